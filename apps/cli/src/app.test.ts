@@ -239,6 +239,12 @@ describe("daemon", () => {
     expect(await runCli("daemon stop", { has_daemon: false })).toMatchObject({ exit: 0, stdout: "No daemon runs.\n" });
     expect((await runCli("daemon stop", { client: WILLING })).stdout).toContain("process 4711");
   });
+
+  test("stop takes -f, as scripts write it", async () => {
+    const ran = await runCli("daemon stop -f", { client: WILLING });
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(ran.stdout).toContain("process 4711");
+  });
 });
 
 describe("doctor", () => {

@@ -1,5 +1,10 @@
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { FORCE_FLAG } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly force: boolean;
+}
 
 interface StopResult {
   /** False when none ran. */
@@ -8,14 +13,17 @@ interface StopResult {
 }
 
 /** Returns when the process is gone, and PostgreSQL with it. */
-export const stop = defineCommand<JsonFlag, [], StopResult>({
+export const stop = defineCommand<Flags, [], StopResult>({
   brief: "Stop the daemon, its services and its PostgreSQL",
   examples: [
     ["cli daemon stop", "stop all that runs for this home"],
     ["cli daemon stop --json", "say which process it was, for a program"],
   ],
-  parameters: {},
-  run: stopDaemon,
+  parameters: {
+    flags: { force: { ...FORCE_FLAG, brief: "Accepted for scripts: the command never asks" } },
+    aliases: { f: "force" },
+  },
+  run: (ctx) => stopDaemon(ctx),
   render: (result, out) => {
     out.line(
       result.stopped ? `The daemon (process ${result.pid}) and its PostgreSQL have stopped.` : "No daemon runs.",

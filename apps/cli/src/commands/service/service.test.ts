@@ -388,3 +388,13 @@ describe("service run", () => {
     expect(ran.stderr).toMatch(/SERVICE_WORKERS is '0'.*SERVICE_BODY_BYTES is 'x'/);
   });
 });
+
+describe("service check", () => {
+  test("a file without a service is refused", async () => {
+    const application = { ...APPLICATION, manifest: { ...MANIFEST, services: [] } };
+    const ran = await runCli("service check app.py", { context: { readApplication: async () => application } });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("app.py defines no service.");
+    expect(ran.stderr).toContain("hint: Add one: ingest = Router()");
+  });
+});
