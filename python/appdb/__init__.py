@@ -17,13 +17,14 @@ __version__ = "0.8.0"
 
 _TYPES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
 _HOMES = {
-    **dict.fromkeys(_TYPES, "appdb._types"),
+    **dict.fromkeys([*_TYPES, "Required"], "appdb._types"),
     "model_base": "appdb._model",
     "Column": "appdb._declared",
     "BtreeIndex": "appdb._indexes",
     "EmbeddingIndex": "appdb._indexes",
     "udf": "appdb._udf",
     "query": "appdb._named_query",
+    "Query": "appdb._query",
     "uda": "appdb._uda",
     "Aggregator": "appdb._uda",
     "expr_udf": "appdb._expr_udf",

@@ -163,12 +163,23 @@ class Query:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _unknown_verb("A query", name)
+        raise unknown_verb("A query", name)
 
     def __iter__(self):
         if Phase.running:
             raise asked_while_running("To go through its rows")
         raise AppFileError("A query is not run while the file is read.", "Return it from a function marked @db.query.")
+
+    def _refuse_value(self, *_):
+        if Phase.running:
+            raise asked_while_running("To use its value")
+        raise AppFileError(
+            "A query has no value while the file is read.", "Return it from a function marked @db.query, and call that."
+        )
+
+    __bool__ = __int__ = __len__ = __getitem__ = _refuse_value
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_value
+    __hash__ = object.__hash__
 
     def document(self):
         """The query as the manifest holds it. Raises AppFileError where its clauses do not fit together."""
@@ -334,15 +345,26 @@ def _refuse_aggregate(where, expr, hint):
         raise AppFileError(f"{where}() holds an aggregate: {expr._text}.", hint)
 
 
-def _unknown_verb(what, name):
-    if name in ("collect", "show", "cursor"):
+_RUN = ("collect", "show", "cursor")
+_CHANGE = ("insert", "update", "delete")
+
+
+def unknown_verb(what, name, model=None):
+    """The error for a verb that a query, or the model of this name, does not have."""
+    owner = model or ""
+    if name in _RUN:
         if Phase.running:
-            return asked_while_running(f".{name}()")
+            return asked_while_running(f"{owner}.{name}()")
         return UnknownAttribute(
-            f".{name}() runs a query, and no database is at hand while the file is read.",
+            f"{owner}.{name}() runs a query, and no database is at hand while the file is read.",
             "Leave it out: a function marked @db.query returns the query itself.",
         )
-    if name in ("update", "delete", "insert", "recompute_columns"):
+    if name in _CHANGE and model is not None:
+        what = "a function that computes cannot" if Phase.running else "no database is at hand while the file is read"
+        return UnknownAttribute(
+            f"{owner}.{name}() changes rows, and {what}.",
+            f"Call it in a handler of a router, or declare a route: router.add_{name}_route({model}, ...)",
+        )
+    if name in (*_CHANGE, "recompute_columns"):
         return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
     return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
-

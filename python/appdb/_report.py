@@ -2,10 +2,13 @@
 
 import builtins
 import os
+import re
 
 from appdb import _deferred
 from appdb._errors import AppFileError, did_you_mean, nearest
 from appdb._failures import is_of_environment
+from appdb._imports import load
+from appdb._later import missing_module
 
 
 def error_document(error, root, app):
@@ -45,9 +48,19 @@ def _worded(error, source, root, app):
     return detail, "Correct the line; code that must not run at import belongs into functions."
 
 
+# How Python words a name that a module of ours does not have; what the module itself said of it is lost.
+_OUR_NAME = re.compile(r"cannot import name '(\w+)' from '(appdb(?:\.\w+)*)'")
+
+
 def _failed_import(error):
     # Python adds where the module's file lies, which is nobody's business.
     text = _text(error).replace(f" ({error.path})", "") if error.path else _text(error)
+    ours = _OUR_NAME.match(text)
+    if ours is not None:
+        try:
+            getattr(load(ours[2]), ours[1])
+        except AppFileError as own:
+            return own.detail, own.hint
     if "circular import" in text:
         return f"Modules import each other in a circle: {text}.", "Move what both need into a third module."
     return f"An import failed: {text}.", "Check the name, and that the package's version has it."
@@ -67,6 +80,9 @@ _PACKAGES = {
 
 def _missing_module(error, source, root):
     name = error.name
+    if name.startswith("appdb."):
+        own = missing_module(name)
+        return own.detail, own.hint
     detail = f"The module '{name}' is not there."
     if source and _inside(root, source[0]):
         folder = os.path.dirname(os.path.realpath(source[0]))

@@ -8,3 +8,5 @@ to_list = _array.method("to_list", "json")
 
 FUNCTIONS = _array.functions
 METHODS = FUNCTIONS
+
+__getattr__ = _array.unknown

@@ -27,3 +27,5 @@ isocalendar = _date.method("isocalendar", "json")
 
 FUNCTIONS = _date.functions
 METHODS = FUNCTIONS
+
+__getattr__ = _date.unknown

@@ -33,3 +33,5 @@ dumps = _json.function("dumps", "string", Parameter("obj", "json", mode="positio
 
 FUNCTIONS = _json.functions
 AGGREGATES = {"make_list": make_list}
+
+__getattr__ = _json.unknown

@@ -24,3 +24,5 @@ to_float = _float.function("to_float", "float", _SELF)
 
 FUNCTIONS = _float.functions
 METHODS = FUNCTIONS
+
+__getattr__ = _float.unknown

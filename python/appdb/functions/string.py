@@ -130,3 +130,5 @@ METHODS = dict(_string.functions)
 join = _string.function("join", "string", Parameter("sep", "string"), Parameter("elements", "json"))
 
 FUNCTIONS = _string.functions
+
+__getattr__ = _string.unknown

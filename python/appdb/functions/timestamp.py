@@ -45,3 +45,5 @@ METHODS = dict(_timestamp.functions)
 now = _timestamp.function("now", "timestamp")
 
 FUNCTIONS = _timestamp.functions
+
+__getattr__ = _timestamp.unknown

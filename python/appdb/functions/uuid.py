@@ -13,3 +13,5 @@ uuid4 = _uuid.function("uuid4", "uuid")
 uuid7 = _uuid.function("uuid7", "uuid")
 
 FUNCTIONS = _uuid.functions
+
+__getattr__ = _uuid.unknown
