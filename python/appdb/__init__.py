@@ -38,6 +38,18 @@ _LATER = frozenset(
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )
 
+# How other systems call what this library has.
+_ELSEWHERE = {
+    **dict.fromkeys(("text", "str", "varchar", "char"), "String"),
+    **dict.fromkeys(("integer", "bigint", "smallint", "long"), "Int"),
+    **dict.fromkeys(("double", "real", "numeric", "decimal", "number"), "Float"),
+    **dict.fromkeys(("datetime", "time", "timestamptz"), "Timestamp"),
+    **dict.fromkeys(("boolean",), "Bool"),
+    **dict.fromkeys(("jsonb", "dict", "list"), "Json"),
+    **dict.fromkeys(("bytes", "blob", "largebinary"), "Binary"),
+    **dict.fromkeys(("tablemodel", "model", "base", "declarative_base"), "model_base()"),
+}
+
 __all__ = list(_HOMES)
 
 
@@ -62,6 +74,8 @@ def __getattr__(name):
         return get_table
     if name in _LATER:
         raise later(f"appdb.{name}")
+    if name.lower() in _ELSEWHERE:
+        raise UnknownAttribute(f"appdb has no '{name}'.", f"Write db.{_ELSEWHERE[name.lower()]}.")
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))
 
 

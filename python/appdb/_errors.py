@@ -20,6 +20,10 @@ class UnknownAttribute(AppFileError, AttributeError):
     """An attribute that does not exist; also an AttributeError, so that `hasattr` and `copy` work."""
 
 
+class NoTruthValue(AppFileError):
+    """A test of a column that Python makes while the file is read."""
+
+
 def asked_while_running(what):
     """For parts of queries that a running function writes: it has no database, and asks by queries of the file."""
     return AppFileError(

@@ -6,7 +6,7 @@ underscore, because on a Json column every other name is a key of the value.
 
 from appdb import _algebra, _paths
 from appdb._constants import literal_text, literal_value, plain
-from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
+from appdb._errors import AppFileError, NoTruthValue, UnknownAttribute, did_you_mean, later
 from appdb._printing import AND, ATOM, OR, UNARY, inner
 from appdb._types import _Type, display, manifest_type
 
@@ -174,7 +174,8 @@ class Expr:
             return found
         raise UnknownAttribute(
             f"{article(self).capitalize()} such as {self._text} has no '{name}'.",
-            did_you_mean(name, [*_methods.names(self._kind), *_OWN], "Compute it in a function marked @udf."),
+            _methods.ELSEWHERE.get(name)
+            or did_you_mean(name, [*_methods.names(self._kind), *_OWN], "Compute it in a function marked @udf."),
         )
 
     def __call__(self, *args, **kwargs):
@@ -200,8 +201,20 @@ class Expr:
             f"Write {inner(self, ATOM)}.astype(db.String), or appdb.functions.string.format('... {{}} ...', {self._text}).",
         )
 
+    def __int__(self):
+        raise self._unread("int", "Int")
+
+    def __float__(self):
+        raise self._unread("float", "Float")
+
+    def _unread(self, function, kind):
+        return AppFileError(
+            f"{function}() cannot read {self._text} while the file is read; a row gives it a value.",
+            f"Write {inner(self, ATOM)}.astype(db.{kind}).",
+        )
+
     def __bool__(self):
-        raise AppFileError(
+        raise NoTruthValue(
             f"{self._text} has no truth value while the file is read; a row gives it one.",
             "Write & | ~ in place of and, or, not, and put each comparison in parentheses: (a > 1) & (a < 9)",
         )

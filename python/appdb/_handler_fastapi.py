@@ -5,7 +5,7 @@ FastAPI itself reads such a request, as it does in an application object; errors
 
 from appdb._errors import AppFileError
 from appdb._handlers import Refused, _content, _dedented, _first_line, _hints, _redirects, _sentence, path_names, refused
-from appdb._http_types import Response
+from appdb._http_types import Request, Response
 from appdb._signatures import ASYNC_GENERATOR, COROUTINE, GENERATOR, check_importable
 
 _FRAMEWORK = ("fastapi", "starlette")
@@ -47,6 +47,7 @@ class FastApiHandler:
         self.function = function
         self.id = f"{function.__module__}:{function.__name__}"
         self._check_path(path)
+        self._check_types()
         self.endpoint = _endpoint(function, outer)
         self._method = method
         self._path = path
@@ -96,6 +97,17 @@ class FastApiHandler:
                     f"Add a parameter {name}: str",
                 )
 
+    def _check_types(self):
+        for name, hint in _hints(self.function).items():
+            if name == "return" or not isinstance(hint, type) or not hint.__module__.startswith("appdb."):
+                continue
+            if issubclass(hint, Request):
+                told = f"Write {name}: fastapi.Request, which FastAPI gives a handler."
+            else:
+                told = "Write a type of Python: str, int, float, bool, dict, a dataclass, or a pydantic model."
+            where = f"The parameter '{name}' of {self.function.__name__}"
+            raise refused(self.function, f"{where} has a type that FastAPI does not read: {hint.__name__}.", told)
+
     def _made(self, path, method, options):
         from fastapi.routing import APIRoute
 
@@ -128,12 +140,15 @@ class _Answer:
         self._path_params = path_params
 
     async def __call__(self, scope, receive, send):
+        from contextlib import AsyncExitStack
+
         from fastapi.exceptions import RequestValidationError
-        from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 
         try:
-            app = AsyncExitStackMiddleware(self._route.app)
-            await app({**scope, "path_params": dict(self._path_params)}, receive, send)
+            # What FastAPI's own application does around a route: files of a form are closed after the answer.
+            async with AsyncExitStack() as stack:
+                scope = {**scope, "path_params": dict(self._path_params), "fastapi_middleware_astack": stack}
+                await self._route.app(scope, receive, send)
         except RequestValidationError as error:
             raise _misfit(error.errors()) from None
 

@@ -21,7 +21,7 @@ def refuse_queries_in_handlers(routers, application, root):
     """Refuses a query, or a table by its path, in the body of a handler of the project. Raises AppFileError."""
     handlers = [route.handler.function for _, router in routers for route in router._routes if route.kind == "handler"]
     if application is not None:
-        handlers += _endpoints(application[1])
+        handlers += _endpoints(application[1]) + _hooks(application[1])
     by_file = {}
     for handler in handlers:
         function = innermost(handler)
@@ -47,6 +47,13 @@ def _endpoints(owner):
         inner = getattr(route, "original_router", route)
         found += [endpoint] if endpoint is not None else _endpoints(inner)
     return found
+
+
+def _hooks(application):
+    """What an application object runs when it starts and ends."""
+    router = getattr(application, "router", None)
+    hooks = [*(getattr(router, "on_startup", None) or ()), *(getattr(router, "on_shutdown", None) or ())]
+    return [*hooks, getattr(router, "lifespan_context", None)]
 
 
 def _refuse_in(part, function, filename):

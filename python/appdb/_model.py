@@ -18,11 +18,14 @@ from appdb._expr import ColumnRef
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
     "batch_update compute recompute_columns describe get_metadata create_all update_all bind_all diff_all"
-    " is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
+    " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
 )
 
 # What runs a query, and what changes rows: no database is at hand while a file is read.
 _ROW_VERBS = frozenset("collect show cursor insert update delete".split())
+
+# What queries of other systems begin with.
+_OTHER_VERBS = frozenset("filter filter_by offset first one all aggregate having".split())
 
 # What a query begins with. A column of that name wins.
 _VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
@@ -109,6 +112,10 @@ class ModelMeta(type):
             from appdb._query import unknown_verb
 
             raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
+        if table is not None and name in _OTHER_VERBS:
+            from appdb._query import unknown_verb
+
+            raise unknown_verb(f"The model {cls.__name__}", name)
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()

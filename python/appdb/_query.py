@@ -61,6 +61,10 @@ class Query:
             raise AppFileError("select() is called twice in one query.", "Name all values in one select().")
         chosen = [(None, _value("select", value)) for value in values]
         chosen += [(name, _value("select", value)) for name, value in named.items()]
+        for value in values:
+            owner = next((one for one in self._models if value in one.__appdb_table__.columns), None) if type(value) is str else None
+            if owner is not None:
+                raise AppFileError(f"select() takes columns, not the text {value!r}.", f"Write {owner.__name__}.{value}")
         if not chosen:
             return self
         return self._with(_selected=tuple(chosen))
@@ -293,7 +297,12 @@ def _value(where, value):
     if value is None:
         raise AppFileError(f"{where}() is given None.", "Name a column or an expression.")
     if where in ("order_by", "group_by") and isinstance(value, str):
-        raise AppFileError(f"{where}() takes columns, not the text {value!r}.", f"Write Model.{value}")
+        name = value.removeprefix("-")
+        written = f"order_by(Model.{name}, asc=False)" if value != name else f"Model.{name}"
+        raise AppFileError(f"{where}() takes columns, not the text {value!r}.", f"Write {written}")
+    if where in ("order_by", "group_by") and not isinstance(value, Expr):
+        otherwise = "Write asc=False for a descending order." if value is False else "Name columns of the model."
+        raise AppFileError(f"{where}() takes columns, not {value!r}.", otherwise)
     return lift(value)
 
 
@@ -345,6 +354,17 @@ def _refuse_aggregate(where, expr, hint):
         raise AppFileError(f"{where}() holds an aggregate: {expr._text}.", hint)
 
 
+# What other systems have as a verb, and what to write here.
+_ELSEWHERE = {
+    "filter": "Write where(Model.column == value).",
+    "filter_by": "Write where(Model.column == value).",
+    "offset": "Write limit(n, offset=...).",
+    "first": "Write head(1), and one_row=True at the route.",
+    "one": "Write one_row=True at the route.",
+    "all": "Leave it out: a query gives all rows.",
+    "aggregate": "Write select(n=count()), with aggregates of appdb.functions.",
+    "having": "Sort by the aggregate and cut with limit(); groups have no filter.",
+}
 _RUN = ("collect", "show", "cursor")
 _CHANGE = ("insert", "update", "delete")
 
@@ -365,6 +385,8 @@ def unknown_verb(what, name, model=None):
             f"{owner}.{name}() changes rows, and {what}.",
             f"Call it in a handler of a router, or declare a route: router.add_{name}_route({model}, ...)",
         )
+    if name in _ELSEWHERE:
+        return UnknownAttribute(f"{what} has no '{name}'.", _ELSEWHERE[name])
     if name in (*_CHANGE, "recompute_columns"):
         return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
     return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))

@@ -5,7 +5,7 @@ import os
 import re
 
 from appdb import _deferred
-from appdb._errors import AppFileError, did_you_mean, nearest
+from appdb._errors import AppFileError, NoTruthValue, did_you_mean, nearest
 from appdb._failures import is_of_environment
 from appdb._imports import load
 from appdb._later import missing_module
@@ -15,7 +15,12 @@ def error_document(error, root, app):
     """Returns the `error` part of the answer for whatever importing the file raised."""
     if isinstance(error, AppFileError):
         source = error.source if error.source is not None else _place(error, root)
-        return _document(error.code, error.detail, error.hint, source, root)
+        document = _document(error.code, error.detail, error.hint, source, root)
+        if isinstance(error, NoTruthValue):
+            from appdb._misuse import better_test
+
+            document["hint"] = better_test(document["written"]) or error.hint
+        return document
     if isinstance(error, SyntaxError) and error.filename:
         source = (error.filename, error.lineno or 1)
         if not _inside(root, error.filename):
@@ -44,6 +49,12 @@ def _worded(error, source, root, app):
             f"Set it, for a hosted database by: cli secret set <db_uri> {str(error.args[0])[:100]}=<value>; or read it in "
             "the function that needs it.",
         )
+    if isinstance(error, (TypeError, AttributeError)):
+        from appdb._misuse import reworded
+
+        own = reworded(error)
+        if own is not None:
+            return own
     detail = f"{type(error).__name__} while the file was read: {_text(error)}"
     return detail, "Correct the line; code that must not run at import belongs into functions."
 

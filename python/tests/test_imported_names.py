@@ -161,3 +161,122 @@ def test_similarity_takes_its_value_without_a_name(project, written, same):
 def test_similarity_takes_one_value(project, written):
     error = project.error(INDEXED.replace("{0}", written))
     assert "is given several values" in error["detail"] and error["written"], error
+
+COLUMN = "class A(Base, name='a'):\n    n: db.Int\n    s: db.String\n    data: db.Json\n    x = {}\n"
+PYTHON = ["A column is given to code of Python", "@db.udf"]
+
+MISUSES = {
+    "int(n)": ["int() cannot read n", "n.astype(db.Int)"],
+    "float(n)": ["float() cannot read n", "n.astype(db.Float)"],
+    "repr(n)": ["holds the column n as Python shows it", "n.astype(db.String)"],
+    "f'{n!r}!'": ["holds the column n as Python shows it"],
+    "', '.join([s, s])": PYTHON,
+    "__import__('json').dumps(data)": PYTHON,
+    "__import__('re').sub('a', 'b', s)": PYTHON,
+    "open(s).read()": PYTHON,
+    "n << 2": PYTHON,
+    "s in ['a', 'b']": ["has no truth value", "Write .isin([...])"],
+    "max(n, 3)": ["has no truth value", "@db.udf"],
+    "s if n else 'x'": ["has no truth value", "@db.udf"],
+    "n and s": ["has no truth value", "& | ~"],
+    "s.like('a%')": ["has no 'like'", ".contains(...)"],
+    "n.between(1, 3)": ["has no 'between'", "(column >= least)"],
+    "s.upper": ["The function s.upper stands", "s.upper(...)"],
+    "db.Column(type=db.Int, nullable=False)": ["no option 'nullable'", "| None"],
+    "db.Column(type=db.Text)": ["appdb has no 'Text'", "Write db.String."],
+    "db.Column(type=db.DateTime)": ["appdb has no 'DateTime'", "Write db.Timestamp."],
+}
+
+
+@pytest.mark.parametrize("written", MISUSES)
+def test_a_column_is_no_value_of_python(project, written):
+    check(project.error(COLUMN.format(written)), written, *MISUSES[written])
+
+
+VERBS = {
+    "A.where(n=n)": ["where() has no argument 'n'", "where(Model.n == value)"],
+    "A.order_by(A.n, desc=True)": ["order_by() has no argument 'desc'", "asc=False"],
+    "A.order_by(A.n, False)": ["order_by() takes columns, not False", "asc=False"],
+    "A.order_by('-n')": ["not the text '-n'", "order_by(Model.n, asc=False)"],
+    "A.order_by(A.n.desc())": ["has no 'desc'", "asc=False"],
+    "A.select('s')": ["select() takes columns, not the text 's'", "Write A.s"],
+    "A.limit(1, 2, 3)": ["limit() is given too many arguments", "n, offset"],
+    "A.limit(limit=3)": ["limit() has no argument 'limit'", "n, offset"],
+    "A.filter(A.n == n)": ["has no 'filter'", "where(Model.column == value)"],
+    "A.where(A.n == n).offset(3)": ["has no 'offset'", "limit(n, offset=...)"],
+    "A.where(A.n == n).first()": ["has no 'first'", "one_row=True"],
+}
+
+
+@pytest.mark.parametrize("written", VERBS)
+def test_a_verb_of_another_system_is_told_in_ours(project, written):
+    source = f"{MODEL}@db.query\ndef q(n: int):\n    return {written}\n"
+    check(project.error(source), written, *VERBS[written])
+
+
+OPTIONS = {
+    "model_base(name='x')": ["model_base() has no argument 'name'", "cls_name"],
+    "ResourcePool('x', per_second=3)": ["ResourcePool() has no argument 'per_second'", "per_minute"],
+    "udf(batchsize=3)(len)": ["@udf has no option 'batchsize'", "Did you mean 'batch_size'?"],
+}
+
+
+@pytest.mark.parametrize("written", OPTIONS)
+def test_an_unknown_option_is_told_with_those_that_exist(project, written):
+    check(project.error(f"x = db.{written}\n"), written, *OPTIONS[written])
+
+
+@pytest.mark.parametrize("written", ["router.head('/x')", "router.on_event('startup')", "router.add_insert_route(t=A)"])
+def test_a_router_names_what_it_has(project, written):
+    check(project.error(f"{MODEL}router = Router()\n{written}\n"), written, "add_insert_route")
+
+SERVING = {
+    "from appdb.serving import Routr": ["appdb.serving has no 'Routr'", "Did you mean 'Router'?"],
+    "from appdb.serving import UploadFile": ["appdb.serving has no 'UploadFile'", "from fastapi import UploadFile"],
+}
+
+
+@pytest.mark.parametrize("source", SERVING)
+def test_what_serving_does_not_have_is_told(project, source):
+    check(project.error(source + "\n"), source, *SERVING[source])
+
+
+APPLICATION = """
+class Route:
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+class Application:
+    def __init__(self, routes, startup):
+        self.routes, self.router = routes, self
+        self.on_startup, self.on_shutdown, self.lifespan_context = startup, [], None
+
+    async def __call__(self, scope, receive, send):
+        pass
+
+def listed():
+    return {0}
+
+def begin():
+    {1}
+
+app = Application([Route(listed)], [begin])
+"""
+
+
+@pytest.mark.parametrize(
+    "endpoint, hook, line",
+    [
+        ("A.select(A.n).collect()", "pass", "return A.select"),
+        ("1", "print(A.count())", "print(A.count"),
+        ("db.get_table('a')", "pass", "get_table"),
+    ],
+)
+def test_a_query_in_an_application_object_is_refused(project, endpoint, hook, line):
+    error = project.error(MODEL + APPLICATION.replace("{0}", endpoint).replace("{1}", hook))
+    check(error, line, "@db.query")
+
+
+def test_an_application_object_needs_no_table(project):
+    (service,) = project.manifest(APPLICATION.replace("{0}", "1").replace("{1}", "pass"))["services"]
+    assert service["app"]["id"] == "app:app"

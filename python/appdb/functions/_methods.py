@@ -15,6 +15,16 @@ _HOMES = {
 }
 
 
+# What other systems have as a method, and what to write here.
+ELSEWHERE = {
+    **dict.fromkeys(("like", "ilike"), "Write .contains(...), .startswith(...) or .match(...)."),
+    **dict.fromkeys(("desc", "asc"), "Write order_by(Model.column, asc=False) for a descending order."),
+    **dict.fromkeys(("is_", "is_not", "isnull", "notnull"), "Write == None or != None."),
+    "in_": "Write .isin([...]).",
+    "between": "Write (column >= least) & (column <= most).",
+}
+
+
 def attribute(expr, name):
     """Returns the method or property `name` of a value, None where its type has none."""
     function = _method(expr._kind, name)
@@ -63,4 +73,5 @@ def _bound(function, first):
     def method(*args, **kwargs):
         return function(first, *args, **kwargs)
 
+    method.__name__ = f"{first._text}.{function.name}" if hasattr(function, "name") else "method"
     return method
