@@ -36,6 +36,8 @@ def refuse_queries_in_handlers(routers, application, root):
                 function = functions.get((node.name, line))
                 for part in node.body if function is not None else ():
                     _refuse_in(part, function, filename)
+                    if function is not None and type(node).__name__ == "AsyncFunctionDef":
+                        _refuse_unawaited(part, function, filename)
 
 
 def _endpoints(owner):
@@ -77,6 +79,41 @@ def _refuse_in(part, function, filename):
             "Write the query in a function marked @db.query; the handler calls that and gets its rows.",
             (filename, node.lineno),
         )
+
+
+# Where a value is used at once; elsewhere, as in asyncio.gather(...), it may be awaited later.
+_USES = ("Expr", "Return", "Subscript", "Attribute", "For", "comprehension", "Compare", "BinOp", "FormattedValue")
+
+
+def _refuse_unawaited(node, function, filename):
+    """Refuses the use of what a query or a change of rows gives, where nothing awaits it."""
+    for field in node._fields:
+        value = getattr(node, field, None)
+        for item in value if isinstance(value, list) else (value,):
+            if not hasattr(item, "_fields"):
+                continue
+            name = _asked(item, function) if type(node).__name__ in _USES else None
+            if name is not None:
+                raise AppFileError(
+                    f"{name}() is not awaited in the handler {function.__name__}, which is an async def.",
+                    f"Write await {name}(...), in parentheses where more follows.",
+                    (filename, item.lineno),
+                )
+            _refuse_unawaited(item, function, filename)
+
+
+def _asked(node, function):
+    """The name of the query, or of the verb of a model, that a node calls; None for anything else."""
+    if type(node).__name__ != "Call":
+        return None
+    called = node.func
+    if type(_resolved(called, function)).__name__ == "NamedQuery":
+        return called.id if type(called).__name__ == "Name" else called.attr
+    if type(called).__name__ == "Attribute" and called.attr in ("insert", "update", "delete"):
+        table = getattr(_resolved(called.value, function), "__dict__", {}).get("__appdb_table__")
+        if table is not None and called.attr not in table.columns:
+            return f"{table.model}.{called.attr}"
+    return None
 
 
 def _resolved(node, function):

@@ -280,3 +280,44 @@ def test_a_query_in_an_application_object_is_refused(project, endpoint, hook, li
 def test_an_application_object_needs_no_table(project):
     (service,) = project.manifest(APPLICATION.replace("{0}", "1").replace("{1}", "pass"))["services"]
     assert service["app"]["id"] == "app:app"
+
+
+ASYNC = MODEL + """
+import asyncio
+
+@db.query
+def all_of(n: int = 1):
+    return A.where(A.n > n)
+
+router = Router(name='api')
+
+@router.post('/g')
+async def g(n: int):
+    {0}
+"""
+
+
+@pytest.mark.parametrize(
+    "body, name",
+    [
+        ("return A.insert({'n': n, 's': 'x'})", "A.insert()"),
+        ("A.delete(n=n)", "A.delete()"),
+        ("return all_of()[0]", "all_of()"),
+        ("return [row['n'] for row in all_of(2)]", "all_of()"),
+    ],
+)
+def test_a_query_that_an_async_handler_does_not_await_is_refused(project, body, name):
+    check(project.error(ASYNC.replace("{0}", body)), body, f"{name} is not awaited", "await")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return await A.insert({'n': n, 's': 'x'})",
+        "return (await all_of())[0]",
+        "return await asyncio.gather(all_of(1), all_of(2))",
+        "later = all_of(1); return await later",
+    ],
+)
+def test_an_async_handler_awaits_in_its_own_way(project, body):
+    project.manifest(ASYNC.replace("{0}", body))
