@@ -108,6 +108,7 @@ def _missing_module(error, source, root):
 def _unknown_name(error, source):
     name = error.name
     hint = f"Import or define '{name}' above this line."
+    home = _library_home(name)
     if source:
         later, known = _class_names(source, name)
         if later is not None:
@@ -120,10 +121,28 @@ def _unknown_name(error, source):
                 f"'{name}' is a column of this class; a comprehension, a lambda or a def inside the class does not see it.",
                 f"Write the values out, or make them in a function of the module that is given {name}.",
             )
+        if home is not None:
+            return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
         near = nearest(name, [*known, *_global_names(error)])
+        # Names of Python's own are near to nearly everything.
+        if near in dir(builtins) and near not in known and near[:1] != name[:1]:
+            near = None
         if known or near:
             return f"There is no column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
+    if home is not None:
+        return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
     return f"The name '{name}' is not defined.", hint
+
+
+def _library_home(name):
+    """The module of the library that has this name, for a file that forgot to import it."""
+    for home in ("appdb", "appdb.functions", "appdb.serving"):
+        try:
+            getattr(load(home), name)
+        except (AppFileError, AttributeError):
+            continue
+        return home
+    return None
 
 
 def _class_names(source, name):

@@ -321,3 +321,17 @@ def test_a_query_that_an_async_handler_does_not_await_is_refused(project, body, 
 )
 def test_an_async_handler_awaits_in_its_own_way(project, body):
     project.manifest(ASYNC.replace("{0}", body))
+
+
+FORGOTTEN = {
+    "upper(s)": ["'upper' is not imported", "from appdb.functions import upper"],
+    "String": ["'String' is not imported", "from appdb import String"],
+    "nope": ["no column or name 'nope'", "Import or define 'nope'"],
+    "uper(s)": ["no column or name 'uper'"],
+}
+
+
+@pytest.mark.parametrize("written", FORGOTTEN)
+def test_a_name_that_is_not_imported_is_told(project, written):
+    source = f"import appdb as db\nBase = db.model_base()\nclass A(Base, name='a'):\n    s: db.String\n    x = {written}\n"
+    check(project.error(source, head=''), written, *FORGOTTEN[written])
