@@ -3,6 +3,10 @@
 FastAPI itself reads such a request, as it does in an application object; errors and answers are those of a router.
 """
 
+import asyncio
+from functools import partial
+
+from appdb._asking import present_call
 from appdb._errors import AppFileError
 from appdb._handlers import Refused, _content, _dedented, _first_line, _hints, _redirects, _sentence, path_names, refused
 from appdb._http_types import Request, Response
@@ -165,14 +169,15 @@ def _endpoint(function, outer):
     """The function as FastAPI calls it: with its own signature, hints read, and answers of this library turned into FastAPI's."""
     from inspect import signature
 
-    if function.__code__.co_flags & COROUTINE:
+    is_async = bool(function.__code__.co_flags & COROUTINE)
 
-        async def endpoint(**arguments):
+    async def endpoint(**arguments):
+        if is_async:
             return _given(await outer(**arguments))
-    else:
-
-        def endpoint(**arguments):
-            return _given(outer(**arguments))
+        call = present_call.get(None)
+        # FastAPI's own threads have no time limit, and one that is stuck would be lost to the process.
+        run = asyncio.to_thread if call is None else call.in_thread
+        return _given(await run(partial(outer, **arguments)))
 
     hints = _hints(function)
     shown = signature(function)
