@@ -203,7 +203,7 @@ def _given(value):
 
 
 def _renamed(node):
-    """References into the document's components as those into definitions beside the part."""
+    """References into the document's components as those into definitions next to the part."""
     if isinstance(node, list):
         return [_renamed(item) for item in node]
     if not isinstance(node, dict):
