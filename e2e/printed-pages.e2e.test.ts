@@ -27,6 +27,7 @@ const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
   "docs/handlers.md": "apps/pod/src/http/printed-handlers.contract.test.ts",
   "docs/columns.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/defaults.md": "apps/pod/src/http/printed-pages.db.test.ts",
   "docs/expressions.md": "apps/pod/src/http/printed-pages.db.test.ts",
   "docs/indexes.md": "apps/pod/src/http/printed-pages.db.test.ts",
   "docs/many-rows.md": "apps/pod/src/http/printed-pages.db.test.ts",

@@ -17,13 +17,14 @@ __version__ = "0.8.0"
 
 _TYPES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
 _HOMES = {
-    **dict.fromkeys(_TYPES, "appdb._types"),
+    **dict.fromkeys([*_TYPES, "Required"], "appdb._types"),
     "model_base": "appdb._model",
     "Column": "appdb._declared",
     "BtreeIndex": "appdb._indexes",
     "EmbeddingIndex": "appdb._indexes",
     "udf": "appdb._udf",
     "query": "appdb._named_query",
+    "Query": "appdb._query",
     "uda": "appdb._uda",
     "Aggregator": "appdb._uda",
     "expr_udf": "appdb._expr_udf",
@@ -36,6 +37,18 @@ _LATER = frozenset(
     " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )
+
+# How other systems call what this library has.
+_ELSEWHERE = {
+    **dict.fromkeys(("text", "str", "varchar", "char"), "String"),
+    **dict.fromkeys(("integer", "bigint", "smallint", "long"), "Int"),
+    **dict.fromkeys(("double", "real", "numeric", "decimal", "number"), "Float"),
+    **dict.fromkeys(("datetime", "time", "timestamptz"), "Timestamp"),
+    **dict.fromkeys(("boolean",), "Bool"),
+    **dict.fromkeys(("jsonb", "dict", "list"), "Json"),
+    **dict.fromkeys(("bytes", "blob", "largebinary"), "Binary"),
+    **dict.fromkeys(("tablemodel", "model", "base", "declarative_base"), "model_base()"),
+}
 
 __all__ = list(_HOMES)
 
@@ -61,6 +74,8 @@ def __getattr__(name):
         return get_table
     if name in _LATER:
         raise later(f"appdb.{name}")
+    if name.lower() in _ELSEWHERE:
+        raise UnknownAttribute(f"appdb has no '{name}'.", f"Write db.{_ELSEWHERE[name.lower()]}.")
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))
 
 

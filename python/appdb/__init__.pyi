@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
 
 from . import functions as functions, serving as serving
 
@@ -7,6 +7,7 @@ __version__: str
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 
 class AppFileError(Exception):
     code: str
@@ -54,7 +55,7 @@ class Expr:
         """True where the value is one of `values`; as SQL's IN where there are nulls."""
     def apply(self, function: Callable[[Any], Any], col_type: Any = None) -> Any:
         """Calls a function of a module with the value: `title.apply(slug, col_type=db.String)`."""
-    def similarity(self, *, string: Any = ..., json: Any = ..., vector: Any = ..., idx: str | None = None) -> Expr:
+    def similarity(self, value: Any = ..., /, *, string: Any = ..., json: Any = ..., vector: Any = ..., idx: str | None = None) -> Expr:
         """Of a column with an embedding index, in a query: how alike its vector is to that of a value."""
     errortype: Any
     """Of a computed column: the class name of the exception for which a cell has no value."""
@@ -77,6 +78,9 @@ class Json(Expr):
     @classmethod
     def schema(cls, document: dict[str, Any]) -> Any:
         """A Json type whose values meet a JSON Schema (draft 2020-12)."""
+
+Required = Annotated[_T, "required"]
+"""`title: Required[String]` is `title: String`: a column may be null only where it says `| None`."""
 
 class Array(Expr):
     """Numbers, truth values or texts in lists of one length: `Array[(768,), Float]`, `Array[(None, 3), "int32"]`."""

@@ -136,16 +136,21 @@ def become_fastapi(router):
     root = os.path.realpath(sys.path[0])
     for route in router._routes:
         shown = route.document().get("openapi", {})
-        own = _endpoint(router, route, FastRequest, FastResponse)
+        if getattr(route, "for_fastapi", False):
+            own = route.handler.endpoint
+            options = {name: route.options.get(name) for name in ("response_model", "status_code")}
+        else:
+            own = _endpoint(router, route, FastRequest, FastResponse)
+            options = {"response_model": None}
         router.add_api_route(
             route.path,
             own,
             methods=[route.method.upper()],
-            response_model=None,
             include_in_schema=shown is not None,
             name=getattr(route, "function", own).__name__,
             summary=(shown or {}).get("summary"),
             openapi_extra={**(shown or {}), "x-route": route_id(router, route, root)},
+            **options,
         )
 
 

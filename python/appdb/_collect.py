@@ -40,8 +40,12 @@ def manifest(root, app):
     application = _application(module)
     alone = [(variable, router) for variable, router in routers if not router._is_included]
     services = _services(routers if application is not None else alone)
+    if routers or application is not None:
+        from appdb._handler_queries import refuse_queries_in_handlers
+
+        refuse_queries_in_handlers(routers, application, root)
     relative = os.path.relpath(path, root).replace(os.sep, "/")
-    if not tables:
+    if not tables and application is None and not any(router._routes for _, router in alone):
         raise AppFileError(
             f"{relative} declares no table.",
             'Write Base = db.model_base() and class Docs(Base, name="docs"): with a column inside.',

@@ -2,7 +2,7 @@
 
 from appdb._declaring import Phase
 from appdb._errors import AppFileError
-from appdb._types import _Type, display
+from appdb._types import DISPLAY, _Type, display
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
 
@@ -37,6 +37,8 @@ def literal_value(value):
     if kind is str:
         if "\0" in value or not _encodable(value):
             raise AppFileError("A text constant holds a NUL or half a character.", "Take it out of the text.")
+        if "<" in value and ": " in value:
+            _refuse_shown(value)
         return "string", value
     if kind is bool:
         return "bool", value
@@ -61,6 +63,19 @@ def literal_value(value):
             except TypeError:
                 continue
     raise _no_value(value)
+
+
+def _refuse_shown(value):
+    """Refuses a text with what repr() makes of a column."""
+    import re
+
+    kinds = "|".join(DISPLAY.values())
+    shown = re.search(rf"<(?:{kinds})(?:\[.*?\])?(?: \| None)?: (.+?)>", value)
+    if shown is not None:
+        raise AppFileError(
+            f"A text holds the column {shown[1]} as Python shows it: the text is made once, when the file is read.",
+            f"Write {shown[1]}.astype(db.String), or appdb.functions.string.format('... {{}} ...', {shown[1]}).",
+        )
 
 
 def wire_value(kind, value):

@@ -27,9 +27,10 @@ class Column:
         if unknown:
             known = "type value default primary_key stored custom_metadata comment renamed_from".split()
             name = next(iter(unknown))
-            raise AppFileError(
-                f"Column has no option '{name}'.", did_you_mean(name, known, f"Its options are {', '.join(known)}.")
-            )
+            hint = did_you_mean(name, known, f"Its options are {', '.join(known)}.")
+            if name == "nullable":
+                hint = "Write type=db.String | None for a column that may be null; without it a column never is."
+            raise AppFileError(f"Column has no option '{name}'.", hint)
         if (type is None) == (value is None):
             raise AppFileError(
                 "A Column has either type= or value=.",

@@ -56,7 +56,7 @@ def get_table(path, *_, **__):
     version = path.rpartition(":")[2] if isinstance(path, str) and ":" in path else ""
     if version.isdecimal():
         raise no_versions(f"{path!r}", f"version {version} of a table")
-    raise later("appdb.get_table")
+    raise later("appdb.get_table", "Name the model: Docs.insert(...) in a handler, or a query marked @db.query.")
 
 
 def nearest(name, known, likeness=0.6):

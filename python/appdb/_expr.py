@@ -244,11 +244,14 @@ class ColumnRef(Expr):
         self._computed = computed
         self._reads = (self,)
 
-    def similarity(self, *, idx=None, **given):
-        """How alike the column's vector is to that of a value: `Docs.text.similarity(string=q)`; in a query."""
-        from appdb._similarity import similarity
+    def similarity(self, *value, idx=None, **given):
+        """How alike the column's vector is to that of a value: `Docs.text.similarity(string=q)`; in a query.
 
-        return similarity(self, given, idx)
+        A value without its name is taken for the column's own kind.
+        """
+        from appdb._similarity import named_value, similarity
+
+        return similarity(self, named_value(self, value, given), idx)
 
 
 def call(function, args, kind, nullable, text, binds=ATOM, kwargs=None):

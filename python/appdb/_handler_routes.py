@@ -22,17 +22,25 @@ class HandlerRoute:
         self.options = options
         self.source = source
         inner = innermost(function)
-        self.handler = Handler(inner, path, method)
+        self.for_fastapi = _is_for_fastapi(inner)
+        if self.for_fastapi:
+            from appdb._handler_fastapi import FastApiHandler
+
+            self.handler = FastApiHandler(inner, function, path, method, options)
+        else:
+            self.handler = Handler(inner, path, method)
         routes = function.__dict__.setdefault(_HOME, [])
         self.number = len(routes)
         routes.append(self)
         self.id = self.handler.id + (f"#{self.number}" if self.number else "")
-        self.is_async = bool(inner.__code__.co_flags & _ASYNC)
+        self.is_async = self.for_fastapi or bool(inner.__code__.co_flags & _ASYNC)
         self.status = options.get("status_code") or 200
         self.adapter = _adapter(options.get("response_model"))
 
     def call(self, request):
         """Reads the arguments from a request and calls the function. Raises Refused for what does not fit."""
+        if self.for_fastapi:
+            return self.handler.answer(request)
         return self.function(**self.handler.read(request))
 
     def check_name(self):
@@ -52,7 +60,10 @@ class HandlerRoute:
     def document(self):
         """The route as in the manifest, without its source."""
         function = self.handler.function
-        fragment = operation(self.handler, self.path, self.options)
+        if self.for_fastapi:
+            fragment = self.handler.operation(self.options)
+        else:
+            fragment = operation(self.handler, self.path, self.options)
         return {
             "kind": "handler",
             "method": self.method,
@@ -74,6 +85,17 @@ def route_of(wanted):
     if number >= len(routes):
         raise Missing(f"module {wanted['module']} has no handler '{wanted['name']}'")
     return routes[number]
+
+
+def _is_for_fastapi(function):
+    import sys
+
+    # A file that does not import it has none of its parameters.
+    if "starlette" not in sys.modules:
+        return False
+    from appdb._handler_fastapi import is_for_fastapi
+
+    return is_for_fastapi(function)
 
 
 def _adapter(model):

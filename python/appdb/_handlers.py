@@ -185,12 +185,6 @@ def _arguments(function, names_in_path, method):
 def _argument(function, name, hints, defaults, is_in_path, method):
     default = defaults.get(name, _NO_DEFAULT)
     where = f"The parameter '{name}' of {function.__name__}"
-    if type(default).__module__.startswith("fastapi."):
-        raise refused(
-            function,
-            f"{where} has {type(default).__name__}(...) as its default, which a router here does not read.",
-            "Write a plain default, or include such handlers in an application object: app = fastapi.FastAPI()",
-        )
     hint = hints.get(name, str if name not in hints else None)
     if _is_request(hint):
         return Argument(name, REQUEST, None, default)

@@ -148,7 +148,7 @@ class Call:
             await self._wake.wait()
         request = self._request()
         if not self.route.is_async:
-            value = await self._in_thread(self.route.call, request)
+            value = await self.in_thread(self.route.call, request)
         else:
             value = self.route.call(request)
             if hasattr(value, "__await__"):
@@ -197,12 +197,12 @@ class Call:
                 await self._in_pool
             close = getattr(items, "aclose" if is_async else "close", None)
             if close is not None:
-                await (close() if is_async else self._in_thread(close))
+                await (close() if is_async else self.in_thread(close))
 
     async def _next(self, items, is_async):
         if is_async:
             return await anext(items, _END)
-        return await self._in_thread(next, items, _END)
+        return await self.in_thread(next, items, _END)
 
     async def _start(self, status, headers):
         self.has_started = True
@@ -222,7 +222,8 @@ class Call:
             self._sent += len(piece)
             self._worker.send({"t": "http_data", "call": self.id, "data": piece, "more": True})
 
-    async def _in_thread(self, work, *args):
+    async def in_thread(self, work, *args):
+        """Runs a plain function in a thread of the pool, within the call's time limit."""
         done = self._worker.loop.create_future()
         context = contextvars.copy_context()
 

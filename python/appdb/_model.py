@@ -8,7 +8,6 @@ from appdb._errors import (
     VERSIONS,
     AppFileError,
     UnknownAttribute,
-    asked_while_running,
     did_you_mean,
     later,
     listed,
@@ -18,10 +17,12 @@ from appdb._expr import ColumnRef
 
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
-    "show collect insert update delete"
-    " batch_update compute recompute_columns describe get_metadata create_all update_all"
-    " bind_all diff_all".split()
+    "batch_update compute recompute_columns describe get_metadata create_all update_all bind_all diff_all"
+    " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
 )
+
+# What runs a query, and what changes rows: no database is at hand while a file is read.
+_ROW_VERBS = frozenset("collect show cursor insert update delete".split())
 
 # What a query begins with. A column of that name wins.
 _VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
@@ -104,18 +105,18 @@ class ModelMeta(type):
 
             if worker_of_handlers() is not None:
                 return model_verb(table, name)
-        if name in ("collect", "show") and Phase.running:
-            raise asked_while_running(f"{cls.__name__}.{name}()")
+        if table is not None and name in _ROW_VERBS:
+            from appdb._query import unknown_verb
+
+            raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()
         if table is not None:
-            from appdb._query import ELSEWHERE
+            from appdb._query import is_verb_elsewhere, unknown_verb
 
-            if name in ELSEWHERE:
-                raise UnknownAttribute(
-                    f"The model {cls.__name__} has no '{name}'.", f"Write {cls.__name__}.{ELSEWHERE[name]}(...)"
-                )
+            if is_verb_elsewhere(name):
+                raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
         raise UnknownAttribute(
             f"The model {cls.__name__} has no column '{name}'.",
             did_you_mean(name, known, f"Its columns are {listed(known)}." if known else "It is a base, not a table."),

@@ -13,12 +13,10 @@ from appdb._types import display
 VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
 # What other libraries call a verb.
 ELSEWHERE = {
-    **dict.fromkeys(("filter", "filter_by", "find", "having"), "where"),
+    **dict.fromkeys(("filter", "filter_by", "find"), "where"),
     **dict.fromkeys(("sort", "sort_by", "orderby", "order"), "order_by"),
     **dict.fromkeys(("groupby", "group"), "group_by"),
     **dict.fromkeys(("take", "top"), "limit"),
-    **dict.fromkeys(("first", "one"), "head"),
-    "all": "select",
     "unique": "distinct",
 }
 _JOINS = {
@@ -78,6 +76,10 @@ class Query:
             raise AppFileError("select() is called twice in one query.", "Name all values in one select().")
         chosen = [(None, _value("select", value)) for value in values]
         chosen += [(name, _value("select", value)) for name, value in named.items()]
+        for value in values:
+            owner = next((one for one in self._models if value in one.__appdb_table__.columns), None) if type(value) is str else None
+            if owner is not None:
+                raise AppFileError(f"select() takes columns, not the text {value!r}.", f"Write {owner.__name__}.{value}")
         if not chosen:
             return self
         return self._with(_selected=tuple(chosen))
@@ -193,12 +195,23 @@ class Query:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _unknown_verb("A query", name)
+        raise unknown_verb("A query", name)
 
     def __iter__(self):
         if Phase.running:
             raise asked_while_running("To go through its rows")
         raise AppFileError("A query is not run while the file is read.", "Return it from a function marked @db.query.")
+
+    def _refuse_value(self, *_):
+        if Phase.running:
+            raise asked_while_running("To use its value")
+        raise AppFileError(
+            "A query has no value while the file is read.", "Return it from a function marked @db.query, and call that."
+        )
+
+    __bool__ = __int__ = __len__ = __getitem__ = _refuse_value
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_value
+    __hash__ = object.__hash__
 
     def document(self):
         """The query as the manifest holds it. Raises AppFileError where its clauses do not fit together."""
@@ -311,6 +324,9 @@ def _value(where, value):
         raise AppFileError(f"{where}() takes columns and expressions, not a model or a query.", "Name its columns.")
     if value is None:
         raise AppFileError(f"{where}() is given None.", "Name a column or an expression.")
+    if where in ("order_by", "group_by") and not isinstance(value, Expr):
+        otherwise = "Write asc=False for a descending order." if value is False else "Name columns of the model."
+        raise AppFileError(f"{where}() takes columns, not {value!r}.", otherwise)
     return lift(value)
 
 
@@ -362,17 +378,44 @@ def _refuse_aggregate(where, expr, hint):
         raise AppFileError(f"{where}() holds an aggregate: {expr._text}.", hint)
 
 
-def _unknown_verb(what, name):
-    if name in ("collect", "show", "cursor"):
+# What other systems have as a verb, and what to write here.
+_ELSEWHERE = {
+    "offset": "Write limit(n, offset=...).",
+    "first": "Write head(1), and one_row=True at the route.",
+    "one": "Write one_row=True at the route.",
+    "all": "Leave it out: a query gives all rows.",
+    "aggregate": "Write select(n=count()), with aggregates of appdb.functions.",
+    "having": "Sort by the aggregate and cut with limit(); groups have no filter.",
+}
+_RUN = ("collect", "show", "cursor")
+_CHANGE = ("insert", "update", "delete")
+
+
+def is_verb_elsewhere(name):
+    """Whether other systems have a verb of this name, which is written otherwise here."""
+    return name in ELSEWHERE or name in _ELSEWHERE
+
+
+def unknown_verb(what, name, model=None):
+    """The error for a verb that a query, or the model of this name, does not have."""
+    owner = model or ""
+    if name in _RUN:
         if Phase.running:
-            return asked_while_running(f".{name}()")
+            return asked_while_running(f"{owner}.{name}()")
         return UnknownAttribute(
-            f".{name}() runs a query, and no database is at hand while the file is read.",
+            f"{owner}.{name}() runs a query, and no database is at hand while the file is read.",
             "Leave it out: a function marked @db.query returns the query itself.",
         )
-    if name in ("update", "delete", "insert", "recompute_columns"):
+    if name in _CHANGE and model is not None:
+        what = "a function that computes cannot" if Phase.running else "no database is at hand while the file is read"
+        return UnknownAttribute(
+            f"{owner}.{name}() changes rows, and {what}.",
+            f"Call it in a handler of a router, or declare a route: router.add_{name}_route({model}, ...)",
+        )
+    if name in _ELSEWHERE:
+        return UnknownAttribute(f"{what} has no '{name}'.", _ELSEWHERE[name])
+    if name in (*_CHANGE, "recompute_columns"):
         return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
     if name in ELSEWHERE:
-        return UnknownAttribute(f"{what} has no '{name}'.", f"Write .{ELSEWHERE[name]}(...)")
+        return UnknownAttribute(f"{what} has no '{name}'.", f"Write {owner}.{ELSEWHERE[name]}(...)")
     return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
-

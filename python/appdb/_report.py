@@ -2,10 +2,13 @@
 
 import builtins
 import os
+import re
 
 from appdb import _deferred
-from appdb._errors import AppFileError, nearest
+from appdb._errors import AppFileError, did_you_mean, nearest
 from appdb._failures import is_of_environment
+from appdb._imports import load
+from appdb._later import missing_module
 
 
 def error_document(error, root, app):
@@ -41,16 +44,29 @@ def _worded(error, source, root, app):
             f"Set it, for a hosted database by: cli secret set <db_uri> {str(error.args[0])[:100]}=<value>; or read it in "
             "the function that needs it.",
         )
+    if isinstance(error, (TypeError, AttributeError)):
+        from appdb._misuse import reworded
+
+        own = reworded(error)
+        if own is not None:
+            return own
     detail = f"{type(error).__name__} while the file was read: {_text(error)}"
-    written = _own_call(error, source) if isinstance(error, TypeError) else None
-    if written is not None:
-        return detail, written
     return detail, "Correct the line; code that must not run at import belongs into functions."
+
+
+# How Python words a name that a module of ours does not have; what the module itself said of it is lost.
+_OUR_NAME = re.compile(r"cannot import name '(\w+)' from '(appdb(?:\.\w+)*)'")
 
 
 def _failed_import(error):
     # Python adds where the module's file lies, which is nobody's business.
     text = _text(error).replace(f" ({error.path})", "") if error.path else _text(error)
+    ours = _OUR_NAME.match(text)
+    if ours is not None:
+        try:
+            getattr(load(ours[2]), ours[1])
+        except AppFileError as own:
+            return own.detail, own.hint
     if "circular import" in text:
         return f"Modules import each other in a circle: {text}.", "Move what both need into a third module."
     return f"An import failed: {text}.", "Check the name, and that the package's version has it."
@@ -70,6 +86,9 @@ _PACKAGES = {
 
 def _missing_module(error, source, root):
     name = error.name
+    if name.startswith("appdb."):
+        own = missing_module(name)
+        return own.detail, own.hint
     detail = f"The module '{name}' is not there."
     if source and _inside(root, source[0]):
         folder = os.path.dirname(os.path.realpath(source[0]))
@@ -83,7 +102,8 @@ def _missing_module(error, source, root):
 
 def _unknown_name(error, source):
     name = error.name
-    hint = _import_of(name) or f"Import or define '{name}' above this line."
+    hint = f"Import or define '{name}' above this line."
+    home = _library_home(name)
     if source:
         later, known = _class_names(source, name)
         if later is not None:
@@ -96,10 +116,28 @@ def _unknown_name(error, source):
                 f"'{name}' is a column of this class; a comprehension, a lambda or a def inside the class does not see it.",
                 f"Write the values out, or make them in a function of the module that is given {name}.",
             )
-        near = nearest(name, [*known, *_global_names(error)]) or nearest(name, _builtin_names(), 0.8)
+        if home is not None:
+            return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
+        near = nearest(name, [*known, *_global_names(error)])
+        # Names of Python's own are near to nearly everything.
+        if near in dir(builtins) and near not in known and near[:1] != name[:1]:
+            near = None
         if known or near:
-            return f"There is no column or name '{name}' here.", f"Did you mean '{near}'?" if near else hint
+            return f"There is no column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
+    if home is not None:
+        return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
     return f"The name '{name}' is not defined.", hint
+
+
+def _library_home(name):
+    """The module of the library that has this name, for a file that forgot to import it."""
+    for home in ("appdb", "appdb.functions", "appdb.serving"):
+        try:
+            getattr(load(home), name)
+        except (AppFileError, AttributeError):
+            continue
+        return home
+    return None
 
 
 def _class_names(source, name):
@@ -131,34 +169,6 @@ def _global_names(error):
 
 def _builtin_names():
     return [name for name in dir(builtins) if not name.startswith("_")]
-
-
-def _import_of(name):
-    """A hint for a function of the library that the file does not import; None for any other name."""
-    from appdb import functions
-
-    if not name.startswith("_") and name in dir(functions):
-        return f"Import it: from appdb.functions import {name}"
-    return None
-
-
-def _own_call(error, source):
-    """What a call of the library that Python itself refused takes: `Router.add_query_route(path, query)`. None for others."""
-    import inspect  # only on the way to an error: it is slow to load
-    import re
-    import sys
-
-    found = re.match(r"([A-Za-z_]\w*(?:\.\w+)?)\(\) (?:got|takes|missing)", _text(error))
-    if found is None or source is None:
-        return None
-    for name, module in list(sys.modules.items()):
-        value = module if name == "appdb" or name.startswith("appdb.") else None
-        for part in found[1].split("."):
-            value = getattr(value, "__dict__", {}).get(part)
-        if inspect.isfunction(value) and value.__module__.startswith("appdb"):
-            parameters = [p for p in inspect.signature(value).parameters.values() if p.name != "self"]
-            return f"It is written: {value.__name__}({', '.join(map(str, parameters))})"
-    return None
 
 
 def _place(error, root):

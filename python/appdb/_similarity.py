@@ -40,6 +40,19 @@ def similarity(column, given, idx):
     return _expr.Expr("float", True, node, shown, parts=(column, value))
 
 
+def named_value(column, values, given):
+    """The arguments of `similarity()` by name: one without a name is of the column's kind, or a vector."""
+    if not values:
+        return given
+    text = f"{column._text}.similarity"
+    if len(values) > 1 or given:
+        raise AppFileError(f"{text}() is given several values.", f'Write {text}(string="words"), or vector= for a vector.')
+    (value,) = values
+    is_vector = isinstance(value, (list, tuple)) or hasattr(value, "tolist") or getattr(value, "_kind", None) == "array"
+    kind = str(column._kind)
+    return {"json" if kind == "json" else "vector" if is_vector or kind == "array" else "string": value}
+
+
 def _index(column, idx):
     found = [one for one in column._owner.indexes if hasattr(one, "metric") and one.columns == (column._name,)]
     if not found:

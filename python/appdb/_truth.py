@@ -19,15 +19,18 @@ def _hint():
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_OWN):
         frame = frame.f_back
     asking = _instruction(frame)
+    import linecache  # only on the way to an error
+    import re
+
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
     if asking == "CONTAINS_OP":
         return "Write column.isin([...]) in place of `column in [...]`, and ~column.isin([...]) in place of `not in`."
     if asking.startswith("CALL"):
-        import linecache  # only on the way to an error
-        import re
-
-        found = re.search(rf"\b({'|'.join(_COMPARING)})\(", linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+        found = re.search(rf"\b({'|'.join(_COMPARING)})\(", line)
         if found is not None:
             return f"Python's {found[1]}() compares once, when the file is read. Compute it in a function marked @udf."
+    if re.search(r"\bif\b.*\belse\b", line):
+        return "Choose in a function marked @udf; a query compares: (param == None) | (Model.column == param)"
     return "Write & | ~ in place of and, or, not, and put each comparison in parentheses: (a > 1) & (a < 9)"
 
 

@@ -95,6 +95,19 @@ class Binary(_Type):
     kind = "binary"
 
 
+class Required:
+    """`Required[String]` is String: a column may be null only where it says `| None`."""
+
+    def __class_getitem__(cls, item):
+        base, nullable = _split_none(item)
+        if nullable:
+            raise AppFileError(
+                f"Required[{_written(base)} | None] is both required and nullable.",
+                f"Write {_written(base)} | None, or take '| None' out.",
+            )
+        return item
+
+
 def _parametrised(cls, full):
     if type(cls.kind) is Kind:
         raise AppFileError(f"{display(cls.kind)} has its brackets already.", f"Write {cls.__name__}[...] once.")
@@ -159,6 +172,8 @@ def column_type(annotation, name):
     base, nullable = _split_none(annotation)
     if isinstance(base, type) and issubclass(base, _Type) and base is not _Type:
         return _complete(base, f"Column '{name}'"), nullable
+    if base is Required:
+        raise AppFileError(f"Column '{name}' is Required without a type.", f"Write {name}: db.Required[db.String]")
     python = _python_kind(base)
     if python is not None:
         wanted = display(python, nullable)

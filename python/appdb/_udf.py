@@ -2,7 +2,7 @@
 
 from appdb._calls import bind, has_columns, in_order, printed
 from appdb._declaring import Phase
-from appdb._errors import AppFileError, did_you_mean, later
+from appdb._errors import AppFileError, did_you_mean, later, nearest
 from appdb._expr import Expr
 from appdb._signatures import COROUTINE, check_body, check_importable, innermost, refused, signature_of
 
@@ -183,6 +183,10 @@ def udf(function=None, *, batch_size=None, timeout=None, resource_pool=None, typ
     the function by its module and name, when a hint stands for no column type, and for options of later versions.
     """
     if options:
+        name = next(iter(options))
+        known = "batch_size timeout resource_pool type_substitutions".split()
+        if nearest(name, known) is not None:
+            raise AppFileError(f"@udf has no option '{name}'.", did_you_mean(name, known, ""))
         raise later(f"@udf({', '.join(f'{name}=' for name in options)})", "Leave it out.")
     settings = {
         "batch_size": _batch_size(batch_size),

@@ -4,7 +4,7 @@ import sys
 
 from appdb import _names
 from appdb._declared import caller
-from appdb._errors import AppFileError, did_you_mean, later, listed
+from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later, listed
 from appdb._including import checked_cors, checked_tags, include, refuse_late
 from appdb._route_checks import (
     check_full_path,
@@ -154,7 +154,12 @@ class Router:
             raise no_websockets(f"Router.{name}")
         if name in _LATER:
             raise later(f"Router.{name}", f"Use {_ROUTES}.")
-        raise AttributeError(f"Router has no '{name}'. It has {_ROUTES}.")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise UnknownAttribute(
+            f"Router has no '{name}'.",
+            did_you_mean(name, _VERBS, f"It has {_ROUTES}, and the decorators {', '.join(_VERBS)}."),
+        )
 
     def _update(self, model, path, inputs, outputs, on_error, options, source, function=None):
         export = self._export("update", options)
@@ -263,4 +268,11 @@ def __getattr__(name):
 
         globals()[name] = SqlExport
         return SqlExport
-    raise AttributeError(f"appdb.serving has no '{name}'. It has Router.")
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if name in ("UploadFile", "File", "Form", "Body", "Query", "Header", "Path", "Cookie", "Depends"):
+        raise UnknownAttribute(f"appdb.serving has no '{name}'.", f"Import it from FastAPI: from fastapi import {name}")
+    known = ("Router", "FastAPIRouter", "Cors", "Background", "SqlExport", "HTTPException", *sorted(_HTTP))
+    raise UnknownAttribute(
+        f"appdb.serving has no '{name}'.", did_you_mean(name, known, f"It has {', '.join(known)}.")
+    )

@@ -10,7 +10,7 @@ MODEL = "class A(Base, name='a'):\n    n: db.Int\n    s: db.String\n"
 QUERY = MODEL + "@db.query\ndef q(k: str):\n    return {}\n"
 
 SLIPS = {
-    "a function that is not imported": ("lower(s)", ["Import it: from appdb.functions import lower"]),
+    "a function that is not imported": ("lower(s)", ["Add: from appdb.functions import lower"]),
     "an unknown name that is near a builtin": ("nope(s)", ["'nope'", "Import or define"]),
     "a method of SQL": ("s.like('a%')", ["'like'", "Write .contains(...)"]),
     "a method that is not called": ("s.upper", ["s.upper", "Call it: s.upper()"]),
@@ -49,7 +49,7 @@ def test_a_slip_in_a_query_is_told_with_what_to_write(project, name):
 def test_a_call_with_the_wrong_arguments_shows_what_is_taken(project):
     written = "r.add_query_route(q, path='/q')"
     source = QUERY.format("A.where(A.s == k)") + f"r = Router()\n{written}\n"
-    check(project.error(source), written, "multiple values", "It is written: add_query_route(path=None, query=None")
+    check(project.error(source), written, "multiple values", "It takes: path, query, inputs, one_row, method.")
 
 
 def test_a_column_that_is_called_like_another_librarys_verb_stays_a_column(project):

@@ -255,6 +255,12 @@ describe("daemon", () => {
     expect((await runCli("daemon stop -f", { client: WILLING })).stdout).toContain("process 4711");
     expect((await runCli("daemon restart -f", { client: WILLING })).exit).toBe(0);
   });
+
+  test("stop takes -f, as scripts write it", async () => {
+    const ran = await runCli("daemon stop -f", { client: WILLING });
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(ran.stdout).toContain("process 4711");
+  });
 });
 
 describe("doctor", () => {

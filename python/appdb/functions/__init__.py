@@ -12,10 +12,6 @@ _TOP = {
     "cast": "_convert",
     "now": "timestamp",
 }
-_LATER = frozenset(
-    "image video audio document net vision globals openai anthropic gemini huggingface whisper document_splitter"
-    " string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator".split()
-)
 
 
 
@@ -39,10 +35,12 @@ def __getattr__(name):
         functions = load(f"appdb.functions.{home}").FUNCTIONS
         if name in functions:
             return functions[name]
-    from appdb._errors import UnknownAttribute, did_you_mean, later
+    from appdb._errors import UnknownAttribute, did_you_mean
+    from appdb._later import later_function
 
-    if name in _LATER:
-        raise later(f"appdb.functions.{name}", "Compute it in a function marked @udf.")
+    coming = later_function(name)
+    if coming is not None:
+        raise coming
     found = {home: load(f"appdb.functions.{home}").FUNCTIONS for home in _NAMESPACES}
     homes = [home for home in _NAMESPACES if name in found[home]]
     known = [*found["string"], *found["uuid"], *_TOP, *_NAMESPACES]

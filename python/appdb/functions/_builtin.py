@@ -81,6 +81,21 @@ class Namespace:
 
         return declare
 
+    def unknown(self, name):
+        """What the module's `__getattr__` does: raises the error for a function that the namespace does not have."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from appdb._errors import UnknownAttribute, did_you_mean
+        from appdb._later import later_function
+
+        coming = later_function(name, f"appdb.functions.{self.name}")
+        if coming is not None:
+            raise coming
+        raise UnknownAttribute(
+            f"appdb.functions.{self.name} has no '{name}'.",
+            did_you_mean(name, self.functions, "docs/functions.md lists its functions."),
+        )
+
 
 def find(id):
     """Returns the function of the library with this id: `find("json.get")`."""

@@ -16,11 +16,8 @@ _HOMES = {
 
 # What other libraries call a method.
 _ELSEWHERE = {
-    "like": "contains",
-    "ilike": "contains",
     "includes": "contains",
     "has": "contains",
-    "in_": "isin",
     "is_in": "isin",
     "length": "len",
     "size": "len",
@@ -33,8 +30,20 @@ _ELSEWHERE = {
 }
 
 
+# What other libraries have as a method, and what to write here.
+_OTHERWISE = {
+    **dict.fromkeys(("like", "ilike"), "Write .contains(...), .startswith(...) or .match(...)."),
+    **dict.fromkeys(("desc", "asc"), "Write order_by(Model.column, asc=False) for a descending order."),
+    **dict.fromkeys(("is_", "is_not", "isnull", "notnull"), "Write == None or != None."),
+    "in_": "Write .isin([...]).",
+    "between": "Write (column >= least) & (column <= most).",
+}
+
+
 def instead_of(kind, name):
     """A hint for a method that another library has by this name; None where there is no such method here."""
+    if name in _OTHERWISE:
+        return _OTHERWISE[name]
     wanted = _ELSEWHERE.get(name)
     if wanted not in ("isin", "astype") and (wanted is None or _method(kind, wanted) is None):
         return None

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _array = Namespace("array")
 function, FUNCTIONS = _array.function, _array.functions
+__getattr__ = _array.unknown
 
 
 @function([([[1.5, 2.0], [0.0, -1.0]], [[1.5, 2.0], [0.0, -1.0]])])

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _date = Namespace("date")
 function, FUNCTIONS = _date.function, _date.functions
+__getattr__ = _date.unknown
 
 
 @function([("2024-12-30", 2024)], is_property=True)

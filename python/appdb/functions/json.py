@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _json = Namespace("json")
 function, FUNCTIONS = _json.function, _json.functions
+__getattr__ = _json.unknown
 
 _NAMES = {
     dict: "an object",

@@ -11,6 +11,7 @@ from appdb.functions._builtin import Namespace
 
 _math = Namespace("math")
 function, FUNCTIONS = _math.function, _math.functions
+__getattr__ = _math.unknown
 
 
 @function([(-2.5, 2.5), (-2, 2.0)])

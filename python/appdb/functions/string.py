@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _string = Namespace("string")
 function, FUNCTIONS = _string.function, _string.functions
+__getattr__ = _string.unknown
 
 
 @function([("éA", "Éa"), ("HELLO wORLD", "Hello world")])

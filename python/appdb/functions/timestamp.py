@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _timestamp = Namespace("timestamp")
 function, FUNCTIONS = _timestamp.function, _timestamp.functions
+__getattr__ = _timestamp.unknown
 
 _TS = "2024-12-30T23:30:15.123456Z"  # of the examples
 

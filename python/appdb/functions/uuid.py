@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _uuid = Namespace("uuid")
 function, FUNCTIONS = _uuid.function, _uuid.functions
+__getattr__ = _uuid.unknown
 
 
 class _Uuid7:

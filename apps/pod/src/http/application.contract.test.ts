@@ -118,6 +118,8 @@ describe("an application object", () => {
   test("has its exceptions in the log when it answered 500 itself, as frameworks do", async () => {
     expect((await call("/answers_and_raises")).status).toBe(500);
     await eventually(() => expect(service.printed).toContain("RuntimeError: behind its answer"));
+    const line = service.logged.find(({ fields }) => fields["path"] === "/answers_and_raises");
+    expect(line).toMatchObject({ level: "error", message: "request failed", fields: { status: 500 } });
   });
 
   test("takes large bodies piece by piece, or leaves the rest", async () => {

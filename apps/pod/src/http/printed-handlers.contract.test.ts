@@ -4,7 +4,7 @@ import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts"
 
 test("docs/handlers.md works as it is printed", async () => {
   const { app, examples } = readPrintedExamples("handlers.md");
-  expect(examples).toHaveLength(3);
+  expect(examples).toHaveLength(4);
   await using service = await serveHandlers(app);
   for (const example of examples) {
     expect(await runPrinted(example, new URL(service.url).port)).toMatch(example.printed);

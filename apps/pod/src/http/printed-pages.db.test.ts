@@ -14,11 +14,12 @@ import { serveEndpoints } from "./serve-endpoints.ts";
 const PAGES: readonly [page: string, examples: number, refused: number][] = [
   ["queries.md", 9, 1],
   ["columns.md", 2, 2],
+  ["defaults.md", 1, 0],
   ["expressions.md", 2, 1],
-  ["udfs.md", 7, 0],
+  ["udfs.md", 8, 0],
   ["resource-pools.md", 1, 0],
-  ["routes.md", 5, 0],
-  ["indexes.md", 2, 0],
+  ["routes.md", 6, 0],
+  ["indexes.md", 3, 0],
   ["queries-over-http.md", 5, 0],
   ["many-rows.md", 6, 0],
 ];

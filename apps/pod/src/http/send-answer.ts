@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
 import { setsDashboardCookie } from "@appdb/adapters/http/dashboard-cookies";
-import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
+import { FAILED_HEADER, type RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { Logger } from "@appdb/engine/ports";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
@@ -24,6 +24,9 @@ const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 export function sendAnswer(sending: Sending, answer: RouteAnswer): Promise<void> {
   const { response } = sending;
   const { body } = answer;
+  const failed = answer.headers[FAILED_HEADER];
+  // Node forgets the headers that writeHead() sends; who counts the answers looks for this one.
+  if (failed !== undefined) response.setHeader(FAILED_HEADER, failed);
   if (typeof body !== "string" && !Buffer.isBuffer(body)) return sendStream(sending, answer, body);
   const bytes = Buffer.byteLength(body);
   const length = BODILESS.has(answer.status) ? [] : ["content-length", String(bytes)];

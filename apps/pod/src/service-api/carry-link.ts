@@ -1,7 +1,7 @@
 import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
 import type { LinkAsked } from "@appdb/adapters/link/serve-link";
 import { appError } from "@appdb/contract/errors";
-import { answerError, type RouteAnswer } from "@appdb/engine/endpoints/answers";
+import { answerError, FAILED_HEADER, type RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
 import type { Logger } from "@appdb/engine/ports";
 import type { RequestLog } from "../daemon/logger.ts";
@@ -63,20 +63,20 @@ export class LinkCarrier {
     for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
     if (more_headers !== undefined) for (const [name, value] of more_headers) headers.push(name, value);
     if (typeof body === "string" || Buffer.isBuffer(body)) {
-      this.#ended(carried, status);
+      this.#ended(carried, status, answer.headers[FAILED_HEADER] !== undefined);
       return { status, headers, body: typeof body === "string" ? Buffer.from(body) : body };
     }
     const ended = () => this.#ended(carried, carried.asked.is_gone ? CLIENT_GONE : status);
     return { status, headers, body: toBytes(body, ended) };
   }
 
-  #ended({ request, route, started_at }: Carried, status: number): void {
+  #ended({ request, route, started_at }: Carried, status: number, has_failed = false): void {
     const { logRequest, metrics, traffic } = this.#deps;
     const { caller, id, method, path } = request;
     traffic.end();
     const ms = performance.now() - started_at;
     logRequest({ req: id, method, route: path, status, ms: Math.round(ms * 10) / 10, key: caller?.name });
-    metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000 });
+    metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000, has_failed });
   }
 }
 

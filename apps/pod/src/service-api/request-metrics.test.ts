@@ -8,16 +8,20 @@ test("numbers of requests are written as Prometheus reads them: by route, method
   }
   metrics.observe({ method: "GET", route: null, status: 404, seconds: 0.5 });
   metrics.observe({ method: "GET", route: '/a"b\\c\n', status: 200, seconds: 0.5 });
+  metrics.observe({ method: "POST", route: "/docs", status: 400, seconds: 40, has_failed: true });
+  metrics.observe({ method: "POST", route: "/docs", status: 422, seconds: 40 });
   const { text, content_type } = metrics.print();
   const lines = text.split("\n");
   expect(content_type).toBe("text/plain; version=0.0.4; charset=utf-8");
   expect(lines).toContain('appdb_requests_total{method="POST",route="/docs",status="200"} 3');
   expect(lines).toContain('appdb_requests_total{method="POST",route="/docs",status="500"} 1');
   expect(lines).toContain('appdb_requests_total{method="GET",route="none",status="404"} 1');
+  expect(lines).toContain('appdb_requests_failed_total{method="POST",route="/docs"} 2');
+  expect(lines).toContain('appdb_requests_failed_total{method="GET",route="none"} 0');
   expect(lines).toContain('appdb_requests_total{method="GET",route="/a\\"b\\\\c\\n",status="200"} 1');
   const posts = lines.filter((line) => line.startsWith("appdb_request_seconds") && line.includes('"/docs"'));
   const counts = posts.map((line) => Number(line.split(" ").at(-1)));
-  expect(counts).toEqual([2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4, expect.closeTo(31.0055), 4]);
+  expect(counts).toEqual([2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 6, expect.closeTo(111.0055), 6]);
   expect(posts[0]).toContain('le="0.001"');
   expect(posts[14]).toContain('le="+Inf"');
   expect(lines.at(-2)).toBe("appdb_requests_in_flight 2");

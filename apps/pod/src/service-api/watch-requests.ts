@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { FAILED_HEADER } from "@appdb/engine/endpoints/answers";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RequestLog } from "../daemon/logger.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -35,7 +36,8 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
       const fields = { req: id, method, route: route ?? pathOf(raw), status, ms: Math.round(ms * 10) / 10, key };
       // those who read a log leave them out unless they ask for them
       logRequest(is_health ? { ...fields, health: true } : fields);
-      if (!is_health) metrics.observe({ method, route, status, seconds: ms / 1_000 });
+      const has_failed = reply.raw.hasHeader(FAILED_HEADER);
+      if (!is_health) metrics.observe({ method, route, status, seconds: ms / 1_000, has_failed });
     });
     if (is_health || isPreflight(request)) {
       done();

@@ -26,6 +26,13 @@ export interface HandlerService extends AsyncDisposable {
   readonly manifest: Manifest;
   /** What the handlers printed, line by line. */
   readonly printed: readonly string[];
+  readonly logged: readonly LoggedLine[];
+}
+
+interface LoggedLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
 interface HandlerServiceOptions {
@@ -60,7 +67,10 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
   };
   const manifest = manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
   const printed: string[] = [];
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const logged: LoggedLine[] = [];
+  const at = (level: LoggedLine["level"]) => (fields: Readonly<Record<string, unknown>>, message: string) =>
+    void logged.push({ level, message, fields });
+  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const app = manifest.services.find((service) => service.app != null)?.app ?? null;
   const runner = createHandlerWorkers({
     runtime,
@@ -97,6 +107,7 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
     url: `http://${served.address}:${served.port}`,
     manifest,
     printed,
+    logged,
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
       await runner[Symbol.asyncDispose]();

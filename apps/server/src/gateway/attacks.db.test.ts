@@ -323,7 +323,7 @@ test("by HTTP/2 as well nothing is left of an answer that is none", async () => 
   // typed as what the gateway hears
   const heard: EventEmitter = h2;
   heard.on("request", (req: GatewayRequest, res: GatewayResponse) => {
-    const exchange = { req, res, service: "ingest", headers: {}, id: "1" };
+    const exchange = { req, res, service: "ingest", headers: {}, id: "1", has_failed: false };
     try {
       beginAnswer(exchange, 200, { "x-first": "a", "bad name": "b", "x-last": "c" });
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
+import { FAILED_HEADER } from "@appdb/engine/endpoints/answers";
 import type { Exchange } from "./exchange.ts";
 import { broken } from "./refusals.ts";
 
@@ -8,10 +9,12 @@ import { broken } from "./refusals.ts";
  * @throws service_broken
  */
 export function beginAnswer(
-  { res, service }: Pick<Exchange, "res" | "service">,
+  exchange: Pick<Exchange, "has_failed" | "res" | "service">,
   status: number,
   headers: OutgoingHttpHeaders | OutgoingHttpHeader[],
 ): void {
+  const { res, service } = exchange;
+  exchange.has_failed = Array.isArray(headers) ? headers.includes(FAILED_HEADER) : FAILED_HEADER in headers;
   try {
     if (status < 200 || status > 599) throw new RangeError(`a status of ${status}`);
     res.writeHead(status, headers);

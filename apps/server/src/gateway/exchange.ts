@@ -50,6 +50,8 @@ export interface Exchange {
   held_bytes: number;
   /** Of a request that goes on to a service, where somebody traces; ends when the answer has. */
   trace: RequestTrace | undefined;
+  /** The service says that the application's code failed, with a status of 4xx. */
+  has_failed: boolean;
   /** What every answer says beside what the service says. */
   headers: OutgoingHttpHeaders;
 }

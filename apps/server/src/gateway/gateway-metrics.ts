@@ -4,7 +4,8 @@ const BUCKETS_S = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 
 /** What the gateway tells of all its requests together; names of tenants are in none. */
 export interface GatewayMetrics {
-  count(status: number, ms: number): void;
+  /** `has_failed`: the application's code failed, whatever the status. */
+  count(status: number, ms: number, has_failed?: boolean): void;
 }
 
 /** `in_flight` is asked when somebody reads the metrics. */
@@ -28,6 +29,16 @@ export function createGatewayMetrics(registry: Registry, in_flight: () => number
       unread.fill(0);
     },
   });
+  let unread_failed = 0;
+  new Counter({
+    name: "appdb_gateway_requests_failed_total",
+    help: "Requests to services that failed: status 5xx, or the application's code failed.",
+    registers,
+    collect() {
+      this.inc(unread_failed);
+      unread_failed = 0;
+    },
+  });
   new Gauge({
     name: "appdb_gateway_in_flight",
     help: "Requests that services work at.",
@@ -37,9 +48,10 @@ export function createGatewayMetrics(registry: Registry, in_flight: () => number
     },
   });
   return {
-    count(status, ms) {
+    count(status, ms, has_failed = false) {
       const hundred = Math.floor(status / 100);
       unread[hundred] = (unread[hundred] ?? 0) + 1;
+      if (has_failed || hundred === 5) unread_failed += 1;
       seconds.observe(ms / 1_000);
     },
   };

@@ -78,17 +78,21 @@ export function createAccept(deps: AcceptDeps): Accept {
       body: undefined,
       held_bytes: 0,
       trace: undefined,
+      has_failed: false,
       headers: deps.is_secure ? { "x-request-id": id, ...HSTS } : { "x-request-id": id },
     };
     void deps.handle(exchange).then((status) => {
       deps.follow(exchange);
       const ms = performance.now() - exchange.started_at;
-      metrics.count(status, ms);
+      metrics.count(status, ms, exchange.has_failed);
       exchange.trace?.end(status);
       const { service_id, path } = exchange;
       const query = path.indexOf("?");
       const route = query < 0 ? path : path.slice(0, query);
-      if (service_id !== "") traffic.count(service_id, req.method ?? "", route, status, ms);
+      if (service_id !== "") {
+        const counted = { route: `${req.method ?? ""} ${route}`, status, ms, has_failed: exchange.has_failed };
+        traffic.count(service_id, counted);
+      }
       if (least === undefined || status < least) return;
       log.info(
         {

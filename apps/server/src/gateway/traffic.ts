@@ -11,7 +11,7 @@ const WRITE_MS = 2_000;
 const MOST_WAITING = 15;
 /** Of one service in one minute; more, and longer ones, are counted together: a caller chooses them. */
 const MOST_PATHS = 64;
-const PATH_CHARACTERS = 200;
+const ROUTE_CHARACTERS = 208;
 /** How long the end of the gateway waits for the last numbers to be written. */
 const LAST_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -23,10 +23,18 @@ export interface TrafficDeps {
   now?(): number;
 }
 
+export interface CountedRequest {
+  /** Method and path within the service, without its query: `POST /docs`. */
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
+  /** The application's code failed, whatever the status. */
+  readonly has_failed?: boolean;
+}
+
 /** Counts what services were asked and how they answered, by the minute. */
 export interface Traffic extends AsyncDisposable {
-  /** `path` is within the service, without its query. */
-  count(service_id: string, method: string, path: string, status: number, ms: number): void;
+  count(service_id: string, request: CountedRequest): void;
   /** Writes what was counted since the last time, in one statement; else it is done every few seconds. */
   write(): Promise<void>;
 }
@@ -76,14 +84,14 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Traffic
   const writeNext = () => (last = last.then(write));
   const timer = setInterval(() => void writeNext(), WRITE_MS).unref();
   return {
-    count(service_id, method, path, status, ms) {
+    count(service_id, { route, status, ms, has_failed = false }) {
       const at = Math.floor(now() / MINUTE_MS);
       if (at !== current_at) turn(at);
       is_changed = true;
       const routes = current.get(service_id) ?? new Map<string, Counted>();
       if (routes.size === 0) current.set(service_id, routes);
-      const counted = countedOf(routes, path.length > PATH_CHARACTERS ? "" : `${method} ${path}`);
-      if (status >= 500) counted.server_errors += 1;
+      const counted = countedOf(routes, route.length > ROUTE_CHARACTERS ? "" : route);
+      if (has_failed || status >= 500) counted.server_errors += 1;
       else if (status >= 400) counted.client_errors += 1;
       const bucket = bucketOf(ms);
       counted.latencies[bucket] = (counted.latencies[bucket] ?? 0) + 1;

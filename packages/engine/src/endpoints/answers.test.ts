@@ -47,6 +47,9 @@ test("a refusal for a moment is logged with its cause in a line, other failures 
 test("an exception of the application's code is logged as an error, and stays 400", () => {
   const log = createSilentLog();
   const failed = appError("function_failed", { detail: "RuntimeError: no quota" });
-  expect(answerError(failed, "r-6", log).status).toBe(400);
+  const answer = answerError(failed, "r-6", log);
+  expect([answer.status, answer.headers["x-failed"]]).toEqual([400, "function_failed"]);
+  const refused = answerError(appError("not_found", { detail: "No such row." }), "r-7", createSilentLog());
+  expect(refused.headers).not.toHaveProperty("x-failed");
   expect(log.lines).toEqual([expect.objectContaining({ level: "error", message: "request failed" })]);
 });

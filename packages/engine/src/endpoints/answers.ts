@@ -51,6 +51,15 @@ const OF_CODE: ReadonlySet<ErrorCode> = new Set([
   "worker_out_of_memory",
 ]);
 
+/** Names the code of an answer that failed in the application's code, so that who counts by status counts it as failed. */
+export const FAILED_HEADER = "x-failed";
+
+/** The headers of a problem with this code. */
+export function problemHeaders(code: ErrorCode): Readonly<Record<string, string>> {
+  if (OF_CODE.has(code)) return { ...PROBLEM_HEADERS, [FAILED_HEADER]: code };
+  return AGAIN.has(code) ? AGAIN_HEADERS : PROBLEM_HEADERS;
+}
+
 /** Logs a request that was answered with 4xx: as an error where the application's code failed. */
 export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record<string, unknown>>): void {
   if (OF_CODE.has(code)) log.error(fields, "request failed");
@@ -72,6 +81,5 @@ export function answerError(error: unknown, id: string, log: Logger, signal?: Ab
   else if (AGAIN.has(error.code)) log.warn({ ...fields, ...causeOf(error) }, "request failed");
   else if (error.status >= 500) log.warn({ ...fields, err: error.cause }, "request failed");
   else logRefusal(log, error.code, fields);
-  const headers = AGAIN.has(problem.code) ? AGAIN_HEADERS : PROBLEM_HEADERS;
-  return { status: problem.status, headers, body: JSON.stringify(problem) };
+  return { status: problem.status, headers: problemHeaders(problem.code), body: JSON.stringify(problem) };
 }

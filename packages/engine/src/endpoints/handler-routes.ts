@@ -2,7 +2,7 @@ import { appError, ERRORS, type ErrorCode, isErrorCode, toProblem } from "@appdb
 import type { ManifestHandlerRoute, ManifestService } from "@appdb/contract/manifest";
 import type { HttpFailure, HttpHeaders } from "@appdb/contract/worker-protocol";
 import { type HandlerAnswer, HandlerFailed, type HandlerRequest, type HandlerRunner, type Logger } from "../ports.ts";
-import { answerError, logRefusal, PROBLEM_HEADERS, type RouteAnswer } from "./answers.ts";
+import { answerError, FAILED_HEADER, logRefusal, problemHeaders, type RouteAnswer } from "./answers.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 
 /** What answering by Python needs of a `RouteContext`. */
@@ -64,12 +64,16 @@ export async function answerByPython(
     });
     const is_endless = !(answer.body instanceof Uint8Array) && isOfEvents(answer.headers);
     const more_headers = sendable(answer.headers);
+    if (answer.status === INTERNAL) log.error({ req: id, status: INTERNAL, path: place.path }, "request failed");
     return { status: answer.status, headers: {}, more_headers, body: bodyOf(answer), is_endless };
   } catch (error) {
     if (error instanceof HandlerFailed) return answerFailure(error.failure, request.id, log);
     return answerError(error, request.id, log, request.signal);
   }
 }
+
+/** What a framework answers for an exception of the application, before anyone else hears of that. */
+const INTERNAL = 500;
 
 /** Events are told for as long as somebody listens, who comes again when they end. */
 function isOfEvents(headers: HttpHeaders): boolean {
@@ -94,7 +98,7 @@ const OF_PACKING: ReadonlySet<string> = new Set(["content-encoding", "content-le
 
 /** Without those that the service itself says. */
 function sendable(headers: HttpHeaders): HttpHeaders {
-  return headers.filter(([name]) => name !== "x-request-id");
+  return headers.filter(([name]) => name !== "x-request-id" && name !== FAILED_HEADER);
 }
 
 /** The answer for a failure that Python told. */
@@ -109,10 +113,12 @@ export function answerFailure(failure: HttpFailure, id: string, log: Logger): Ro
     errors: failure.errors ?? undefined,
   });
   const problem = { ...toProblem(error, id), ...(status === null ? {} : { status }) };
-  logRefusal(log, known, { req: id, code: problem.code, status: problem.status, detail: problem.detail });
+  const fields = { req: id, code: problem.code, status: problem.status, detail: problem.detail };
+  if (problem.status >= INTERNAL) log.warn(fields, "request failed");
+  else logRefusal(log, known, fields);
   return {
     status: problem.status,
-    headers: PROBLEM_HEADERS,
+    headers: problemHeaders(known),
     more_headers: sendable(failure.headers).filter(([name]) => name !== "content-type"),
     body: JSON.stringify(problem),
   };

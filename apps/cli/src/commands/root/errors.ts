@@ -1,4 +1,4 @@
-import { type AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import { isHosted, parseTarget, shownTablePath } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
@@ -51,7 +51,10 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
     }
     const cut = target.text.lastIndexOf("/");
     const work = await openWork(ctx, parseTarget(target.text.slice(0, cut)));
-    const tables = await work.errors({ table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit });
+    const asked = { table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit };
+    const tables = await work.errors(asked).catch((error: unknown) => {
+      throw error instanceof AppError ? asTyped(error, target.text, typed) : error;
+    });
     return tables.map((one) => (one.table === target.text ? { ...one, table: shownTablePath(typed, one.table) } : one));
   },
   render: (tables, out) => {
@@ -60,6 +63,12 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
     if (failing.length === 0) out.note("No cell has failed.");
   },
 });
+
+/** A refusal that names a local table's path as it was typed. */
+function asTyped(error: AppError, path: string, typed: string): AppError {
+  const detail = error.message.replaceAll(path, shownTablePath(typed, path));
+  return appError(error.code, { detail, hint: error.hint, meta: error.meta, cause: error });
+}
 
 function columnOfNoTable(target: string, column: string): AppError {
   return appError("usage", {

@@ -15,7 +15,7 @@ export const examples = defineCommand<Flags, [name?: string], ExamplesResult>({
   examples: [
     ["cli examples", "what there is"],
     ["cli examples shop", "write it into the folder shop"],
-    ["cli examples shop --out try/shop", "into another folder"],
+    ["cli examples shop --out my-shop", "into another folder"],
   ],
   parameters: {
     positional: {

@@ -153,6 +153,17 @@ test("an operator that failed is listed as a person writes it", async () => {
   expect(ran.stdout).toContain("8  ratio  ZeroDivisionError  division by zero  (/)");
 });
 
+test("a refusal names the path of a table as it was typed", async () => {
+  const missing = appError("table_not_found", { detail: "There is no table main/dcs.", hint: "Did you mean docs?" });
+  const client = { errors: () => Promise.reject(missing) };
+  const dotted = await runCli("errors main.dcs", { client });
+  expect(dotted).toMatchObject({
+    exit: 1,
+    stderr: "error: There is no table main.dcs.\nhint: Did you mean docs?\n",
+  });
+  expect((await runCli("errors main/dcs", { client })).stderr).toContain("There is no table main/dcs.");
+});
+
 test("where tables are listed, those with failing cells say so", async () => {
   const table = {
     path: "main/docs",

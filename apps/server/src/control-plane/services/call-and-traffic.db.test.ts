@@ -26,7 +26,7 @@ beforeAll(async () => {
   const place = { org: people.org, database_id: database.id, digest: digestOf("tree") };
   const manifest = anApplication(
     ["ingest"],
-    [aRowRoute("docs", ["title"], ["id"]), { ...aRowRoute("docs", ["title"], ["id"]), path: "/again" }],
+    ["/docs", "/again", "/raises"].map((path) => ({ ...aRowRoute("docs", ["title"], ["id"]), path })),
   );
   service_id = await makeService(server, place, { manifest });
   await gateway.runPod({ id: service_id, database_id: database.id }, 1, (req, res) => answer(req, res));
@@ -121,31 +121,32 @@ describe("what came to a service", () => {
     const minute = Math.floor(Date.now() / 60_000) * 60_000;
     let now = minute - 120_000;
     const ago = createTraffic({ ...server.deps, now: () => now });
-    for (let at = 0; at < 98; at++) ago.count(id, "POST", "/docs", 200, 10);
-    ago.count(id, "POST", "/docs", 422, 1_000);
-    ago.count(id, "POST", "/docs", 503, 1_000);
+    for (let at = 0; at < 98; at++) ago.count(id, { route: "POST /docs", status: 200, ms: 10 });
+    ago.count(id, { route: "POST /docs", status: 422, ms: 1_000 });
+    ago.count(id, { route: "POST /docs", status: 503, ms: 1_000 });
+    ago.count(id, { route: "POST /docs", status: 400, ms: 1_000, has_failed: true });
     await ago.write();
     now = minute;
-    for (let at = 0; at < 100; at++) ago.count(id, "GET", `/made/up/${at}`, 404, 1);
-    ago.count("00000000-0000-0000-0000-000000000000", "GET", "/", 200, 1);
+    for (let at = 0; at < 100; at++) ago.count(id, { route: `GET /made/up/${at}`, status: 404, ms: 1 });
+    ago.count("00000000-0000-0000-0000-000000000000", { route: "GET /", status: 200, ms: 1 });
     await ago[Symbol.asyncDispose]();
     await using other = createTraffic({ ...server.deps, now: () => minute });
-    other.count(id, "POST", "/docs", 200, 10);
+    other.count(id, { route: "POST /docs", status: 200, ms: 10 });
     await other.write();
     // the same numbers again, and one more
-    other.count(id, "POST", "/docs", 200, 10);
+    other.count(id, { route: "POST /docs", status: 200, ms: 10 });
     await other.write();
     const told = await traffic({ minutes: "5" }, "busy");
-    const docs = { route: "POST /docs", requests: 102, client_errors: 1, server_errors: 1 };
+    const docs = { route: "POST /docs", requests: 103, client_errors: 1, server_errors: 2 };
     expect(told.routes).toMatchObject([docs, { route: null, requests: 100, client_errors: 100 }]);
-    expect(told.total).toMatchObject({ requests: 202, client_errors: 101, server_errors: 1 });
+    expect(told.total).toMatchObject({ requests: 203, client_errors: 101, server_errors: 2 });
     expect(told.minutes).toHaveLength(5);
     const only = await traffic({ minutes: "5", route: "POST /docs" }, "busy");
-    expect(only.total.requests).toBe(102);
+    expect(only.total.requests).toBe(103);
     expect(Math.abs(only.total.p50_ms - 10)).toBeLessThan(1);
     expect(Math.abs(only.total.p99_ms - 1_000)).toBeLessThan(100);
     expect(only.minutes.map((one: { requests: number }) => one.requests).slice(-4)).toEqual(
-      told.minutes.at(-1).at === new Date(minute).toISOString() ? [0, 100, 0, 2] : [100, 0, 2, 0],
+      told.minutes.at(-1).at === new Date(minute).toISOString() ? [0, 101, 0, 2] : [101, 0, 2, 0],
     );
   });
 
@@ -155,8 +156,13 @@ describe("what came to a service", () => {
     expect((await call({ path: "/again", api_key: "sk_no" })).json.status).toBe(401);
     expect((await call({ path: "/again" })).json.status).toBe(200);
     await eventually(async () => expect(await again()).toBe(1), { timeout_ms: 8_000 });
+    const raised = async () => (await traffic({ route: "POST /raises" })).total;
+    answer = (_req, res) => void res.writeHead(400, { "x-failed": "function_failed" }).end("{}");
+    expect((await call({ path: "/raises" })).json.status).toBe(400);
+    const failed = { requests: 1, client_errors: 0, server_errors: 1 };
+    await eventually(async () => expect(await raised()).toMatchObject(failed), { timeout_ms: 8_000 });
     await using lost = createTraffic(server.deps);
-    lost.count(service_id, "POST", "/again", 200, 1);
+    lost.count(service_id, { route: "POST /again", status: 200, ms: 1 });
     await sql`alter table control.traffic rename to traffic_away`.execute(server.deps.db);
     await lost.write();
     await sql`alter table control.traffic_away rename to traffic`.execute(server.deps.db);

@@ -1,0 +1,45 @@
+"""Names that files of other systems import: those that come later, and modules that this library does not have."""
+
+from appdb._errors import AppFileError, did_you_mean, later
+
+_MEDIA = frozenset("image video audio document net vision globals".split())
+_ITERATORS = frozenset(
+    "document_splitter string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator".split()
+)
+_PROVIDERS = frozenset(
+    "openai anthropic gemini huggingface whisper whisperx ollama llama_cpp mistralai bedrock fireworks together replicate"
+    " deepseek groq openrouter twelvelabs yolox voyageai jina bfl reve runwayml fal fabric".split()
+)
+_MODULES = frozenset("io iterators ext mcp".split())
+
+
+def later_function(name, namespace="appdb.functions"):
+    """The error for a namespace or an iterator of appdb.functions that this version does not have; None for other names."""
+    if name in _PROVIDERS:
+        hint = "Call the provider in a function marked @db.udf; its resource_pool= keeps to the provider's limits."
+    elif name in _ITERATORS:
+        hint = "Split the value in a function marked @db.udf that returns a list."
+    elif name in _MEDIA:
+        hint = "Compute it in a function marked @db.udf."
+    else:
+        return None
+    return later(f"{namespace}.{name}", hint)
+
+
+def missing_module(name):
+    """The error for a module below appdb that does not exist."""
+    first, _, rest = name.removeprefix("appdb.").partition(".")
+    if first == "functions" and rest:
+        return later_function(rest.partition(".")[0]) or _no_namespace(rest.partition(".")[0])
+    if first in _MODULES:
+        return later(f"appdb.{first}")
+    return AppFileError(
+        f"appdb has no module '{first}'.", "An application imports from appdb, appdb.functions and appdb.serving."
+    )
+
+
+def _no_namespace(name):
+    from appdb.functions import _NAMESPACES
+
+    otherwise = f"It has {', '.join(_NAMESPACES)}."
+    return AppFileError(f"appdb.functions has no namespace '{name}'.", did_you_mean(name, _NAMESPACES, otherwise))
