@@ -1,3 +1,5 @@
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
 import { CONTROL_ROUTES } from "@appdb/contract/routes/control-paths";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -56,7 +58,7 @@ describe("passwords", () => {
 });
 
 describe("sessions", () => {
-  test("have tokens of 256 bits at least, another one each time", async () => {
+  test("have tokens of 128 bits at least, another one each time", async () => {
     const { email } = await signUp("xqzvkwpjfm one");
     const tokens = await Promise.all([1, 2].map(async () => (await signIn(email, "xqzvkwpjfm one")).json.token));
     // 5.9 bits a letter or digit
@@ -90,6 +92,19 @@ describe("requests and answers", () => {
     }
     const { json } = await server.ask("keyList", { params: { org: org.name }, as: owner });
     expect(JSON.stringify(json)).toContain('"ci"');
+  });
+
+  test("TRACE is answered with nothing of the request", async () => {
+    const answer = await new Promise<{ status: number; said: string }>((resolve, reject) => {
+      const asked = request(`${server.url}/v1/service`, { method: "TRACE", headers: { "x-secret": "a secret" } });
+      asked.once("error", reject);
+      asked.once("response", (response) => {
+        text(response).then((said) => resolve({ status: response.statusCode ?? 0, said }), reject);
+      });
+      asked.end();
+    });
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.said).not.toContain("a secret");
   });
 
   test("members that a route does not know are refused", async () => {
