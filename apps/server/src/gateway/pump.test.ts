@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { Readable, Writable } from "node:stream";
+import { expect, test } from "vitest";
+import { pump } from "./pump.ts";
+import { createTurnShares } from "./turn-shares.ts";
+
+const holding = { take: () => true, give: () => undefined };
+const PIECE = Buffer.alloc(65_536);
+
+test("many bodies of one owner move no more in a turn than its share, and all of them arrive", async () => {
+  const shares = createTurnShares(4 * PIECE.length);
+  let turn = 0;
+  let is_over = false;
+  const countTurns = () => {
+    turn += 1;
+    if (!is_over) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  const moved = new Map<number, number>();
+  let bytes = 0;
+  const to = () =>
+    new Writable({
+      highWaterMark: 100 * PIECE.length,
+      write(piece: Buffer, _encoding, done) {
+        bytes += piece.length;
+        moved.set(turn, (moved.get(turn) ?? 0) + 1);
+        done();
+      },
+    });
+  const turns = {
+    count: (count: number) => shares.count("a", count),
+    whenNext: (goOn: () => void) => shares.whenNext("a", goOn),
+  };
+  const ends = Array.from({ length: 20 }, async () => {
+    const from = Readable.from(Array(20).fill(PIECE));
+    pump({ from, to: to(), holding, turns, refused: () => undefined });
+    await once(from, "end");
+  });
+  await Promise.all(ends);
+  is_over = true;
+  expect(bytes).toBe(20 * 20 * PIECE.length);
+  // a stream that is paused has brought one piece more
+  const later = [...moved].filter(([at]) => at > 1).map(([, count]) => count);
+  expect(Math.max(...later)).toBeLessThanOrEqual(8);
+});
