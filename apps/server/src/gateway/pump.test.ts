@@ -7,6 +7,14 @@ import { createTurnShares } from "./turn-shares.ts";
 const holding = { take: () => true, give: () => undefined };
 const PIECE = Buffer.alloc(65_536);
 
+/** A body of which all has come. */
+function bodyOf(pieces: number): Readable {
+  const body = new Readable({ highWaterMark: 100 * PIECE.length, read: () => undefined });
+  for (let left = pieces; left > 0; left--) body.push(PIECE);
+  body.push(null);
+  return body;
+}
+
 test("many bodies of one owner move no more in a turn than its share, and all of them arrive", async () => {
   const shares = createTurnShares(4 * PIECE.length);
   let turn = 0;
@@ -32,7 +40,7 @@ test("many bodies of one owner move no more in a turn than its share, and all of
     whenNext: (goOn: () => void) => shares.whenNext("a", goOn),
   };
   const ends = Array.from({ length: 20 }, async () => {
-    const from = Readable.from(Array(20).fill(PIECE));
+    const from = bodyOf(20);
     pump({ from, to: to(), holding, turns, refused: () => undefined });
     await once(from, "end");
   });
@@ -40,6 +48,7 @@ test("many bodies of one owner move no more in a turn than its share, and all of
   is_over = true;
   expect(bytes).toBe(20 * 20 * PIECE.length);
   // a stream that is paused has brought one piece more
-  const later = [...moved].filter(([at]) => at > 1).map(([, count]) => count);
+  const [first = 0, ...later] = moved.values();
+  expect(first).toBeLessThanOrEqual(4 + 20);
   expect(Math.max(...later)).toBeLessThanOrEqual(8);
 });
