@@ -8,6 +8,7 @@ import { MANIFEST_TIMEOUT_MS, MOST_MANIFEST_BYTES } from "@appdb/adapters/udf/re
 import { DATABASE_EVENTS, type DatabaseEvent, TRANSITIONS } from "@appdb/contract/control/database-states";
 import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { MAX_LINK_STEPS, MAX_TREE_FOLDERS } from "@appdb/contract/control/tree-links";
+import { MOST_DECLARED, MOST_NAMES } from "@appdb/contract/manifest";
 import {
   DATABASE_STATES,
   type DatabaseState,
@@ -139,6 +140,8 @@ export function databaseLimits(): string[] {
     `| characters of a requirement | ${MAX_REQUIREMENT_LENGTH.toLocaleString("en")} | |`,
     `| seconds in which a lock or a manifest is read | ${DOCUMENT_LIMITS.timeout_ms / 1_000} | |`,
     `| bytes of an application's manifest; \`app_invalid\` past it | ${MOST_MANIFEST_BYTES.toLocaleString("en")} | |`,
+    `| tables of an application, and its functions, queries, services and a service's routes | ${MOST_DECLARED.toLocaleString("en")} | |`,
+    `| columns of a table, parameters of a function or query, inputs of a route | ${MOST_NAMES.toLocaleString("en")} | |`,
     `| patterns of include, exclude and include_only each | ${MOST_PATTERNS.toLocaleString("en")} | |`,
     `| members of one list or object of a request to the server; \`invalid_request\` past it | ${MOST_MEMBERS.toLocaleString("en")} | |`,
     `| packages of an image; \`build_failed\` past it | ${MOST_PACKAGES.toLocaleString("en")} | |`,

@@ -4,6 +4,11 @@ import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MOST_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 
+/** Tables, routes, functions and what else a manifest declares, of each kind. They are looked for in each other. */
+export const MOST_DECLARED = 10_000;
+/** Columns and parameters of one of them; PostgreSQL has no table of more columns. */
+export const MOST_NAMES = 2_000;
+
 /**
  * The manifest: all that the engine knows of an application. `python -m appdb.manifest app.py` writes it, a second
  * language could. Paths are relative to the project root; lists whose order means nothing are sorted by name
@@ -45,7 +50,7 @@ export const columnSchema = z.strictObject({
 const btreeIndexSchema = z.strictObject({
   kind: z.literal("btree"),
   name: z.string().nullable(),
-  columns: z.array(z.string()).min(1),
+  columns: z.array(z.string()).max(MOST_NAMES).min(1),
   source: sourceSchema,
 });
 
@@ -75,10 +80,10 @@ export const tableSchema = z.strictObject({
   model: z.string(),
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
-  columns: z.array(columnSchema).min(1),
+  columns: z.array(columnSchema).max(MOST_NAMES).min(1),
   /** Column names in declared order; empty when the table has no key. */
-  primary_key: z.array(z.string()),
-  indexes: z.array(indexSchema),
+  primary_key: z.array(z.string()).max(MOST_NAMES),
+  indexes: z.array(indexSchema).max(MOST_NAMES),
   has_default_idxs: z.boolean(),
   /** The name that the table had. */
   renamed_from: z.string().nullable().default(null),
@@ -101,12 +106,12 @@ export const functionSchema = z.strictObject({
   id: z.string(),
   module: z.string(),
   name: z.string(),
-  parameters: z.array(parameterSchema),
+  parameters: z.array(parameterSchema).max(MOST_NAMES),
   result: z.strictObject({ type: columnTypeSchema, nullable: z.boolean() }),
   /** sha256 hex of the function's source text, with what it calls of its own module and the constants that it names there. */
   digest: z.string(),
   /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and what that imports. */
-  uses: z.array(z.string()).default([]),
+  uses: z.array(z.string()).max(MOST_NAMES).default([]),
   kind: z.enum(["scalar", "aggregate"]).default("scalar"),
   /** Which of the function's overloads this is; the id of the first has no suffix, the others' end in `#1`, `#2` ... */
   overload: z.int().min(0).default(0),
@@ -138,7 +143,7 @@ export const namedQuerySchema = z.strictObject({
   module: z.string(),
   name: z.string(),
   comment: z.string().nullable(),
-  parameters: z.array(parameterSchema),
+  parameters: z.array(parameterSchema).max(MOST_NAMES),
   /** The answer is a list of the only selected value, not of objects. */
   return_scalar: z.boolean(),
   query: querySchema,
@@ -152,7 +157,7 @@ const answererSchema = z.strictObject({
   module: z.string(),
   name: z.string(),
   /** Which of the outputs it takes. */
-  parameters: z.array(z.string()),
+  parameters: z.array(z.string()).max(MOST_NAMES),
   /** A JSON Schema of what it returns; null when it does not say. */
   response: z.record(z.string(), z.unknown()).nullable(),
 });
@@ -177,6 +182,9 @@ const backgroundSchema = z.strictObject({
 });
 
 /** Of every route that the engine answers: it may be done in the background. */
+/** A longer one is no path that anybody types; patterns are looked for in it. */
+const routePath = z.string().max(2_000);
+
 const answeredByEngine = {
   /** Null: the answer is what the route does. */
   background: backgroundSchema.nullable().optional(),
@@ -186,14 +194,14 @@ const answeredByEngine = {
 const overTable = {
   method: z.enum(["post"]),
   /** Starts with `/`; the service's prefix is not in it. */
-  path: z.string(),
+  path: routePath,
   table: z.string(),
 };
 
 /** Of routes that take values of a row and answer values of it. */
 const overRow = {
-  inputs: z.array(z.string()),
-  outputs: z.array(z.string()),
+  inputs: z.array(z.string()).max(MOST_NAMES),
+  outputs: z.array(z.string()).max(MOST_NAMES),
   /** What a computed column that fails does to a row that is stored: nothing is, or the cell is null with its error. */
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
@@ -213,9 +221,9 @@ const updateRouteSchema = z.strictObject({
   kind: z.literal("update"),
   ...overTable,
   /** The table's primary key, which every request brings. */
-  key: z.array(z.string()).min(1),
+  key: z.array(z.string()).max(MOST_NAMES).min(1),
   ...overRow,
-  inputs: z.array(z.string()).min(1),
+  inputs: z.array(z.string()).max(MOST_NAMES).min(1),
   ...answeredByEngine,
 });
 
@@ -223,7 +231,7 @@ const updateRouteSchema = z.strictObject({
 const deleteRouteSchema = z.strictObject({
   kind: z.literal("delete"),
   ...overTable,
-  match_columns: z.array(z.string()).min(1),
+  match_columns: z.array(z.string()).max(MOST_NAMES).min(1),
   ...answeredByEngine,
 });
 
@@ -231,11 +239,11 @@ const deleteRouteSchema = z.strictObject({
 const queryRouteSchema = z.strictObject({
   kind: z.literal("query"),
   method: z.enum(["post", "get"]),
-  path: z.string(),
+  path: routePath,
   /** Id of a query of the manifest. */
   query: z.string(),
   /** Names of the parameters that a request may give; the others have their defaults. */
-  inputs: z.array(z.string()),
+  inputs: z.array(z.string()).max(MOST_NAMES),
   /** The answer is the only row itself; none and several are errors. */
   one_row: z.boolean(),
   ...answeredByEngine,
@@ -246,7 +254,7 @@ const handlerRouteSchema = z.strictObject({
   kind: z.literal("handler"),
   method: z.enum(HANDLER_METHODS),
   /** May have parts `{name}`. */
-  path: z.string(),
+  path: routePath,
   handler: z.strictObject({ id: z.string(), module: z.string(), name: z.string() }),
   /** Its operation object, as in OpenAPI 3.1, without `operationId`; null: it is not shown. */
   openapi: z.record(z.string(), z.unknown()).nullable(),
@@ -270,7 +278,7 @@ const applicationSchema = z.strictObject({
   module: z.string(),
   name: z.string(),
   /** What it calls the service's routes by, one for each and in their order: they are reached through it. */
-  routes: z.array(z.string()),
+  routes: z.array(z.string()).max(MOST_DECLARED),
   /** Its own description, an OpenAPI document; null: it has none. */
   openapi: z.record(z.string(), z.unknown()).nullable(),
 });
@@ -278,11 +286,11 @@ const applicationSchema = z.strictObject({
 /** Which pages of other origins a browser lets call a service. */
 const corsSchema = z.strictObject({
   /** `https://app.example`, or `*`. */
-  origins: z.array(z.string()).min(1),
+  origins: z.array(z.string()).max(MOST_NAMES).min(1),
   /** Null: those of the path. */
-  methods: z.array(z.string()).nullable(),
+  methods: z.array(z.string()).max(MOST_NAMES).nullable(),
   /** Null: those that services know. */
-  headers: z.array(z.string()).nullable(),
+  headers: z.array(z.string()).max(MOST_NAMES).nullable(),
   credentials: z.boolean(),
   max_age_s: z.int().min(0),
 });
@@ -290,11 +298,11 @@ const corsSchema = z.strictObject({
 export const serviceSchema = z.strictObject({
   name: z.string(),
   /** Empty, or starts with `/` and does not end with one. */
-  prefix: z.string(),
-  routes: z.array(routeSchema),
+  prefix: routePath,
+  routes: z.array(routeSchema).max(MOST_DECLARED),
   app: applicationSchema.nullable().optional(),
   /** Of all its operations, in OpenAPI. */
-  tags: z.array(z.string()).optional(),
+  tags: z.array(z.string()).max(MOST_NAMES).optional(),
   /** Null: no page but this machine's own. */
   cors: corsSchema.nullable().optional(),
   source: sourceSchema,
@@ -305,15 +313,15 @@ export const manifestSchema = z.strictObject({
   library_version: z.string(),
   python_version: z.string(),
   app_file: z.string(),
-  tables: z.array(tableSchema),
-  functions: z.array(functionSchema),
-  queries: z.array(namedQuerySchema).default([]),
-  resource_pools: z.array(resourcePoolSchema).default([]),
-  services: z.array(serviceSchema),
+  tables: z.array(tableSchema).max(MOST_DECLARED),
+  functions: z.array(functionSchema).max(MOST_DECLARED),
+  queries: z.array(namedQuerySchema).max(MOST_DECLARED).default([]),
+  resource_pools: z.array(resourcePoolSchema).max(MOST_DECLARED).default([]),
+  services: z.array(serviceSchema).max(MOST_DECLARED),
   /** Files below the project root that importing the application read, with the sha256 hex of their bytes. */
   modules: z.array(z.strictObject({ path: z.string(), sha256: z.string() })),
   /** What is no mistake of the file and may yet surprise, as sentences: modules of the project that others shadow. */
-  warnings: z.array(z.string()).default([]),
+  warnings: z.array(z.string()).max(MOST_DECLARED).default([]),
 });
 
 export type Source = z.infer<typeof sourceSchema>;

@@ -38,6 +38,7 @@ import { createAccept, createPlainServer } from "./serve-requests.ts";
 import { createStrangers, STRANGER_TIMES } from "./strangers.ts";
 import { createTraffic } from "./traffic.ts";
 import { createIsTrusted, createReadForwarded } from "./trusted-proxies.ts";
+import { createTurnShares } from "./turn-shares.ts";
 import { createWaking } from "./waking.ts";
 export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
@@ -107,6 +108,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       tracer: deps.tracer,
     },
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
+    turns: createTurnShares(),
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
     docs: createDocsFiles(),

@@ -30,6 +30,7 @@ import {
 import { fitsLink, sendByLink } from "./send-by-link.ts";
 import { HSTS } from "./serve-requests.ts";
 import type { Strangers } from "./strangers.ts";
+import type { TurnShares } from "./turn-shares.ts";
 import { isAsleep, type Waking } from "./waking.ts";
 export interface HandleDeps {
   readonly log: Logger;
@@ -47,6 +48,7 @@ export interface HandleDeps {
   readonly counts: RequestCounts;
   readonly budget: ByteBudget;
   readonly strangers: Strangers;
+  readonly turns: TurnShares;
 }
 
 /** How long a request waits for a service that begins anew. */
@@ -146,7 +148,7 @@ async function answerStranger(
 }
 
 function proxyLimits(
-  { budget, limits: { client_ms, request_ms } }: HandleDeps,
+  { budget, limits: { client_ms, request_ms }, turns }: HandleDeps,
   exchange: Exchange,
   body_bytes: number,
   most_ms = request_ms,
@@ -155,6 +157,7 @@ function proxyLimits(
   return {
     ...{ body_bytes, client_ms, request_ms: Math.min(request_ms, most_ms), share_bytes: budget.share_bytes },
     holding: { take: (bytes) => budget.take(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
+    turns: { count: (bytes) => turns.count(owner, bytes), whenNext: (goOn) => turns.whenNext(owner, goOn) },
   };
 }
 

@@ -2,7 +2,7 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as startR
 import { beginAnswer } from "./begin-answer.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
-import { type Holding, pump } from "./pump.ts";
+import { type Holding, pump, type Turns } from "./pump.ts";
 import { bodyTooSlow, broken, noMemory, timedOut, tooLarge } from "./refusals.ts";
 
 export interface ProxyLimits {
@@ -15,6 +15,7 @@ export interface ProxyLimits {
   /** Where the bytes of a slow reader count; `share_bytes` is the most of one organization. */
   readonly holding: Holding;
   readonly share_bytes: number;
+  readonly turns: Turns;
 }
 
 /**
@@ -74,7 +75,7 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
         upstream.destroy();
         return settle({ outcome: "refused", error: error instanceof Error ? error : new Error(String(error)) });
       }
-      stopAnswer = sendAnswer(exchange, answer, limits.holding, (is_whole) => {
+      stopAnswer = sendAnswer(exchange, answer, limits, (is_whole) => {
         // a body that the service did not want is not sent to its end
         if (!req.complete) upstream.destroy();
         if (!is_whole) res.destroy();
@@ -105,7 +106,7 @@ function onConnected(upstream: ClientRequest, begin: () => void): void {
 function sendBody(
   { req, res, awaits_continue }: Exchange,
   upstream: ClientRequest,
-  { body_bytes: most_bytes, client_ms, holding, share_bytes }: ProxyLimits,
+  { body_bytes: most_bytes, client_ms, holding, share_bytes, turns }: ProxyLimits,
   giveUp: (error: Error) => void,
 ): () => void {
   let bytes = 0;
@@ -123,7 +124,7 @@ function sendBody(
   const end = () => upstream.end();
   req.on("data", count);
   req.once("end", end);
-  const stop = pump({ from: req, to: upstream, holding, refused: () => giveUp(noMemory(share_bytes)) });
+  const stop = pump({ from: req, to: upstream, holding, turns, refused: () => giveUp(noMemory(share_bytes)) });
   return () => {
     clearInterval(timer);
     req.off("data", count);
@@ -137,7 +138,7 @@ function sendBody(
 function sendAnswer(
   exchange: Exchange,
   answer: IncomingMessage,
-  holding: Holding,
+  { holding, turns }: Pick<ProxyLimits, "holding" | "turns">,
   ended: (is_whole: boolean) => void,
 ): () => void {
   const { res } = exchange;
@@ -149,5 +150,5 @@ function sendAnswer(
   answer.once("close", () => {
     if (!answer.readableEnded) ended(false);
   });
-  return pump({ from: answer, to: res, holding, refused: () => answer.destroy() });
+  return pump({ from: answer, to: res, holding, turns, refused: () => answer.destroy() });
 }

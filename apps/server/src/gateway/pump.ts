@@ -6,10 +6,18 @@ export interface Holding {
   give(bytes: number): void;
 }
 
+/** The owner's part of the event loop's turns. */
+export interface Turns {
+  /** False when what was brought in this turn is enough. */
+  count(bytes: number): boolean;
+  whenNext(goOn: () => void): void;
+}
+
 export interface PumpInput {
   readonly from: Readable;
   readonly to: Pick<Writable, "write" | "writableLength" | "destroyed" | "on" | "off">;
   readonly holding: Holding;
+  readonly turns: Turns;
   /** There is no room for what waits; the pump has stopped. */
   refused(): void;
 }
@@ -18,14 +26,29 @@ export interface PumpInput {
  * Writes what is read, at the pace of the slower side, and never more than both streams keep by themselves. While the reader has not taken
  * what was written, those bytes count. Returns what stops it; after that nothing counts.
  */
-export function pump({ from, to, holding, refused }: PumpInput): () => void {
+export function pump({ from, to, holding, refused, turns }: PumpInput): () => void {
   let held = 0;
+  let is_stopped = false;
+  let is_waiting = false;
+  const waitForTurn = () => {
+    is_waiting = true;
+    from.pause();
+    turns.whenNext(() => {
+      is_waiting = false;
+      if (!is_stopped && held === 0) from.resume();
+    });
+  };
   const letGo = () => {
     holding.give(held);
     held = 0;
   };
   const onData = (piece: Buffer) => {
-    if (to.destroyed || to.write(piece)) return;
+    const may_go_on = turns.count(piece.length);
+    if (to.destroyed) return;
+    if (to.write(piece)) {
+      if (!may_go_on && !is_waiting) waitForTurn();
+      return;
+    }
     from.pause();
     if (held > 0) return;
     // a paused stream fills up to its mark
@@ -39,9 +62,10 @@ export function pump({ from, to, holding, refused }: PumpInput): () => void {
   };
   const onDrain = () => {
     letGo();
-    from.resume();
+    if (!is_waiting) from.resume();
   };
   const stop = () => {
+    is_stopped = true;
     from.off("data", onData);
     to.off("drain", onDrain);
     letGo();

@@ -105,8 +105,8 @@ function acceptedEncodings(header: string | string[] | undefined): ReadonlySet<s
   const named = String(header ?? "")
     .toLowerCase()
     .split(",")
-    .map((part) => part.trim().split(/\s*;\s*q=/));
+    .map((part) => part.split(";", 2).map((piece) => piece.trim()));
   return new Set(
-    named.filter(([, quality]) => quality === undefined || Number(quality) > 0).map(([name]) => name ?? ""),
+    named.filter(([, weight]) => !weight?.startsWith("q=") || Number(weight.slice(2)) > 0).map(([name]) => name ?? ""),
   );
 }

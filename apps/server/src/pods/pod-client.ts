@@ -10,6 +10,8 @@ import { connectPod } from "./connect-pod.ts";
 const SILENCE_MS = 900_000;
 /** A plan of thousands of tables is far below this; rows are handed on piece by piece. */
 const MOST_DOCUMENT_BYTES = 64_000_000;
+/** Of a line that says how far something is. */
+const MOST_LINE_LENGTH = 8_000_000;
 const UNAUTHORIZED = 401;
 const FIRST_ERROR = 400;
 
@@ -69,6 +71,7 @@ export async function* readLines(pod: PodPlace, answer: IncomingMessage): AsyncG
     for await (const piece of answer.setEncoding("utf8")) {
       const lines = (rest + String(piece)).split("\n");
       rest = lines.pop() ?? "";
+      if (rest.length > MOST_LINE_LENGTH) throw new Error("A line of the pod's answer is too long.");
       for (const line of lines) if (line !== "") yield JSON.parse(line);
     }
   } catch (cause) {

@@ -127,17 +127,31 @@ test("a manifest that does not fit is refused with the place", async () => {
   });
 });
 
-test("a manifest of 7,000,000 wrong tables is refused while the server works on", async () => {
+test("a manifest of 7,000,000 wrong modules is refused while the server works on", async () => {
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;
   }, 50);
   const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 3_000 });
-  const wrong = manifestOf(`"modules":[],"tables":[${"0,".repeat(7_000_000)}0]`);
+  const wrong = manifestOf(`"tables":[],"modules":[${"0,".repeat(7_000_000)}0]`);
   await expect(bounded.readManifest(wrong, "acme")).rejects.toMatchObject({
     code: "app_invalid",
     message: expect.stringContaining("its manifest takes more than"),
   });
   clearInterval(timer);
   expect(turns).toBeGreaterThan(10);
+});
+
+test("a manifest of too many tables, or with a path of 2,001 characters, is refused with the place", async () => {
+  const many = manifestOf(`"modules":[],"tables":[${Array(10_001).fill("0").join()}]`);
+  await expect(documents.readManifest(many, "acme")).rejects.toMatchObject({
+    code: "manifest_invalid",
+    message: expect.stringContaining("/tables: Too big"),
+  });
+  const service = { name: "s", prefix: `/${"{".repeat(2_000)}` };
+  const long = manifestOf('"tables":[],"modules":[]');
+  const stdout = long.written.stdout.replace('"services":[]', `"services":[${JSON.stringify(service)}]`);
+  await expect(documents.readManifest({ ...long, written: { ...long.written, stdout } }, "acme")).rejects.toThrow(
+    "/services/0",
+  );
 });

@@ -1,12 +1,36 @@
 import { expect, test } from "vitest";
 import { buildFailure } from "./build-failure.ts";
+import { BUILD_LIMITS } from "./build-steps.ts";
 
-const limits = { cpu: 1, memory_mb: 512, disk_bytes: 1e9, files: 1_000, tasks: 100, timeout_ms: 60_000 };
-const exit = { code: 2, signal: null, is_out_of_memory: false, exceeded: null };
+const exit = { code: 1, signal: null, is_out_of_memory: false, exceeded: null } as const;
+const failure = (said: string) =>
+  buildFailure({ exit, said, building: undefined, python: "3.12.8", limits: BUILD_LIMITS });
+const failureOf = (said: string) => failure(said).message;
 
 test("a build that does not reach its index names the operator's setting", () => {
   const said =
     "error: Failed to fetch: `https://index.internal/simple/`\n  Caused by: dns error: failed to lookup address";
-  const { hint } = buildFailure({ exit, said, building: undefined, python: "3.12.8", limits });
-  expect(hint).toContain("SERVICE_BUILD_HOSTS");
+  expect(failure(said).hint).toContain("SERVICE_BUILD_HOSTS");
 });
+
+test.each([
+  "RuntimeError: can't start new thread",
+  "gcc: fork: Resource temporarily unavailable",
+  "BlockingIOError: [Errno 11] Resource temporarily unavailable",
+])("a build with too many processes is told from its words: %s", (said) => {
+  expect(failureOf(`first\n${said}\nlast`)).toContain("needed more than 512 processes");
+});
+
+test("words that stand in another order or in other lines say nothing of processes", () => {
+  expect(failureOf("Resource temporarily unavailable in fork")).not.toContain("processes");
+  expect(failureOf("fork\nResource temporarily unavailable")).not.toContain("processes");
+});
+
+test.each(["fork", "thread spawn ", "not find ", "fatal error: ", "command 'a/", " ", "Building ", "error: "])(
+  "many lines that repeat %j cost little",
+  (word) => {
+    const said = Array(400).fill(word.repeat(4_000).slice(0, 4_000)).join("\n");
+    // a pattern that is tried from each of its beginnings takes longer than a test may
+    expect(failureOf(said)).toContain("could not be built");
+  },
+);

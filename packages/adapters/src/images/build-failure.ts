@@ -16,9 +16,10 @@ export interface BuildFailureInput {
   readonly limits: PodTask["limits"];
 }
 
-/** The system's words where a build has as many processes as it may. */
-const NO_MORE_PROCESSES =
-  /can't start new thread|(fork|clone|thread|spawn|BlockingIOError).*Resource temporarily unavailable/i;
+/** Beginnings of what programs say where a build has as many processes as it may, and how that ends. */
+const NO_THREAD = /can't start new thread/i;
+const STARTING = /fork|clone|thread|spawn|BlockingIOError/i;
+const UNAVAILABLE = /Resource temporarily unavailable/i;
 
 const HINTS: readonly [pattern: RegExp, hint: string][] = [
   [
@@ -88,8 +89,16 @@ function exceededBound(
       hint: "Install fewer packages, or ask the operator for larger builds.",
     };
   }
-  if (NO_MORE_PROCESSES.test(said)) return { what: `needed more than ${limits.tasks} processes and threads`, hint };
+  if (hasNoMoreProcesses(said)) return { what: `needed more than ${limits.tasks} processes and threads`, hint };
   return undefined;
+}
+
+/** Line by line and in two steps: one pattern for both would try each beginning against the rest of its line. */
+function hasNoMoreProcesses(said: string): boolean {
+  return said.split("\n").some((line) => {
+    const at = line.search(STARTING);
+    return at !== -1 && (NO_THREAD.test(line) || UNAVAILABLE.test(line.slice(at)));
+  });
 }
 
 function printTime(time_ms: number): string {

@@ -73,3 +73,19 @@ test("many large secrets are hidden in many lines", { timeout: 60_000 }, () => {
   const line = "a".repeat(4_000);
   for (let left = 300; left > 0; left--) expect(hide(line)).not.toContain("aaaaaaaa".repeat(8));
 });
+
+test.each(Array.from({ length: 80 }, (_, at) => at + 4))("a secret of %i characters is hidden whole", (length) => {
+  const secret = Array.from({ length }, (_, at) => String.fromCharCode(33 + ((at * 7 + length) % 90))).join("");
+  const hide = hideSecrets({ A: secret, B: "beside it" });
+  expect(hide(`${secret} = ${secret}, beside it`)).toBe("*** = ***, ***");
+});
+
+test("secrets of all lengths that begin alike end within the time of a test", { timeout: 30_000 }, () => {
+  const secrets = Object.fromEntries(
+    Array.from({ length: 400 }, (_, at) => [`S${at}`, `${"a".repeat(4 + (at % 60))}${at}`]),
+  );
+  const hide = hideSecrets(secrets);
+  const line = `${"a".repeat(3)}b`.repeat(1_000);
+  // a look for each length at each character takes about a minute
+  for (let left = 1_000; left > 0; left--) expect(hide(line)).toBe(line);
+});

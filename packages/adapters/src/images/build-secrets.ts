@@ -13,8 +13,10 @@ const NAMES = [
 const SHORTEST_HIDDEN = 4;
 /** A line of a secret of several lines: a shorter one says little, and is found everywhere. */
 const SHORTEST_HIDDEN_LINE = 8;
-/** Characters of a piece of a long secret. */
-const PIECE = 32;
+/** Characters of pieces. A text is cut into pieces of the longest of these that it has; two of them cover any text of up to 32. */
+const SIZES = [32, 24, 16, 12, 8, 7, 6, 5, 4] as const;
+/** Beginnings of pieces that are told apart; most characters of a line begin none. */
+const BEGINNINGS = 2 ** 16;
 /** Pieces that are looked for: 1.6 MB of secrets. */
 const MOST_PIECES = 50_000;
 
@@ -40,8 +42,8 @@ export function selectBuildSecrets(
 
 /**
  * Puts `***` in place of each secret: what a build prints is read by people who may not read secrets. It hides whole values of at least 4
- * characters and lines of at least 8, as they are; values also as an address has them. Long ones are hidden piece by piece, so that the work for a
- * character of a line is bounded, however many secrets there are. At most 50,000 pieces are hidden, short values first.
+ * characters and lines of at least 8, as they are; values also as an address has them. They are found piece by piece, and a piece alone is hidden
+ * too, so that the work for a character of a line is bounded, whatever secrets there are. At most 50,000 pieces are hidden, short values first.
  */
 export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: string) => string {
   const values = Object.values(secrets);
@@ -54,29 +56,39 @@ export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: s
     if (pieces.size >= MOST_PIECES) break;
     for (const piece of cut(text)) pieces.add(piece);
   }
-  const lengths = [...new Set([...pieces].map(({ length }) => length))].sort((a, b) => b - a);
+  const beginnings = new Uint8Array(BEGINNINGS);
+  for (const piece of pieces) beginnings[beginningOf(piece, 0)] = 1;
+  const found = new Set([...pieces].map(({ length }) => length));
+  const sizes = SIZES.filter((size) => found.has(size));
   return (line) => {
     let shown = "";
     let kept = 0;
-    for (let at = 0; at < line.length; ) {
-      const length = lengths.find((one) => at + one <= line.length && pieces.has(line.slice(at, at + one)));
-      if (length === undefined) {
-        at += 1;
-        continue;
+    // of what is hidden so far; pieces of one secret overlap or follow each other
+    let [start, end] = [0, 0];
+    for (let at = 0; at + SHORTEST_HIDDEN <= line.length; at += 1) {
+      if (beginnings[beginningOf(line, at)] === 0) continue;
+      const size = sizes.find((one) => at + one <= line.length && pieces.has(line.slice(at, at + one)));
+      if (size === undefined) continue;
+      if (at > end || end === 0) {
+        if (end > 0) shown += `${line.slice(kept, start)}***`;
+        kept = end;
+        start = at;
       }
-      // pieces of one secret follow each other
-      if (at > kept || shown === "") shown += `${line.slice(kept, at)}***`;
-      at += length;
-      kept = at;
+      end = Math.max(end, at + size);
     }
-    return shown + line.slice(kept);
+    return end === 0 ? line : `${shown}${line.slice(kept, start)}***${line.slice(end)}`;
   };
 }
 
-/** Pieces of one length, but for the last one, which is longer rather than short. */
+/** A number for the four characters that begin at a place of a text. */
+function beginningOf(text: string, at: number): number {
+  const [a, b, c, d] = [text.charCodeAt(at), text.charCodeAt(at + 1), text.charCodeAt(at + 2), text.charCodeAt(at + 3)];
+  return (Math.imul(Math.imul(Math.imul(a, 31) + b, 31) + c, 31) + d) & (BEGINNINGS - 1);
+}
+
+/** Pieces of one length, the last of which ends with the text. */
 function cut(text: string): string[] {
-  const count = Math.max(1, Math.floor(text.length / PIECE));
-  return Array.from({ length: count }, (_, at) =>
-    text.slice(at * PIECE, at === count - 1 ? text.length : (at + 1) * PIECE),
-  );
+  const size = SIZES.find((one) => one <= text.length) ?? text.length;
+  const starts = Array.from({ length: Math.floor(text.length / size) }, (_, at) => at * size);
+  return [...starts, text.length - size].map((start) => text.slice(start, start + size));
 }

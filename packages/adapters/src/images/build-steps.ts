@@ -34,6 +34,8 @@ const LINK_WARNINGS = [
 /** What is kept of a build's words to explain its failure; all of them go to the log. */
 const KEPT_LINES = 400;
 const LONGEST_LINE = 4_000;
+/** Lines of a step that are looked through as they come. Of those that follow, the last are told when it ends: to look through all costs the server more than the build. */
+const LINES_AS_THEY_COME = 10_000;
 /** As uv says it, of a package of an index and of one of a path. */
 const BUILDING = /^\s*Building (\S+==\S+|\S+(?= @ ))/;
 /** Where systems keep the authorities that they trust. */
@@ -250,6 +252,15 @@ async function runStep(
   });
   const lines: string[] = [];
   let building: string | undefined;
+  const late: string[] = [];
+  let came = 0;
+  const take = (written: string) => {
+    const line = name(hide(written));
+    building = BUILDING.exec(line)?.[1] ?? building;
+    lines.push(line);
+    if (lines.length > KEPT_LINES) lines.shift();
+    build.onLine(line);
+  };
   const task: PodTask = {
     id: build.id,
     labels: build.labels,
@@ -264,14 +275,14 @@ async function runStep(
     allowed_hosts: options.allowed_hosts,
     onLine(written) {
       if (isAboutLinks(written)) return;
-      const line = name(hide(written.slice(0, LONGEST_LINE)));
-      building = BUILDING.exec(line)?.[1] ?? building;
-      lines.push(line);
-      if (lines.length > KEPT_LINES) lines.shift();
-      build.onLine(line);
+      came += 1;
+      if (came <= LINES_AS_THEY_COME) return take(written.slice(0, LONGEST_LINE));
+      late.push(written.slice(0, LONGEST_LINE));
+      if (late.length >= 2 * KEPT_LINES) late.splice(0, KEPT_LINES);
     },
   };
   const exit = await options.runTask(task, signal);
+  for (const written of late.slice(-KEPT_LINES)) take(written);
   return { exit, said: lines.join("\n"), building };
 }
 

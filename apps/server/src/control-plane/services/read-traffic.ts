@@ -6,6 +6,7 @@ import type * as z from "zod";
 import type { Database } from "../../database/pool.ts";
 import type { CountedRoute } from "../../database/service-tables.ts";
 import { addLatencies, countLatencies, latencyQuantile } from "../../edge/latencies.ts";
+import { createNameRoute } from "./name-route.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -98,19 +99,4 @@ function listRoutes(manifest: Manifest, service: ManifestService): string[] {
       Object.keys(operations ?? {}).map((method) => `${method.toUpperCase()} ${path}`),
     ),
   ];
-}
-
-/** Finds the route that a request was for, `PUT /visits/{id}` for `PUT /visits/7`; null for paths that callers made up. */
-function createNameRoute(routes: readonly string[]): (label: string) => string | null {
-  const exact = new Set(routes);
-  const patterns = routes.filter((route) => route.includes("{")).map((route) => [toPattern(route), route] as const);
-  return (label) => {
-    if (exact.has(label)) return label;
-    return patterns.find(([pattern]) => pattern.test(label))?.[1] ?? null;
-  };
-}
-
-function toPattern(route: string): RegExp {
-  const parts = route.split(/\{[^}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join("[^/]+")}$`);
 }
