@@ -44,7 +44,6 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/reconciler/pods-home.ts": "reads a file of the server's own",
   "apps/server/src/reconciler/resume-databases.ts": "looks at folders of the server's own, by lstat",
   "apps/server/src/reconciler/resume-services.ts": "looks at folders of the server's own, by lstat",
-  "apps/server/src/watch-loop.ts": "writes to standard error",
   "apps/server/src/welcome.ts": "a file of the server's own",
   "packages/adapters/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
   "packages/adapters/src/files/move-file.ts": "renames files of the caller's own",
