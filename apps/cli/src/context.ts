@@ -112,7 +112,7 @@ export interface DaemonControl {
   ensure(): Promise<LocalClient>;
   /** What is known of the home's daemon; undefined when none answers. Starts nothing. */
   find(): Promise<FoundDaemon | undefined>;
-  /** Waits until the process is gone. @throws daemon_failed after half a minute */
+  /** Waits until the process is gone. @throws daemon_failed after a minute */
   waitUntilGone(pid: number): Promise<void>;
 }
 

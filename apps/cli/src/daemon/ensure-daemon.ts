@@ -22,7 +22,8 @@ export interface DaemonDeps {
 
 /** A home that is made first takes some seconds; far more means that something hangs. */
 const START_TIMEOUT_MS = 20_000;
-const STOP_TIMEOUT_MS = 30_000;
+/** Longer than a daemon gives its services and its PostgreSQL, which after hundreds of new databases writes for half a minute. */
+const STOP_TIMEOUT_MS = 60_000;
 const POLL_MS = 15;
 
 /** A client of the home's daemon, which is started when none answers. However many commands start at once, the home's
@@ -55,7 +56,7 @@ export async function findDaemon(deps: Pick<DaemonDeps, "config">): Promise<Foun
   }
 }
 
-/** Waits until a daemon's process is gone. @throws daemon_failed when it is not within half a minute */
+/** Waits until a daemon's process is gone. @throws daemon_failed when it is not within a minute */
 export async function waitUntilGone(pid: number): Promise<void> {
   const until = Date.now() + STOP_TIMEOUT_MS;
   while (isAlive(pid)) {

@@ -46,11 +46,9 @@ async function surroundings(
   plan: SchemaPlan,
 ): Promise<Pick<SchemaPlan, "breaks" | "other_databases">> {
   const running = services.present(target.text).filter(({ endpoint }) => endpoint !== null);
-  const breaks = findBrokenServices(
-    plan,
-    manifest,
-    running.map(({ stored }) => stored),
-  );
+  const stored = running.map((service) => service.stored);
+  // what cannot be applied breaks nothing
+  const breaks = plan.summary.unsupported > 0 ? [] : findBrokenServices(plan, manifest, stored);
   const is_new = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
   return {
     ...(breaks.length === 0 ? {} : { breaks }),
