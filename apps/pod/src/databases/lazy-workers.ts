@@ -5,6 +5,7 @@ import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { GraphFunction } from "@appdb/contract/worker-protocol";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import { watchFiles } from "./changed-files.ts";
 
 type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
 type HandlersSpec = WorkersSpec & Pick<ServiceSpec, "services">;
@@ -32,6 +33,7 @@ export class LazyWorkers implements AsyncDisposable {
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
       log: this.#log,
+      onReady: watchFiles(this.#spec, this.#log),
       onQuery: this.#onQuery,
       onOutput: (line) => this.#log.info({ line }, "output"),
     });
@@ -101,6 +103,7 @@ export class LazyHandlers implements AsyncDisposable {
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
       log: this.#log,
+      onReady: watchFiles(this.#spec, this.#log),
       onOutput: (line) => this.#log.info({ line }, "output"),
     });
     return this.#runner;

@@ -304,7 +304,7 @@ test("a service that cannot run says why", async () => {
   const empty = await start({ ...spec, dsn: await testDsn() });
   expect(empty.message).toMatchObject({
     event: "failed",
-    problem: { code: "schema_mismatch", hint: expect.stringContaining("cli schema update app.py main") },
+    problem: { code: "schema_mismatch", hint: expect.stringContaining("cli service update app.py main") },
   });
   writeFileSync(join(folder, "app.py"), "raise RuntimeError('broken on import')\n");
   const partly = await start(spec);

@@ -229,6 +229,7 @@ class HandlerWorkers implements HandlerRunner {
       http: { app, body_bytes },
       onOutput,
       onReady: () => {
+        this.#options.onReady?.();
         this.#tellStarters();
         this.#pump();
       },

@@ -13,6 +13,8 @@ export interface PythonWorkersOptions {
   /** Answers queries that computed columns ask; without it they fail. */
   readonly onQuery?: QueryAnswerer;
   readonly log: Logger;
+  /** A process has started, at first or in the place of one that ended. */
+  readonly onReady?: () => void;
   /** Takes one line that user code printed. */
   onOutput(line: string): void;
 }

@@ -341,6 +341,7 @@ class PythonWorkers implements UdfRunner {
     if (process?.pid === undefined) return;
     slot.ready_at = performance.now();
     if (this.#isClosed) return;
+    this.#options.onReady?.();
     this.#tellStarters();
     for (const waiter of this.#foldWaiters.splice(0)) waiter.resolve(slot);
     this.#pump();

@@ -287,7 +287,7 @@ test("a service does not open on tables that are not what its file declares", as
   });
   await expect(open(manifest)).rejects.toMatchObject({
     code: "schema_mismatch",
-    hint: "Bring the tables up to date: cli schema update app.py main",
+    hint: "Start it as app.py is now: cli service update app.py main",
   });
 });
 
