@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { StartBackoff } from "./start-backoff.ts";
+
+test("a Python that is gone is told with the update that finds the one that there is", () => {
+  const backoff = new StartBackoff();
+  const reason = "cannot be started: spawn /srv/.venv3/bin/python ENOENT";
+  backoff.failed({ was_ready: false, import_error: undefined, reason }, 0);
+  expect(backoff.error(["app"])).toMatchObject({
+    code: "worker_unavailable",
+    message: "The Python of the last update is gone: there is no /srv/.venv3/bin/python any more.",
+    hint: expect.stringContaining("cli schema update <file> <target>"),
+  });
+});
