@@ -37,7 +37,7 @@ export function servicesPage(generated: string): string {
     "the image and has its Python read `app.py`, apart from everything that runs: a build that fails ends the deployment there, and nothing has changed. Then it",
     "shows one plan of what `db update`, `schema update` and `service update` would do with that, asks once, and does them in this order. `-n` ends with the plan.",
     "Ctrl-C cancels what is being prepared; what was prepared and not deployed is found built for a week. Tables and services of a database that does not exist",
-    "yet are all new, and made without a plan of their own; one that sleeps by itself is started, one that a person stopped is refused.",
+    "yet are all new, and made without a plan of their own; one that went to sleep automatically is started, one that a person stopped is refused.",
     "",
     "`cli rollback cloud://acme:main` undoes the last deployment as one, after showing what that is, routes that come and go included: services go back to the releases that they had, what it",
     "made is stopped and forgotten, then the database has its former files, image, size and settings. Where only files differ no request is refused",

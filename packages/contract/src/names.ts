@@ -312,7 +312,7 @@ function refuseFile(text: string): void {
 function refuseMissingScheme(text: string): void {
   if (!/^[a-z0-9-]+:[a-z][^:]*$/i.test(text)) return;
   throw appError("invalid_target", {
-    detail: `'${shown(text)}' is no target: the address of a hosted database begins with ${HOSTED_SCHEME}.`,
+    detail: `'${shown(text)}' is not a target: the address of a hosted database begins with ${HOSTED_SCHEME}.`,
     hint: `Write it so: ${HOSTED_SCHEME}${shown(text)}`,
     meta: { target: text.slice(0, 200) },
   });

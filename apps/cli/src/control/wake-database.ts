@@ -28,7 +28,7 @@ interface Place {
   readonly db: string;
 }
 
-/** A client that starts a database which went to sleep by itself, where a request wants it awake, and then asks again. */
+/** A client that starts a database which went to sleep automatically, where a request wants it awake, and then asks again. */
 export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClient {
   const isStarted = async (name: ControlRouteName, input: unknown, error: unknown): Promise<boolean> => {
     const place = (input as { params?: Partial<Place> } | undefined)?.params;
@@ -60,7 +60,7 @@ export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClie
   };
 }
 
-/** Starts a database that is STOPPED and sleeps by itself; one that never does was stopped by a person, and stays so.
+/** Starts a database that is STOPPED and sleeps automatically. One that never does was stopped by a person, and stays stopped.
  *  @throws what makes the start fail; interrupted */
 export async function startSleeping(
   client: ControlClient,

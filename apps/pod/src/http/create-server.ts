@@ -77,7 +77,7 @@ function originForm(url: string): string {
 
 function noAddress(host: string, cause: unknown): AppError {
   return appError("usage", {
-    detail: `${host} is no address of this machine, so that nothing can listen on it.`,
+    detail: `${host} is not an address of this machine, so nothing can listen on it.`,
     hint: "Use --host 127.0.0.1 for this machine alone, or --host 0.0.0.0 for the whole network.",
     meta: { host },
     cause,

@@ -353,7 +353,7 @@ test("a sleeping database is woken by a request that waits, where its settings s
     if (!wake_on_request) {
       const answer = await asked;
       expect(answer.json).toMatchObject({ status: 503, code: "database_asleep" });
-      // nothing wakes it, so that to come again is no advice
+      // nothing wakes it: another try would be in vain
       expect(answer.headers.get("retry-after")).toBeNull();
       continue;
     }

@@ -143,7 +143,7 @@ export function asleep(database: RoutedDatabase): Error {
   return appError("database_asleep", {
     detail: `The database ${uri} is ${database.state}.`,
     hint: stays ? `Start it: cli db start ${uri}` : "Send the request again in a moment.",
-    // nothing wakes it by itself: to come again would be in vain
+    // nothing wakes it: another try would be in vain
     meta: stays ? { state: database.state } : { state: database.state, retry_after_s: 2 },
   });
 }

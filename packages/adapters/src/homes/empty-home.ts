@@ -77,7 +77,7 @@ function stillRuns(what: string, { pid }: ProcessIdentity): Error {
   });
 }
 
-/** Processes that the daemon noted of its services; those that are gone are nobody. */
+/** Processes that the daemon noted of its services. Some may be gone. */
 function findServices(folder: string): ProcessIdentity[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".process"));
@@ -86,7 +86,7 @@ function findServices(folder: string): ProcessIdentity[] {
       const { pid, started } = JSON.parse(readFileSync(join(folder, name), "utf8")) as Partial<ProcessIdentity>;
       return typeof pid === "number" && typeof started === "string" ? [{ pid, started }] : [];
     } catch {
-      // removed meanwhile, or cut short by a crash of the machine: nobody of that time lives
+      // removed meanwhile, or cut short by a crash of the machine: no process of that time lives
       return [];
     }
   });

@@ -149,7 +149,7 @@ export const serviceRecordSchema = z.strictObject({
   state: z.enum(SERVICE_STATES),
   /** Why it is FAILED, for a person; null otherwise. */
   error: z.string().nullable(),
-  /** What to do about that; absent where nobody knows. */
+  /** What to do about that; absent where it is not known. */
   hint: z.string().optional(),
   restarts: z.int(),
   pid: z.int().nullable(),

@@ -17,6 +17,6 @@ test("a list as JSON stays what it is, and of other types the last text counts",
   expect(Number(args.get("n"))).toBe(2);
 });
 
-test("one text that is no JSON is refused with the forms that are taken", () => {
+test("text that is not JSON is refused with the forms that are taken", () => {
   expect(() => reader.fromUrl("ks=a&n=1")).toThrow('a list is written ["a","b"], a text "a"');
 });

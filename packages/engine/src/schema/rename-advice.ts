@@ -37,13 +37,13 @@ function isOwn({
 }
 
 function danglingName(op: PlanOp, added: readonly Added[], stored: CatalogTable): string {
-  const former = added.find(({ to }) => to.name === op.name)?.to.renamed_from;
-  if (former == null) return "";
+  const previous = added.find(({ to }) => to.name === op.name)?.to.renamed_from;
+  if (previous == null) return "";
   const near = nearestName(
-    former,
+    previous,
     stored.columns.map(({ name }) => name),
   );
-  return `no column '${former}' is stored, as renamed_from= says${near === undefined ? "" : `; did you mean '${near}'?`}`;
+  return `no column '${previous}' is stored, as renamed_from= says${near === undefined ? "" : `; did you mean '${near}'?`}`;
 }
 
 function renameOf(op: PlanOp, added: readonly Added[], dropped: readonly Dropped[]): string {

@@ -208,7 +208,7 @@ describe("start, stop, restart, retry, undelete", () => {
     expect(ran.stdout).toContain("STOPPED");
   });
 
-  test("a command that wants a database awake starts one that sleeps by itself, and no other", async () => {
+  test("a command that wants a database awake starts one that went to sleep automatically", async () => {
     let state: "STOPPED" | "AVAILABLE" = "STOPPED";
     let sleep_after = "15m";
     answers.errorList = () => {

@@ -36,7 +36,7 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
 }
 
-/** The plan for a database that sleeps by itself, once it is started; a dry run starts nothing. */
+/** The plan for a database that went to sleep automatically, once it is started; a dry run starts nothing. */
 export async function planAwake(
   ctx: Pick<Context, "signal" | "out">,
   planned: PlannedDatabase,

@@ -147,19 +147,22 @@ describe("cli db update", () => {
   test.each([
     ["15m", ["databasePlan", "databaseShow", "databaseStart", "operationShow", "databasePlan"]],
     ["never", ["databasePlan", "databaseShow"]],
-  ])("of one that is stopped and sleeps after %s starts what went to sleep by itself", async (sleep_after, asked) => {
-    at.project();
-    at.state.plan = { state: "STOPPED" };
-    at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after });
-    at.answers.databaseStart = () => {
-      at.state.plan = { state: "AVAILABLE" };
-      return changeOf("database.start", { state: "STARTING" });
-    };
-    at.answers.operationShow = () => DONE;
-    const ran = await at.run(`db update ${URI} -f`);
-    expect(ran.exit).toBe(sleep_after === "never" ? 1 : 0);
-    expect(at.asked().slice(0, 5)).toEqual(asked);
-  });
+  ])(
+    "of one that is stopped and sleeps after %s starts what went to sleep automatically",
+    async (sleep_after, asked) => {
+      at.project();
+      at.state.plan = { state: "STOPPED" };
+      at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after });
+      at.answers.databaseStart = () => {
+        at.state.plan = { state: "AVAILABLE" };
+        return changeOf("database.start", { state: "STARTING" });
+      };
+      at.answers.operationShow = () => DONE;
+      const ran = await at.run(`db update ${URI} -f`);
+      expect(ran.exit).toBe(sleep_after === "never" ? 1 : 0);
+      expect(at.asked().slice(0, 5)).toEqual(asked);
+    },
+  );
 
   test.each(["PROVISIONING", "UPDATING", "STARTING", "FAILED", "DELETING"] as const)(
     "of one that is %s is refused before anything is asked or uploaded",
