@@ -106,14 +106,14 @@ class ModelMeta(type):
             if worker_of_handlers() is not None:
                 return model_verb(table, name)
         if table is not None and name in _ROW_VERBS:
-            from appdb._query import unknown_verb
+            from appdb._other_verbs import unknown_verb
 
             raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()
         if table is not None:
-            from appdb._query import is_verb_elsewhere, unknown_verb
+            from appdb._other_verbs import is_verb_elsewhere, unknown_verb
 
             if is_verb_elsewhere(name):
                 raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)

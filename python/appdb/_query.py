@@ -5,20 +5,12 @@ A Query is what its verbs have said so far; each verb gives a new one. Nothing r
 """
 
 from appdb._declaring import Phase
-from appdb._errors import AppFileError, UnknownAttribute, asked_while_running, did_you_mean, listed
+from appdb._errors import AppFileError, asked_while_running, did_you_mean, listed
 from appdb._expr import ColumnRef, Expr, lift
 from appdb._query_nodes import TableNames, contains, default_name, unplaced, walk
 from appdb._types import display
 
 VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
-# What other libraries call a verb.
-ELSEWHERE = {
-    **dict.fromkeys(("filter", "filter_by", "find"), "where"),
-    **dict.fromkeys(("sort", "sort_by", "orderby", "order"), "order_by"),
-    **dict.fromkeys(("groupby", "group"), "group_by"),
-    **dict.fromkeys(("take", "top"), "limit"),
-    "unique": "distinct",
-}
 _JOINS = {
     "inner": "inner",
     "left": "left",
@@ -195,6 +187,8 @@ class Query:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        from appdb._other_verbs import unknown_verb
+
         raise unknown_verb("A query", name)
 
     def __iter__(self):
@@ -376,46 +370,3 @@ def _join_condition(models, model, on, kind):
 def _refuse_aggregate(where, expr, hint):
     if contains(expr._node, "aggregate"):
         raise AppFileError(f"{where}() holds an aggregate: {expr._text}.", hint)
-
-
-# What other systems have as a verb, and what to write here.
-_ELSEWHERE = {
-    "offset": "Write limit(n, offset=...).",
-    "first": "Write head(1), and one_row=True at the route.",
-    "one": "Write one_row=True at the route.",
-    "all": "Leave it out: a query gives all rows.",
-    "aggregate": "Write select(n=count()), with aggregates of appdb.functions.",
-    "having": "Sort by the aggregate and cut with limit(); groups have no filter.",
-}
-_RUN = ("collect", "show", "cursor")
-_CHANGE = ("insert", "update", "delete")
-
-
-def is_verb_elsewhere(name):
-    """Whether other systems have a verb of this name, which is written otherwise here."""
-    return name in ELSEWHERE or name in _ELSEWHERE
-
-
-def unknown_verb(what, name, model=None):
-    """The error for a verb that a query, or the model of this name, does not have."""
-    owner = model or ""
-    if name in _RUN:
-        if Phase.running:
-            return asked_while_running(f"{owner}.{name}()")
-        return UnknownAttribute(
-            f"{owner}.{name}() runs a query, and no database is at hand while the file is read.",
-            "Leave it out: a function marked @db.query returns the query itself.",
-        )
-    if name in _CHANGE and model is not None:
-        what = "a function that computes cannot" if Phase.running else "no database is at hand while the file is read"
-        return UnknownAttribute(
-            f"{owner}.{name}() changes rows, and {what}.",
-            f"Call it in a handler of a router, or declare a route: router.add_{name}_route({model}, ...)",
-        )
-    if name in _ELSEWHERE:
-        return UnknownAttribute(f"{what} has no '{name}'.", _ELSEWHERE[name])
-    if name in (*_CHANGE, "recompute_columns"):
-        return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
-    if name in ELSEWHERE:
-        return UnknownAttribute(f"{what} has no '{name}'.", f"Write {owner}.{ELSEWHERE[name]}(...)")
-    return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
