@@ -1,6 +1,6 @@
 import type { ArrayDtype, ColumnType, EngineValue } from "@appdb/contract/types";
 import type { WireArray, WireValue } from "@appdb/contract/worker-protocol";
-import { float32Text, floatText } from "@appdb/engine/rows/float-text";
+import { float32Text, floatText } from "@appdb/engine/values/float-text";
 
 const WIDTHS: Readonly<Record<Exclude<ArrayDtype, "string">, number>> = {
   bool: 1,

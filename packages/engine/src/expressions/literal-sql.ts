@@ -1,7 +1,7 @@
 import type { ColumnType, TypeKind } from "@appdb/contract/types";
-import { arrayToSql } from "../rows/array-sql.ts";
 import { quoteLiteral } from "../sql/quote.ts";
 import { storageType } from "../sql/storage-type.ts";
+import { arrayToSql } from "../values/array-sql.ts";
 
 /**
  * Writes a literal of an expression tree as SQL of its type; undefined when the value is not one of the kind's forms

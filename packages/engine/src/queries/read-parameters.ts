@@ -3,11 +3,11 @@ import type { ManifestParameter } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/types";
 import { literalValue } from "../rows/literal-value.ts";
-import { Misfit } from "../rows/misfit.ts";
 import { parseBody } from "../rows/parse-body.ts";
-import { parseInt64Text } from "../rows/parse-numbers.ts";
 import { ToldErrors } from "../rows/told-errors.ts";
 import { parseValue, type RawText } from "../rows/value-parse.ts";
+import { Misfit } from "../values/misfit.ts";
+import { parseInt64Text } from "../values/parse-numbers.ts";
 import type { QueryArguments } from "./python-rows.ts";
 
 /** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */

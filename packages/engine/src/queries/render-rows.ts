@@ -1,7 +1,7 @@
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { floatText } from "../rows/float-text.ts";
 import { valueToJson } from "../rows/value-json.ts";
 import { fromSqlText } from "../rows/value-sql.ts";
+import { floatText } from "../values/float-text.ts";
 import type { FinalStage, Output } from "./query-plan.ts";
 
 /** A row of PostgreSQL's texts, and what Python computed of it. */

@@ -2,9 +2,9 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import { type ColumnType, displayType } from "@appdb/contract/types";
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { describe } from "./describe-value.ts";
-import { Misfit } from "./misfit.ts";
-import { parseDate, parseTimestamp } from "./parse-time.ts";
+import { describe } from "../values/describe-value.ts";
+import { Misfit } from "../values/misfit.ts";
+import { parseDate, parseTimestamp } from "../values/parse-time.ts";
 
 /** Says where a parsed JSON value does not meet a schema; undefined when it does. */
 export type JsonCheck = (value: unknown) => Misfit | undefined;

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { Misfit } from "../values/misfit.ts";
 import type { JsonCheck, JsonChecks } from "./json-checks.ts";
-import { Misfit } from "./misfit.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 import type { Generators, Row, RowLayout } from "./row-layout.ts";
 import { ToldErrors } from "./told-errors.ts";

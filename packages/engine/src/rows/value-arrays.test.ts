@@ -1,8 +1,8 @@
 import type { ColumnType } from "@appdb/contract/types";
 import { expect, test } from "vitest";
-import { arrayFromSql, arrayToSql } from "./array-sql.ts";
-import { float32Text } from "./float-text.ts";
-import { Misfit } from "./misfit.ts";
+import { arrayFromSql, arrayToSql } from "../values/array-sql.ts";
+import { float32Text } from "../values/float-text.ts";
+import { Misfit } from "../values/misfit.ts";
 import { parseBody } from "./parse-body.ts";
 import { valueToJson } from "./value-json.ts";
 import { parseValue } from "./value-parse.ts";

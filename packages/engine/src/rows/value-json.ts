@@ -1,5 +1,5 @@
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
-import { floatText } from "./float-text.ts";
+import { floatText } from "../values/float-text.ts";
 
 /** Writes a stored value as JSON: every digit of an Int, floats that stay floats for readers that tell them apart. */
 export function valueToJson(kind: TypeKind, value: EngineValue): string {

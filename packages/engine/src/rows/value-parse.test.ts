@@ -1,6 +1,6 @@
 import type { TypeKind } from "@appdb/contract/types";
 import { describe, expect, test } from "vitest";
-import { Misfit } from "./misfit.ts";
+import { Misfit } from "../values/misfit.ts";
 import { parseBody } from "./parse-body.ts";
 import { parseValue } from "./value-parse.ts";
 

@@ -1,10 +1,10 @@
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { wanted } from "./describe-value.ts";
-import { Misfit } from "./misfit.ts";
-import { parseArray } from "./parse-array.ts";
-import { parseInt64Text } from "./parse-numbers.ts";
-import { parseText } from "./parse-text.ts";
-import { parseDate, parseTimestamp } from "./parse-time.ts";
+import { wanted } from "../values/describe-value.ts";
+import { Misfit } from "../values/misfit.ts";
+import { parseArray } from "../values/parse-array.ts";
+import { parseInt64Text } from "../values/parse-numbers.ts";
+import { parseText } from "../values/parse-text.ts";
+import { parseDate, parseTimestamp } from "../values/parse-time.ts";
 
 /** Gives the source text of the value being read: what JSON.parse made of it has lost digits and key order. */
 export type RawText = () => string;

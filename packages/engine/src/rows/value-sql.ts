@@ -1,6 +1,6 @@
 import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
 import { dtypeOf } from "../sql/storage-type.ts";
-import { arrayFromSql, arrayToSql } from "./array-sql.ts";
+import { arrayFromSql, arrayToSql } from "../values/array-sql.ts";
 import { asBuffer } from "./value-json.ts";
 
 const NEEDS_ESCAPE = /["\\]/;
