@@ -8,7 +8,7 @@ export function toWire(type: ColumnType, value: EngineValue): WireValue {
   return wire === null ? value : wire.to(value, type);
 }
 
-/** A worker's value as the engine knows it. @throws Error when it is no value of the type */
+/** A worker's value as the engine knows it. @throws Error when it is not a value of the type */
 export function fromWire(type: ColumnType, value: WireValue): EngineValue {
   const { wire } = kindOf(type);
   if (wire !== null) return wire.from(value, type);

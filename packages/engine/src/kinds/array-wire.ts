@@ -21,7 +21,7 @@ export function toWire(value: EngineValue, type: ColumnType): WireValue {
   return [shape, packElements(dtype, elements)];
 }
 
-/** A worker's array as the engine knows it. @throws Error when it is no array of the type */
+/** A worker's array as the engine knows it. @throws Error when it is not an array of the type */
 export function fromWire(value: WireValue, type: ColumnType): EngineValue {
   if (!Array.isArray(value)) return value as EngineValue;
   const [shape, elements] = value as WireArray;

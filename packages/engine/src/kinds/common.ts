@@ -71,7 +71,7 @@ export function same(sql: string): string {
   return sql;
 }
 
-/** A schema with null beside its type. */
+/** A schema that takes null too. */
 export function orNull({ type, ...schema }: JsonObject): JsonObject {
   return type === undefined ? schema : { ...schema, type: [type, "null"] };
 }

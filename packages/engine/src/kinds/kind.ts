@@ -141,11 +141,11 @@ export interface Kind {
 
   /** The type in OpenAPI. */
   readonly schema: (type: ColumnType) => JsonObject;
-  /** The schema with null beside it. */
+  /** The schema that takes null too. */
   readonly nullable: (schema: JsonObject) => JsonObject;
   /** A value of the type as JSON; undefined where one would be too long. */
   readonly example: (type: ColumnType) => Json | undefined;
-  /** Whether a column of another database that is no text can hold such values. */
+  /** Whether a column of another database can hold such values; texts can hold all. */
   readonly fits: (column: ForeignColumn) => boolean;
 
   // Tests
