@@ -15,9 +15,11 @@ appdb.worker`). Names are loaded when first used, so that importing it costs nex
 
 __version__ = "0.8.0"
 
-_TYPES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
+# The column types; each is declared in the module of its kind, appdb/kinds/<name in small letters>.py.
+TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
 _HOMES = {
-    **dict.fromkeys([*_TYPES, "Required"], "appdb._types"),
+    **{name: f"appdb.kinds.{name.lower()}" for name in TYPE_NAMES},
+    "Required": "appdb._types",
     "model_base": "appdb._model",
     "Column": "appdb._declared",
     "BtreeIndex": "appdb._indexes",

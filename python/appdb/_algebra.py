@@ -4,6 +4,7 @@ from appdb import _expr
 from appdb._errors import AppFileError
 from appdb._printing import ATOM, COMPARE, POWER, PRODUCT, SUM, UNARY, infix, inner
 from appdb._types import display
+from appdb.kinds import rules
 
 _NUMBERS = ("bool", "int", "float")
 _BINDS = {"+": SUM, "-": SUM, "**": POWER}
@@ -149,14 +150,14 @@ def _alike(parts, is_equality):
 def _operand(sign, value, beside=None):
     if value is None:
         raise AppFileError(f"None cannot stand beside '{sign}'.", "Test for null with == None.")
-    if type(value) is str and beside is not None and beside._kind in ("timestamp", "date", "uuid"):
+    if type(value) is str and beside is not None and rules(beside._kind).is_text_in_json:
         return _constant_of(beside._kind, value)
     return _expr.lift(value)
 
 
 def _constant_of(kind, text):
     """The constant that a text stands for beside a Timestamp, a Date or a UUID."""
-    from appdb._casts import casting
+    from appdb.kinds import casting
 
     try:
         return _expr.literal(casting("string", kind)(text))
@@ -185,6 +186,6 @@ def _conversion(operands):
     if len(operands) != 2:
         return None
     for one, other in (operands, operands[::-1]):
-        if one._node["node"] != "literal" and other._kind in _expr.CASTS[one._kind]:
+        if one._node["node"] != "literal" and other._kind in rules(one._kind).casts:
             return f"{_expr.shortened(inner(one, ATOM))}.astype(db.{display(other._kind)})"
     return None

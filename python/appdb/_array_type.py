@@ -1,6 +1,7 @@
 """Array types: how `Array[(768,), Float]` is read, printed, and compared with another."""
 
 from appdb._errors import AppFileError
+from appdb.kinds._base import ColumnType
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "string")
 # How NumPy and people call them otherwise. A Float of an array is a float32, as embeddings have it.
@@ -71,7 +72,7 @@ def _dtype(value):
     module = getattr(value, "__module__", None)
     if isinstance(value, str):
         name = value
-    elif isinstance(value, type) and module == "appdb._types":
+    elif isinstance(value, type) and issubclass(value, ColumnType):
         name = _KINDS.get(kind, value.__name__)
     elif isinstance(value, type) and module == "numpy":
         name = value.__name__

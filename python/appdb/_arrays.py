@@ -6,7 +6,8 @@ text. An array whose outermost list is empty has the shape [0], whatever its oth
 
 import sys
 
-from appdb.values import WrongType, _type_name, from_string
+from appdb.kinds.string import from_string
+from appdb.values import WrongType, type_name
 
 # dtype -> code of the array module, and of struct.
 _CODES = {
@@ -41,7 +42,7 @@ def array_encoder(array):
         if hasattr(value, "tolist"):
             value = value.tolist()
         if not isinstance(value, (list, tuple)):
-            raise WrongType(f"expected an array of {dtype} (nested lists, or numpy.ndarray), got {_type_name(value)}")
+            raise WrongType(f"expected an array of {dtype} (nested lists, or numpy.ndarray), got {type_name(value)}")
         lengths, flat = _flatten(value)
         _check_shape(lengths, shape)
         return [_stored_shape(lengths), _elements(dtype, flat, lengths)]
@@ -191,7 +192,7 @@ def _checked(dtype, item, number, lengths):
             return float(item)
         if isinstance(item, int):
             return int(item)
-    raise WrongType(f"element {_place(number, lengths)}: expected {dtype}, got {_type_name(item)}")
+    raise WrongType(f"element {_place(number, lengths)}: expected {dtype}, got {type_name(item)}")
 
 
 def _place(number, lengths):

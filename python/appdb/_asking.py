@@ -11,6 +11,7 @@ from appdb._errors import AppFileError, listed
 from appdb._http_types import HTTPError
 from appdb._expr import shortened
 from appdb._types import display, manifest_type
+from appdb.kinds import rules
 from appdb.values import decoder, encoder
 
 present_call = ContextVar("appdb.call")  # the Call that is answered, in its thread or task and those that begin there
@@ -49,7 +50,7 @@ def _argument(query, parameter, kind, value):
     if value is None:
         return None
     try:
-        if isinstance(value, str) and parameter.kind in ("uuid", "date", "timestamp"):
+        if isinstance(value, str) and rules(parameter.kind).is_text_in_json:
             value = decoder(kind)(value)
         return encoder(kind)(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -7,7 +7,8 @@ from appdb._declared import Column, Declared, caller
 from appdb._declaring import Phase
 from appdb._errors import AppFileError, did_you_mean
 from appdb._expr import ColumnRef, Expr, literal
-from appdb._types import DISPLAY, column_type
+from appdb._types import column_type
+from appdb.kinds import DISPLAY, rules
 
 # From 3.14 on annotations are functions that run later (_deferred.py).
 DEFERRED = sys.version_info >= (3, 14)
@@ -143,7 +144,7 @@ class Body(dict):
                     f"Column '{name}' is part of the primary key and may be null.",
                     "Take '| None' off, or use a value that is never null.",
                 )
-            if ref._kind in ("json", "array", "binary"):
+            if not rules(ref._kind).is_key:
                 raise AppFileError(
                     f"Column '{name}' is {DISPLAY[ref._kind]}, which cannot be a primary key.",
                     "Use a String, Int or UUID.",

@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from appdb._types import PYTHON_NAMES
+from appdb.kinds import rules
 from appdb.values import WrongType, decoder, encoder
 
 
@@ -82,7 +82,7 @@ class Call:
             if self.overload.result[1]:
                 return None
             self.counts.errors += 1
-            raise CellError(self.id, WrongType(f"expected {PYTHON_NAMES[self.kind]}, got None"))
+            raise CellError(self.id, WrongType(f"expected {rules(self.kind).python}, got None"))
         try:
             stored = self.encode(result)
             return stored if self.back is None else self.back(stored)

@@ -6,19 +6,13 @@ in no file of the project is doubtful: the project's modules are then read a sec
 
 import contextlib
 import os
-import re
 import sys
 
 from appdb._errors import AppFileError
+from appdb.kinds import rules
 
-_INSTEAD = {
-    "timestamp": "Use now() of appdb.functions: it is the time of each new row, which the row keeps.",
-    "date": "Use now().date() of appdb.functions, or a function marked @udf.",
-    "uuid": "Use uuid4() or uuid7() of appdb.functions: each new row gets its own.",
-}
 _OTHERWISE = "Write the constant itself, or make the value in a function marked @udf, which runs for each row."
 _IN_QUERY = "Make it a parameter of the query; for the time of a request use now() of appdb.functions."
-_RANDOM = re.compile(r"(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{6,}")
 
 
 def refuse_changing(document, root, read):
@@ -84,26 +78,14 @@ def _texts(document, root):
 
 def _is_written(value, kind, texts):
     """Whether a constant can be read off the files, so that no second reading is needed."""
-    if value is None:
-        return True
-    if kind in ("timestamp", "date"):
-        return all(str(int(part)) in texts for part in re.findall(r"[0-9]+", value) if int(part) > 12)
-    if kind == "uuid":
-        return value in texts or value.replace("-", "") in texts
-    if kind == "float":
-        return len(repr(value)) < 10 or repr(value) in texts
-    if kind == "int":
-        return len(value) < 9 or value in texts
-    if kind in ("string", "json"):
-        return all(part in texts for part in _RANDOM.findall(value))
-    return True
+    return value is None or rules(kind).is_written(value, texts)
 
 
 def _changes(name, source, first, second, root):
     for (kind, one), (_, other) in zip(_literals(first), _literals(second)):
         if one != other:
             break
-    hint = _IN_QUERY if name.startswith("The query") else _INSTEAD.get(kind, _OTHERWISE)
+    hint = _IN_QUERY if name.startswith("The query") else rules(kind).instead or _OTHERWISE
     return AppFileError(
         f"{name} has a constant that is another one each time the file is read: {one!r:.60}, then {other!r:.60}.",
         hint,

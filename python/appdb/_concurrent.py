@@ -6,7 +6,7 @@ for one while others run. Their results are hidden columns; what reads one fails
 
 from appdb._evaluate import cell_errors_read, columns_read, compile_arguments, compile_query, compile_step, parts_of
 from appdb._failures import skipped
-from appdb._graphs import float_places, watching_errors
+from appdb._graphs import wire_readers, watching_errors
 
 INLINE, MAIN, CALL, BATCH, QUERY = "inline", "main", "call", "batch", "query"
 
@@ -23,7 +23,7 @@ class ConcurrentGraph:
     def __init__(self, frame, functions, project_root):
         self.inputs = frame["inputs"]
         self.names = [step["name"] for step in frame["steps"]]
-        self.floats = float_places(self.inputs)
+        self.readers = wire_readers(self.inputs)
         self.root = project_root
         self._functions = functions
         self._places = {column["name"]: n for n, column in enumerate(self.inputs)}

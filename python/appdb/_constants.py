@@ -2,7 +2,8 @@
 
 from appdb._declaring import Phase
 from appdb._errors import AppFileError
-from appdb._types import DISPLAY, _Type, display
+from appdb.kinds import DISPLAY, rules
+from appdb.kinds._base import ColumnType
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
 
@@ -56,12 +57,13 @@ def literal_value(value):
         return "binary", wire_value("binary", value)
     if kind.__module__ == "numpy" and getattr(value, "ndim", 0) > 0:
         return _array(value)
-    if kind.__module__ in ("datetime", "uuid"):
-        for name in ("timestamp", "date", "uuid"):
-            try:
-                return name, encoder(name)(value)
-            except TypeError:
-                continue
+    if kind.__module__ != "builtins":
+        for name in DISPLAY:
+            if any(module == kind.__module__ for module, _ in rules(name).hints):
+                try:
+                    return name, wire_value(name, value)
+                except TypeError:
+                    continue
     raise _no_value(value)
 
 
@@ -84,22 +86,12 @@ def wire_value(kind, value):
 
     _doubt(type(value), value)
     stored = encoder(manifest_type(kind))(value)
-    if kind == "int":
-        return str(stored)
-    if kind == "array":
-        from appdb._arrays import array_json
-
-        return array_json(manifest_type(kind), stored)
-    if kind == "binary":
-        from binascii import b2a_base64
-
-        return b2a_base64(stored, newline=False).decode()
-    return stored
+    return rules(kind).to_literal(stored, manifest_type(kind))
 
 
-def _doubt(kind, value):
+def _doubt(cls, value):
     """Notes a constant that code may have made, and not a person."""
-    if kind.__module__ in ("datetime", "uuid") or (kind in (str, int, float) and len(str(value)) > 5) or kind in (dict, list):
+    if cls.__module__ in ("datetime", "uuid") or (cls in (str, int, float) and len(str(value)) > 5) or cls in (dict, list):
         Phase.has_doubtful = True
 
 
@@ -116,9 +108,7 @@ def _array(value):
 
 def literal_text(kind, value, wire):
     """Prints a constant as a person would write it."""
-    if kind in ("timestamp", "date", "uuid"):
-        return f"{display(kind)}({wire!r})"
-    return wire if kind == "array" else repr(value)
+    return rules(kind).printed(value, wire)
 
 
 def _encodable(text):
@@ -130,7 +120,7 @@ def _encodable(text):
 
 
 def _no_value(value):
-    if isinstance(value, type) and issubclass(value, _Type):
+    if isinstance(value, type) and issubclass(value, ColumnType):
         return AppFileError(
             f"The type {value.__name__} stands where a value is wanted.", "Write name: Type for a column."
         )

@@ -5,10 +5,10 @@ in order. Each closure takes the row and returns a Python object, None for null.
 """
 
 from appdb._calling import Call, CellError, compile_call
-from appdb._casts import casting
 from appdb._elements import compile_dict, compile_element, compile_item, compile_list, compile_path
-from appdb._operators import OPERATORS, one_of_list
-from appdb.values import array_reader, decoder, encoder
+from appdb._operators import CHECKED, OPERATORS, one_of_list
+from appdb.kinds import casting, rules
+from appdb.values import decoder, encoder
 
 
 def compile_step(expr, places, functions):
@@ -23,7 +23,7 @@ def compile_step(expr, places, functions):
         return _stored(places[expr["name"]])
     value = _compile(expr, places, functions)
     encode, function = encoder(expr["type"]), _name(expr)
-    if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in ("bool", "int", "float"):
+    if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in CHECKED:
         return value  # operators check their own results
 
     def step(row):
@@ -122,25 +122,23 @@ def _stored(place):
 
 
 def _literal(expr):
-    kind, value = expr["type"]["kind"], expr["value"]
+    type, value = expr["type"], expr["value"]
     if value is None:
         return lambda row: None
-    if kind in ("json", "array"):
-        decode = decoder(kind) if kind == "json" else array_reader(expr["type"])
-        return lambda row: decode(value)  # a value of its own for each call, since a function may change it
-    constant = int(value) if kind == "int" else float(value) if kind == "float" else value
-    if kind == "binary":
-        from binascii import a2b_base64
+    kind, decode = rules(type["kind"]), decoder(type)
 
-        constant = a2b_base64(value)
-    decode = decoder(kind)
-    if decode is not None:
-        constant = decode(constant)
-    return lambda row: constant
+    def constant(row=None):
+        stored = kind.from_literal(value, type)
+        return stored if decode is None else decode(stored)
+
+    if not kind.is_shared:
+        return constant
+    shared = constant()
+    return lambda row: shared
 
 
 def _may_lack_zone(expr):
-    return expr["type"]["kind"] == "timestamp" and expr["node"] == "call"
+    return expr["node"] == "call" and rules(expr["type"]["kind"]).is_zoned
 
 
 def _zoned(timestamp):

@@ -8,7 +8,9 @@ from appdb import _algebra, _paths
 from appdb._constants import literal_text, literal_value, plain
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
 from appdb._printing import AND, ATOM, OR, UNARY, inner
-from appdb._types import _Type, display, manifest_type
+from appdb._types import display, manifest_type
+from appdb.kinds import rules
+from appdb.kinds._base import ColumnType
 
 # Deeper trees would exceed what Python, msgpack and PostgreSQL nest.
 _DEEPEST = 200
@@ -134,7 +136,7 @@ class Expr:
 
     def astype(self, target):
         """Converts to another type: `n.astype(db.String)`."""
-        if not (isinstance(target, type) and issubclass(target, _Type) and target is not _Type):
+        if not (isinstance(target, type) and issubclass(target, ColumnType) and target is not ColumnType):
             raise AppFileError(
                 f"astype wants a type of the library, not {target!r}.", "Write for example .astype(db.Int)"
             )
@@ -329,7 +331,7 @@ def cast(expr, kind, text=None):
 
         if fits(source.type, kind.type):
             return expr
-    if kind not in CASTS[source]:
+    if kind not in rules(source).casts:
         raise AppFileError(
             f"{expr._text} is {article(expr)} and cannot become {display(kind)}.",
             "Compute it in a function marked @udf.",
@@ -340,21 +342,6 @@ def cast(expr, kind, text=None):
         return json_of(expr)
     # A Json value may be null inside, which is only seen when it is there.
     return call("op.cast", [expr], kind, expr._nullable, text or expr._text, ATOM if text else expr._binds)
-
-
-# From each type, the types it converts to. What each conversion does stands in _evaluate.py.
-CASTS = {
-    "string": ("int", "float", "timestamp", "date", "uuid", "json"),
-    "int": ("string", "float", "bool", "json"),
-    "float": ("string", "int", "json"),
-    "bool": ("string", "int", "json"),
-    "timestamp": ("string", "date", "json"),
-    "date": ("string", "timestamp", "json"),
-    "uuid": ("string", "json"),
-    "json": ("string", "int", "float", "bool", "timestamp", "date", "uuid", "json"),
-    "array": (),
-    "binary": (),
-}
 
 
 # What every expression has beside the functions of its type.

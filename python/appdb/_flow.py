@@ -73,8 +73,8 @@ class Flow:
 
     def _begin_call(self, frame, graph):
         columns = frame["columns"]
-        for place in graph.floats:
-            columns[place] = [float(v) if type(v) is int else v for v in columns[place]]
+        for place, read in graph.readers:
+            columns[place] = [read(v) if type(v) is int else v for v in columns[place]]
         call = _Call(frame, graph)
         empty = [None] * len(graph.steps)
         for number, values in enumerate(zip(*columns) if columns else [()] * frame["n"]):

@@ -6,7 +6,8 @@ from appdb._calling import CellError, Counts
 from appdb._evaluate import compile_step
 from appdb._failures import worker_error
 from appdb._loading import loaded
-from appdb._types import PYTHON_NAMES, manifest_type
+from appdb._types import manifest_type
+from appdb.kinds import rules
 from appdb.values import WrongType, decoder, encoder
 
 
@@ -129,7 +130,7 @@ class _Fold:
             if value is not None:
                 return self._encode(value)
             if not nullable:
-                raise WrongType(f"expected {PYTHON_NAMES[kind]}, got None")
+                raise WrongType(f"expected {rules(kind).python}, got None")
         except BaseException as error:
             self._fail(group, error)
         return None
@@ -151,6 +152,4 @@ def _object(type, value):
 
 
 def _decoding(type):
-    if type["kind"] == "float":
-        return float  # a whole number may come as an int
-    return decoder(type)
+    return rules(type["kind"]).from_wire or decoder(type)

@@ -3,6 +3,7 @@
 from appdb._calling import CellError
 from appdb._evaluate import cell_errors_read, columns_read, compile_step
 from appdb._failures import skipped, worker_error
+from appdb.kinds import rules
 
 # The input that holds a row's stored cell errors, where a step reads one of a column that is no step.
 _STORED_ERRORS = "_errors"
@@ -14,7 +15,7 @@ class Graph:
     def __init__(self, frame, functions, project_root):
         self.inputs = frame["inputs"]
         self.names = [step["name"] for step in frame["steps"]]
-        self.floats = float_places(self.inputs)
+        self.readers = wire_readers(self.inputs)
         self._root = project_root
         places = {column["name"]: n for n, column in enumerate(self.inputs)}
         self._steps, self._reads = [], []
@@ -90,9 +91,10 @@ def _parsed(text):
     return {} if text is None else loads(text)
 
 
-def float_places(inputs):
-    """Which inputs are Floats: a whole number among them may come as an int."""
-    return [n for n, column in enumerate(inputs) if column["type"]["kind"] == "float"]
+def wire_readers(inputs):
+    """The inputs whose values may come as an int and are none, by place, with the functions that read those."""
+    found = [(n, rules(column["type"]["kind"]).from_wire) for n, column in enumerate(inputs)]
+    return [(n, read) for n, read in found if read is not None]
 
 
 class Broken:

@@ -4,12 +4,12 @@ from appdb import _names
 from appdb._declared import Declared, caller
 from appdb._errors import AppFileError, did_you_mean, later, listed
 from appdb._expr import ColumnRef, Expr
-from appdb._types import DISPLAY, display, manifest_type
+from appdb._types import display, manifest_type
+from appdb.kinds import DISPLAY, rules
 
 _METRICS = ("cosine", "ip", "l2")
 _MOST_DIMENSIONS = {"fp16": 4000, "fp32": 2000}
 _OF_MEDIA = ("image_embed", "audio_embed", "video_embed", "document_embed")
-_EMBEDDED = ("string", "json", "array")
 _HOW = "Write __indexes__ = [db.BtreeIndex(column)]"
 
 
@@ -137,11 +137,11 @@ def _btree(table, index):
     columns = tuple(_indexed(table, index, column) for column in index.columns)
     for name in columns:
         kind = table.columns[name].ref._kind
-        if kind in ("json", "bool", "array", "binary"):
+        if not rules(kind).is_indexed:
             as_text = f"Index a column with its text, {name}.astype(db.String), or take the index out."
             raise AppFileError(
                 f"Column '{name}' is {DISPLAY[kind]}; a B-tree index does not help there.",
-                as_text if kind == "json" else "Take the index out.",
+                as_text if "string" in rules(kind).casts and not rules(kind).is_ordered else "Take the index out.",
                 index.source,
             )
     if len(set(columns)) < len(columns):
@@ -161,7 +161,7 @@ def _btree(table, index):
 def _embedding(table, index):
     name = _indexed(table, index, index.columns[0])
     column = table.columns[name]
-    if column.ref._kind not in _EMBEDDED:
+    if not rules(column.ref._kind).is_embedded:
         raise AppFileError(
             f"Column '{name}' is {display(column.ref._kind)}; an embedding index is on String, Json or Array.",
             f"Index a column with its text: {name}.astype(db.String)",

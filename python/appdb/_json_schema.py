@@ -4,19 +4,10 @@ What is printed follows from the schema alone, the same here and in packages/con
 """
 
 from appdb._errors import AppFileError
+from appdb.kinds import DISPLAY, rules
+from appdb.kinds._base import ColumnType
 
 _HOW = "Write for example db.Json[list[db.Int]], db.Json[{'a': db.String | None}] or db.Json.schema({...})."
-_SCALARS = {
-    "string": {"type": "string"},
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "timestamp": {"type": "string", "format": "date-time"},
-    "date": {"type": "string", "format": "date"},
-    "uuid": {"type": "string", "format": "uuid"},
-}
-_NAMES = {"string": "String", "integer": "Int", "number": "Float", "boolean": "Bool"}
-_FORMATS = {"date-time": "Timestamp", "date": "Date", "uuid": "UUID"}
 _UNIONS = ("UnionType", "Union", "_UnionGenericAlias")
 
 
@@ -51,7 +42,8 @@ def display_json(schema):
 
 
 def _schema(item):
-    from appdb._types import Json, _python_kind, _Type
+    from appdb._types import python_kind
+    from appdb.kinds.json import Json
 
     if isinstance(item, (list, tuple)):
         return _list(item)
@@ -59,11 +51,12 @@ def _schema(item):
         return _object(item, ())
     if type(item).__name__ in _UNIONS:
         return _union(item)
-    if isinstance(item, type) and issubclass(item, _Type):
+    if isinstance(item, type) and issubclass(item, ColumnType):
         if issubclass(item, Json):
             return getattr(item.kind, "type", {}).get("schema", {})
-        if str(item.kind) in _SCALARS:
-            return dict(_SCALARS[item.kind])
+        schema = rules(item.kind).json_schema
+        if schema is not None:
+            return dict(schema)
         raise AppFileError(f"A Json value cannot hold {item.__name__}.", "Use lists of numbers, text or base64 text.")
     name, origin = getattr(item, "_name", None), getattr(item, "__origin__", None)
     if getattr(origin, "_name", None) in ("Required", "NotRequired", "ReadOnly"):
@@ -80,11 +73,10 @@ def _schema(item):
         return _object(_hints(item), item.__optional_keys__)
     if item is dict:
         return {"type": "object"}
-    kind = _python_kind(item)
-    if kind == "json":
-        return {}
-    if kind in _SCALARS:
-        return dict(_SCALARS[kind])
+    kind = python_kind(item)
+    schema = None if kind is None else rules(kind).json_schema
+    if schema is not None:
+        return dict(schema)
     raise AppFileError(f"{item!r} says nothing of a JSON value.", _HOW)
 
 
@@ -124,7 +116,7 @@ def _object(members, optional):
 
 def _mapping(item):
     key, value = item.__args__
-    if _schema(key) != _SCALARS["string"]:
+    if _schema(key) != {"type": "string"}:
         raise AppFileError("The keys of a JSON object are text.", "Write dict[str, ...].")
     schema = _schema(value)
     return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}
@@ -180,9 +172,8 @@ def _inner(schema):
         return _display_list(schema)
     if kind == "object":
         return _display_object(schema)
-    name = _NAMES.get(kind) if isinstance(kind, str) and keys == {"type"} else None
-    if kind == "string" and keys == {"type", "format"}:
-        name = _FORMATS.get(schema["format"])
+    plain = {**schema, "type": kind}
+    name = next((DISPLAY[known] for known in DISPLAY if rules(known).json_schema == plain), None)
     return f"{name} | None" if name and nullable else name
 
 

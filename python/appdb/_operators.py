@@ -4,7 +4,7 @@ A null argument gives null, except where an operator says otherwise. Ints stay i
 those is an error of the cell.
 """
 
-from appdb._casts import checked_float, checked_int
+from appdb.values import checked_float, checked_int
 
 
 def _text(value):
@@ -12,6 +12,8 @@ def _text(value):
 
 
 _CHECKS = {"int": checked_int, "float": lambda value: checked_float(float(value)), "string": _text}
+# Kinds of results that operators check themselves, so that they need no encoder.
+CHECKED = ("bool", "int", "float")
 
 
 def _binary(name, operate):

@@ -6,6 +6,7 @@ from appdb._errors import AppFileError
 from appdb._expr import Expr, lift
 from appdb._signatures import refused
 from appdb._types import Kind, manifest_type
+from appdb.kinds import rules
 
 
 def choose(name, overloads, args, kwargs):
@@ -113,7 +114,7 @@ def _takes(wide, kind):
     if wide == "array" == kind:
         return type(wide) is str or (type(kind) is Kind and fits(kind.type, wide.type))
     if wide == "json":
-        return kind not in ("array", "binary") and (type(wide) is str or kind != "json")
+        return "json" in rules(kind).casts and (type(wide) is str or kind != "json")
     return (kind, wide) in IMPLIED
 
 

@@ -9,6 +9,7 @@ from appdb._errors import AppFileError, asked_while_running, did_you_mean, liste
 from appdb._expr import ColumnRef, Expr, lift
 from appdb._query_nodes import TableNames, contains, default_name, unplaced, walk
 from appdb._types import display
+from appdb.kinds import rules
 
 VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
 _JOINS = {
@@ -19,7 +20,6 @@ _JOINS = {
     "full_outer": "full",
     "cross": "cross",
 }
-_NO_ORDER = ("json", "array", "binary")
 
 
 class Query:
@@ -89,7 +89,7 @@ class Query:
         keys = []
         for value in values:
             key = self._key("order_by", value)
-            if key._kind in _NO_ORDER:
+            if not rules(key._kind).is_ordered:
                 raise AppFileError(
                     f"order_by() cannot sort by {key._text}, which is {display(key._kind)}.",
                     "Sort by a part of it, for example with .astype(db.Int).",
@@ -131,7 +131,7 @@ class Query:
             raise AppFileError("group_by() names nothing to group by.", "Write group_by(Model.column)")
         groups = tuple(self._key("group_by", value) for value in values)
         for group in groups:
-            if group._kind in _NO_ORDER:
+            if not rules(group._kind).is_ordered:
                 raise AppFileError(
                     f"group_by() cannot group by {group._text}, which is {display(group._kind)}.",
                     "Group by a part of it, for example with .astype(db.String).",
@@ -292,7 +292,7 @@ class Query:
                     )
         if self._distinct:
             for _, expr, _ in chosen:
-                if expr._kind in _NO_ORDER:
+                if not rules(expr._kind).is_ordered:
                     raise AppFileError(
                         f"distinct() cannot compare {expr._text}, which is {display(expr._kind)}.",
                         "Select a part of it, for example with .astype(db.String).",

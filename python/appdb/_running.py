@@ -162,8 +162,8 @@ class Call:
             self.row = self.n
             return
         columns = self._columns
-        for place in graph.floats:
-            columns[place] = [float(v) if type(v) is int else v for v in columns[place]]
+        for place, read in graph.readers:
+            columns[place] = [read(v) if type(v) is int else v for v in columns[place]]
         rows = zip(*columns) if columns else iter([()] * self.n)
         if graph.single is not None:
             self._compute_single(graph, rows, before_row)

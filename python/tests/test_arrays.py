@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from appdb import _arrays
-from appdb.values import WrongType, array_reader, decoder, encoder
+from appdb.kinds import rules
+from appdb.values import WrongType, decoder, encoder
 
 INF = math.inf
 
@@ -142,7 +143,12 @@ def test_what_is_no_array_of_the_type_is_refused_of_numpy_too(full, value, error
 
 
 def test_a_constant_array_is_read_from_its_json_text(has_numpy):
-    read = array_reader(array("float32", [2]))
+    type = array("float32", [2])
+
+    def read(text):
+        return decoder(type)(rules("array").from_literal(text, type))
+
+
     assert as_lists(read("[0.5,2]")) == [0.5, 2.0]
     assert read("[1,2]") is not read("[1,2]")
 

@@ -180,7 +180,7 @@ def test_a_fault_of_the_worker_itself_answers_the_row_and_is_in_the_log(capfd):
     steps[1].watching = lambda *_: fails(None)
     frames = queue.Queue()
     flow = Flow(lambda *sent: [frames.put(frame) for frame in sent], None, "/nowhere", 1)
-    flow.run({"call": 1, "n": 1, "columns": []}, SimpleNamespace(floats=[], steps=steps, visible=steps))
+    flow.run({"call": 1, "n": 1, "columns": []}, SimpleNamespace(readers=[], steps=steps, visible=steps))
     rows = frames.get(timeout=5)
     assert rows["columns"] == [[1], [None]]
     told = rows["errors"][0]

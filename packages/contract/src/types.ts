@@ -1,20 +1,22 @@
 import * as z from "zod";
 import { displayJson } from "./display-json.ts";
 
-/** The kinds of a column's type. A kind has one storage type, one JSON form and one Python form (docs/adr/0002-values-and-two-evaluators.md). */
-export const TYPE_KINDS = [
-  "string",
-  "int",
-  "float",
-  "bool",
-  "timestamp",
-  "date",
-  "uuid",
-  "json",
-  "array",
-  "binary",
-] as const;
-export type TypeKind = (typeof TYPE_KINDS)[number];
+/** The kinds of a column's type, as a person calls them. A kind has one storage type, one JSON form and one Python form
+ *  (docs/adr/0002-values-and-two-evaluators.md); packages/engine/src/kinds and python/appdb/kinds have a file for each. */
+const KIND_NAMES = {
+  string: "String",
+  int: "Int",
+  float: "Float",
+  bool: "Bool",
+  timestamp: "Timestamp",
+  date: "Date",
+  uuid: "UUID",
+  json: "Json",
+  array: "Array",
+  binary: "Binary",
+} as const;
+export type TypeKind = keyof typeof KIND_NAMES;
+export const TYPE_KINDS = Object.keys(KIND_NAMES) as readonly TypeKind[];
 
 /** What an array's elements are; the names are NumPy's. */
 export const ARRAY_DTYPES = [
@@ -61,19 +63,6 @@ export const columnTypeSchema = z
   );
 export type ColumnType = z.infer<typeof columnTypeSchema>;
 
-const DISPLAY = {
-  string: "String",
-  int: "Int",
-  float: "Float",
-  bool: "Bool",
-  timestamp: "Timestamp",
-  date: "Date",
-  uuid: "UUID",
-  json: "Json",
-  array: "Array",
-  binary: "Binary",
-} as const satisfies Record<TypeKind, string>;
-
 /** Prints a type as a person writes it in app.py: `String`, `Int | None`, `Array[(768,), float32]`. */
 export function displayType(type: ColumnType, nullable: boolean): string {
   const text = displayFull(type);
@@ -82,7 +71,7 @@ export function displayType(type: ColumnType, nullable: boolean): string {
 
 function displayFull(type: ColumnType): string {
   if (type.kind === "array") return displayArray(type);
-  return type.kind === "json" ? displayJson(type.schema) : DISPLAY[type.kind];
+  return type.kind === "json" ? displayJson(type.schema) : KIND_NAMES[type.kind];
 }
 
 /** Prints an array type: `Array[(None, 3), int64]`, `Array[float32]` for any shape. */

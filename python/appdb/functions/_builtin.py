@@ -3,14 +3,9 @@
 from appdb._calls import NO_DEFAULT, Parameter, bind, has_columns, printed
 from appdb._declaring import Phase
 from appdb._expr import call
-from appdb._types import _PYTHON, DISPLAY
 from appdb.functions import _AT_TOP, _TOP
+from appdb.kinds import kind_named
 
-# The kinds of the types that hints name: Python's own (`str`, `datetime`) and the library's (`Json`, `Array`).
-_KINDS = {
-    **{name: kind for (_, name), kind in _PYTHON.items()},
-    **{name: kind for kind, name in DISPLAY.items()},
-}
 _SIGNATURE = ("parameters", "kind", "nullable")
 
 
@@ -130,5 +125,5 @@ def signature(python):
 
 def _typed(hint):
     name, _, rest = hint.partition(" | ")
-    kind = None if name.startswith("Callable[") else _KINDS[name.rpartition(".")[2]]
+    kind = None if name.startswith("Callable[") else kind_named(name.rpartition(".")[2])
     return kind, rest == "None"

@@ -1,8 +1,7 @@
-import type { EngineValue } from "@appdb/contract/types";
 import type { FromWorker } from "@appdb/contract/worker-protocol";
 import type { BatchPart } from "./row-batch.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
-import { fromWire } from "./wire-values.ts";
+import { columnFromWire } from "./wire-values.ts";
 
 export type RowsFrame = Extract<FromWorker, { t: "rows" }>;
 
@@ -64,9 +63,7 @@ export class Chunk {
     if (frame.errors?.some((errors) => errors !== null && isOfMemory(errors))) return false;
     const { steps } = this.graph.graph;
     const columns = steps.map(({ type }, step) => {
-      const column = frame.columns[step] ?? [];
-      // Of arrays alone the engine has another form.
-      return type.kind === "array" ? column.map((value) => fromWire(type, value)) : (column as EngineValue[]);
+      return columnFromWire(type, frame.columns[step] ?? []);
     });
     this.left -= count;
     part.batch.results.putColumns(part.first + answered, count, columns, frame.errors);

@@ -1,5 +1,7 @@
 import type { TypeKind } from "@appdb/contract/types";
 import type { FromWorker, ToWorker } from "@appdb/contract/worker-protocol";
+import type { Kind } from "@appdb/engine/kinds/kind";
+import { KINDS } from "@appdb/engine/kinds/kinds";
 // The subpath is the build without the native addon.
 import { Packr } from "msgpackr/pack";
 
@@ -59,8 +61,9 @@ export function createFrameCodec(): FrameCodec {
 function packColumns(packr: Packr, frame: ColumnFrame, kinds: readonly TypeKind[]): Buffer[] {
   let hasNegativeZero = false;
   const columns = frame.columns.map((column, index) => {
-    if (kinds[index] === "int") return column.map(wideInt);
-    if (kinds[index] === "float" && column.some((value) => Object.is(value, -0))) hasNegativeZero = true;
+    const packed = packedOf(kinds[index]);
+    if (packed === "integer") return column.map(wideInt);
+    if (packed === "double" && column.some((value) => Object.is(value, -0))) hasNegativeZero = true;
     return column;
   });
   if (!hasNegativeZero) return [packr.pack({ ...frame, columns })];
@@ -70,10 +73,14 @@ function packColumns(packr: Packr, frame: ColumnFrame, kinds: readonly TypeKind[
   const parts = [Buffer.from(packr.pack(head)), Buffer.from(packr.pack("columns")), arrayHeader(columns.length)];
   raiseMapSize(parts[0] as Buffer);
   for (const [index, column] of columns.entries()) {
-    if (kinds[index] !== "float") parts.push(Buffer.from(packr.pack(column)));
+    if (packedOf(kinds[index]) !== "double") parts.push(Buffer.from(packr.pack(column)));
     else parts.push(arrayHeader(column.length), ...column.map((value) => packFloat(packr, value)));
   }
   return parts;
+}
+
+function packedOf(kind: TypeKind | undefined): Kind["packed"] {
+  return kind === undefined ? null : KINDS[kind].packed;
 }
 
 function wideInt<T>(value: T): T | bigint {

@@ -1,5 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { BatchResults } from "@appdb/engine/compute/batch-results";
+import { KINDS } from "@appdb/engine/kinds/kinds";
 import type { GraphRows, Row } from "./row-queue.ts";
 
 /** Rows that a caller handed over together. They stay columns, and none is an object of its own until something goes wrong. */
@@ -14,7 +15,7 @@ export class RowBatch {
     this.graph = graph;
     this.inputs = inputs;
     this.results = new BatchResults(graph.graph, rows);
-    this.#isLong = graph.kinds.map((kind) => ["string", "json", "array", "binary"].includes(kind));
+    this.#isLong = graph.kinds.map((kind) => KINDS[kind].isLong);
   }
 
   /** Rows that nobody has taken. */

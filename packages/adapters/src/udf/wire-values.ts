@@ -1,95 +1,29 @@
-import type { ArrayDtype, ColumnType, EngineValue } from "@appdb/contract/types";
-import type { WireArray, WireValue } from "@appdb/contract/worker-protocol";
-import { float32Text, floatText } from "@appdb/engine/rows/float-text";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { WireValue } from "@appdb/contract/worker-protocol";
+import { kindOf } from "@appdb/engine/kinds/kinds";
 
-const WIDTHS: Readonly<Record<Exclude<ArrayDtype, "string">, number>> = {
-  bool: 1,
-  uint8: 1,
-  int8: 1,
-  int16: 2,
-  int32: 4,
-  int64: 8,
-  float32: 4,
-  float64: 8,
-};
-const NUMBER = /-?\d[\d.eE+-]*/g;
-
-/** A value of the engine as it crosses to a worker: an array as its shape and elements, all else as it is. */
+/** A value of the engine as it crosses to a worker. */
 export function toWire(type: ColumnType, value: EngineValue): WireValue {
-  if (type.kind !== "array" || typeof value !== "string" || type.dtype === undefined) return value;
-  const nested: unknown = JSON.parse(value);
-  const shape: number[] = [];
-  for (let level = nested; Array.isArray(level); level = level[0]) shape.push(level.length);
-  const flat = (nested as unknown[]).flat(shape.length - 1);
-  if (type.dtype === "string") return [shape, flat as string[]];
-  // Digits beyond 2^53 are still in the text.
-  const elements = type.dtype === "int64" ? (value.match(NUMBER) ?? []) : flat;
-  return [shape, packElements(type.dtype, elements)];
+  const { wire } = kindOf(type);
+  return wire === null ? value : wire.to(value, type);
 }
 
-/** A worker's value as the engine knows it. @throws Error when it is no array of the type */
+/** A worker's value as the engine knows it. @throws Error when it is not a value of the type */
 export function fromWire(type: ColumnType, value: WireValue): EngineValue {
-  if (!Array.isArray(value)) return value as EngineValue;
-  const { dtype } = type;
-  if (type.kind !== "array" || dtype === undefined) throw new Error(`an array came where ${type.kind} was declared`);
-  const [shape, elements] = value as WireArray;
-  return printNested(shape, elementTexts(dtype, elements));
+  const { wire } = kindOf(type);
+  if (wire !== null) return wire.from(value, type);
+  if (Array.isArray(value)) throw new Error(`an array came where ${type.kind} was declared`);
+  return value;
 }
 
-function packElements(dtype: Exclude<ArrayDtype, "string">, elements: readonly unknown[]): Buffer {
-  const width = WIDTHS[dtype];
-  const bytes = Buffer.allocUnsafe(elements.length * width);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let at = 0; at < elements.length; at++) {
-    const offset = at * width;
-    if (dtype === "int64") view.setBigInt64(offset, BigInt(elements[at] as string), true);
-    else if (dtype === "float64") view.setFloat64(offset, elements[at] as number, true);
-    else if (dtype === "float32") view.setFloat32(offset, elements[at] as number, true);
-    else if (dtype === "int32") view.setInt32(offset, elements[at] as number, true);
-    else if (dtype === "int16") view.setInt16(offset, elements[at] as number, true);
-    else view.setUint8(offset, Number(elements[at]) & 255);
-  }
-  return bytes;
+/** Many values of the engine as they cross to a worker. */
+export function columnToWire(type: ColumnType, values: readonly EngineValue[]): WireValue[] {
+  const { wire } = kindOf(type);
+  return wire === null ? (values as EngineValue[]) : values.map((value) => wire.to(value, type));
 }
 
-function elementTexts(dtype: ArrayDtype, elements: Uint8Array | string[]): string[] {
-  if (Array.isArray(elements)) return elements.map((text) => JSON.stringify(text));
-  if (dtype === "string") throw new Error("an array of text came as bytes");
-  const view = new DataView(elements.buffer, elements.byteOffset, elements.length);
-  const width = WIDTHS[dtype];
-  if (elements.length % width !== 0) throw new Error(`an array of ${dtype} came with half an element`);
-  return Array.from({ length: elements.length / width }, (_, at) => elementText(dtype, view, at * width));
-}
-
-function elementText(dtype: Exclude<ArrayDtype, "string">, view: DataView, offset: number): string {
-  switch (dtype) {
-    case "bool":
-      return view.getUint8(offset) === 0 ? "false" : "true";
-    case "uint8":
-      return String(view.getUint8(offset));
-    case "int8":
-      return String(view.getInt8(offset));
-    case "int16":
-      return String(view.getInt16(offset, true));
-    case "int32":
-      return String(view.getInt32(offset, true));
-    case "int64":
-      return String(view.getBigInt64(offset, true));
-    case "float32":
-      return float32Text(view.getFloat32(offset, true));
-    case "float64":
-      return floatText(view.getFloat64(offset, true));
-  }
-}
-
-/** Puts elements in C order into lists, innermost lengths first. */
-function printNested(shape: readonly number[], texts: readonly string[]): string {
-  let parts = texts;
-  for (let level = shape.length - 1; level > 0; level--) {
-    const length = shape[level] ?? 1;
-    const lists: string[] = [];
-    for (let at = 0; at < parts.length; at += length) lists.push(`[${parts.slice(at, at + length).join(",")}]`);
-    parts = lists;
-  }
-  return `[${parts.join(",")}]`;
+/** Many values of a worker as the engine knows them. */
+export function columnFromWire(type: ColumnType, values: readonly WireValue[]): EngineValue[] {
+  const { wire } = kindOf(type);
+  return wire === null ? (values as EngineValue[]) : values.map((value) => wire.from(value, type));
 }

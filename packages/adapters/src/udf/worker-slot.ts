@@ -5,7 +5,7 @@ import type { Fold } from "./fold.ts";
 import { spellNegativeZero } from "./negative-zero.ts";
 import type { BatchPart } from "./row-batch.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
-import { toWire } from "./wire-values.ts";
+import { columnToWire, toWire } from "./wire-values.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 /** A place for one worker: the process that holds it now and what that process runs. */
@@ -187,10 +187,10 @@ export class WorkerSlot {
   }
 }
 
-function columnsOf({ graph, kinds }: GraphRows, load: readonly Row[] | BatchPart): WireValue[][] {
+function columnsOf({ graph }: GraphRows, load: readonly Row[] | BatchPart): WireValue[][] {
   return graph.inputs.map(({ type }, at) => {
     if (!("batch" in load)) return load.map((row) => toWire(type, row.values[at] ?? null));
     const values = load.batch.inputs[at]?.slice(load.first, load.first + load.count) ?? [];
-    return kinds[at] === "array" ? values.map((value) => toWire(type, value)) : values;
+    return columnToWire(type, values);
   });
 }

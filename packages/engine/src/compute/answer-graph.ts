@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { GraphStep } from "@appdb/contract/worker-protocol";
+import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfError } from "../ports.ts";
 import type { RowLayout } from "../rows/row-layout.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
@@ -36,14 +37,14 @@ export function planAnswer(
   const fn = { id: answerer.id + MARK, module: answerer.module, name: answerer.name };
   const answer: GraphStep = {
     name: STEP,
-    type: { kind: "json" },
+    type: JSON_TYPE,
     nullable: true,
     expr: {
       node: "udf",
       function: fn.id,
       args: [],
       kwargs: Object.fromEntries(parameters.map((column) => [column.name, { node: "column", ...column }])),
-      type: { kind: "json" },
+      type: JSON_TYPE,
       nullable: true,
     },
   };

@@ -4,6 +4,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { cellErrorsRead, referencedColumns, udfsOf, valuesRead } from "../expressions/needs-python.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { castToStorage } from "../sql/storage-type.ts";
@@ -139,7 +140,7 @@ function buildGraph(
   // Errors of the graph's own steps are known while it runs; those of other columns are stored with the row.
   const errorsRead = columns.flatMap((column) => cellErrorsRead(column.computed.expr));
   if (errorsRead.some((name) => !stepNames.has(name))) {
-    inputs.push({ name: ERRORS_INPUT, type: { kind: "json" }, nullable: true });
+    inputs.push({ name: ERRORS_INPUT, type: JSON_TYPE, nullable: true });
   }
   const used = functionsOf(table, functions, columns);
   const key = createHash("sha256")

@@ -1,6 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestRowRoute, ManifestSqlExport, ManifestUpdateRoute } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
+import type { ForeignColumn } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import type { SqlConnection } from "../ports.ts";
 import type { Slot } from "../rows/row-layout.ts";
 
@@ -13,10 +15,7 @@ export interface ExportTarget {
   readonly key: readonly string[];
 }
 
-interface TargetColumn {
-  readonly type: string;
-  /** PostgreSQL's category of the type: S text, N number, B boolean, D date, A array, U other. */
-  readonly category: string;
+interface TargetColumn extends ForeignColumn {
   /** Must have a value, and gets none by itself. */
   readonly is_required: boolean;
 }
@@ -94,26 +93,6 @@ export function checkTarget(
 }
 
 /** Whether a column can hold values of a type at all; whether it holds each is seen when it is written. */
-function takes({ type, category }: TargetColumn, { kind }: ColumnType): boolean {
-  if (category === "S") return true;
-  switch (kind) {
-    case "int":
-    case "float":
-      return category === "N";
-    case "bool":
-      return category === "B";
-    case "timestamp":
-    case "date":
-      return category === "D";
-    case "uuid":
-      return type === "uuid";
-    case "json":
-      return type === "json" || type === "jsonb";
-    case "binary":
-      return type === "bytea";
-    case "array":
-      return category === "A" || type.startsWith("vector") || type.startsWith("halfvec");
-    case "string":
-      return category === "E";
-  }
+function takes(column: TargetColumn, type: ColumnType): boolean {
+  return column.category === "S" || kindOf(type).fits(column);
 }

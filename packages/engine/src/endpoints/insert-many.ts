@@ -84,7 +84,7 @@ export class InsertMany {
     const signal = request.signal ?? new AbortController().signal;
     const source: RowTexts =
       stream === undefined
-        ? { kind: "array", texts: splitArray(arrayOf(request) ?? "[]") }
+        ? { kind: "list", texts: splitArray(arrayOf(request) ?? "[]") }
         : { kind: "lines", texts: splitLines(stream, limits.body_bytes) };
     const failed = new FailedCells(layout);
     const form = {

@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { ManifestRoute } from "@appdb/contract/manifest";
-import type { Json } from "./openapi-schemas.ts";
+import type { Json } from "../kinds/kind.ts";
 
 const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"] as const;
 const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;

@@ -5,8 +5,7 @@ import { expect, test } from "vitest";
 import { compileJsonChecks } from "../rows/json-checks.ts";
 import { layOutRow } from "../rows/row-layout.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
-import { examplesOf } from "./openapi-examples.ts";
-import { objectSchema } from "./openapi-schemas.ts";
+import { examplesOf, objectSchema } from "./openapi-schemas.ts";
 
 const text = { type: "string" };
 const SCHEMAS = [

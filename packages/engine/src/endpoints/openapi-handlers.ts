@@ -1,5 +1,6 @@
 import type { ManifestHandlerRoute } from "@appdb/contract/manifest";
-import type { Json, OpenApiDocument } from "./openapi-schemas.ts";
+import type { Json } from "../kinds/kind.ts";
+import type { OpenApiDocument } from "./openapi-schemas.ts";
 
 /** The operation of a hand-written handler: what Python read from its signature, and the errors of all. */
 export function describeHandler(

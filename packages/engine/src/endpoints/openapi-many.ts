@@ -1,6 +1,6 @@
 import type { ManifestRoute } from "@appdb/contract/manifest";
+import type { Json } from "../kinds/kind.ts";
 import { LINES_TYPES } from "./insert-many.ts";
-import type { Json } from "./openapi-schemas.ts";
 
 type Content = { readonly [type: string]: Json };
 

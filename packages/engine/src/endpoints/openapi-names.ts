@@ -1,5 +1,5 @@
 import type { ManifestRoute } from "@appdb/contract/manifest";
-import type { Json } from "./openapi-schemas.ts";
+import type { Json } from "../kinds/kind.ts";
 
 type Members = { readonly [key: string]: Json };
 

@@ -1,7 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { Manifest, ManifestQuery, ManifestQueryRoute } from "@appdb/contract/manifest";
 import { visit } from "../expressions/tree.ts";
-import { type Json, valueSchema } from "./openapi-schemas.ts";
+import type { Json } from "../kinds/kind.ts";
+import { valueSchema } from "./openapi-schemas.ts";
 
 /** What a query route answers. */
 export function rowsSchema(manifest: Manifest, route: ManifestQueryRoute, declared: ManifestQuery): Json {

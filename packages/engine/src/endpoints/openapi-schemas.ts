@@ -1,46 +1,22 @@
 import type { ManifestColumn } from "@appdb/contract/manifest";
-import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
-import { dtypeOf } from "../sql/storage-type.ts";
-import { examplesOf } from "./openapi-examples.ts";
+import type { ColumnType } from "@appdb/contract/types";
+import type { Json, JsonObject } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { literalJson } from "../kinds/values.ts";
 
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
-export type OpenApiDocument = { readonly [key: string]: Json };
-
-const SCHEMAS = {
-  string: { type: "string" },
-  int: { type: "integer", format: "int64" },
-  float: { type: "number", format: "double" },
-  bool: { type: "boolean" },
-  timestamp: { type: "string", format: "date-time" },
-  date: { type: "string", format: "date" },
-  uuid: { type: "string", format: "uuid" },
-  // whatever is not null
-  json: { type: ["object", "array", "string", "number", "boolean"], items: {} },
-  binary: { type: "string", contentEncoding: "base64" },
-} as const satisfies Record<Exclude<TypeKind, "array">, { readonly [key: string]: Json }>;
-
-const ELEMENT_SCHEMAS = {
-  bool: { type: "boolean" },
-  uint8: { type: "integer", minimum: 0, maximum: 255 },
-  int8: { type: "integer", minimum: -128, maximum: 127 },
-  int16: { type: "integer", minimum: -32_768, maximum: 32_767 },
-  int32: { type: "integer", format: "int32" },
-  int64: { type: "integer", format: "int64" },
-  float32: { type: "number", format: "float" },
-  float64: { type: "number", format: "double" },
-  string: { type: "string" },
-} as const satisfies Record<ArrayDtype, { readonly [key: string]: Json }>;
+export type OpenApiDocument = JsonObject;
 
 /** What a value of a type looks like in JSON, with an example. */
 export function valueSchema(type: ColumnType, nullable: boolean): { readonly [key: string]: Json } {
-  const schema = { ...typeSchema(type), ...examplesOf(type) };
-  return nullable ? orNull(type, schema) : schema;
+  const kind = kindOf(type);
+  const schema = { ...kind.schema(type), ...examplesOf(type) };
+  return nullable ? kind.nullable(schema) : schema;
 }
 
-function orNull(type: ColumnType, { type: named, ...schema }: { readonly [key: string]: Json }) {
-  // any JSON there is, said as generators understand it
-  if (type.kind === "json") return {};
-  return named === undefined ? schema : { ...schema, type: [named, "null"] };
+/** A value of a column's type, as the keyword `examples`; nothing where one would be too long or cannot be made up. */
+export function examplesOf(type: ColumnType): { readonly examples?: readonly Json[] } {
+  const value = kindOf(type).example(type);
+  return value === undefined ? {} : { examples: [value] };
 }
 
 /** An object of some columns of a table. */
@@ -68,19 +44,6 @@ function withDefault(column: ManifestColumn, side: Side): Json {
   const schema = columnJsonSchema(mayFail(column, side));
   const expr = side === "input" ? column.default?.expr : undefined;
   return expr?.node === "literal" ? { ...schema, default: literalJson(expr) } : schema;
-}
-
-/** A constant as the manifest writes it, in JSON. */
-export function literalJson({
-  type: { kind },
-  value,
-}: {
-  readonly type: ColumnType;
-  readonly value: string | number | boolean | null;
-}): Json {
-  if (value === null) return null;
-  if (kind === "int") return Number(value);
-  return kind === "json" || kind === "array" ? (JSON.parse(String(value)) as Json) : value;
 }
 
 /** A cell that failed is null whatever its column's type says. */
@@ -112,15 +75,4 @@ function jsonSchema(
     ...examplesOf(column.type),
     ...(column.comment === null ? {} : { description: column.comment }),
   };
-}
-
-function typeSchema(type: ColumnType): { readonly [key: string]: Json } {
-  if (type.kind !== "array") return SCHEMAS[type.kind];
-  const element = ELEMENT_SCHEMAS[dtypeOf(type)];
-  if (type.shape == null)
-    return { type: "array", items: {}, description: `Nested lists of ${type.dtype}, of any shape` };
-  return type.shape.reduceRight<{ readonly [key: string]: Json }>(
-    (items, length) => ({ type: "array", items, ...(length === null ? {} : { minItems: length, maxItems: length }) }),
-    element,
-  );
 }

@@ -12,6 +12,8 @@ import type {
 } from "@appdb/contract/manifest";
 import { VERSION } from "@appdb/contract/version";
 import { describeInBackground, hasBackground, JOB_PATHS, JOB_SCHEMAS } from "../background/describe-background.ts";
+import type { Json } from "../kinds/kind.ts";
+import { literalJson } from "../kinds/values.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
@@ -26,7 +28,7 @@ import {
   PAGE_PARAMETERS_DESCRIBED,
 } from "./openapi-pages.ts";
 import { rowsSchema } from "./openapi-rows.ts";
-import { type Json, literalJson, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
+import { type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
 export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {

@@ -1,14 +1,15 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
-import type { ColumnType } from "@appdb/contract/types";
+import type { EngineValue } from "@appdb/contract/types";
 import { answerSlot } from "../compute/answer-graph.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import { holeText, type KeptBody, wholeBody } from "../once/kept-body.ts";
 import type { Row, RowLayout } from "../rows/row-layout.ts";
-import { valueToJson } from "../rows/value-json.ts";
 
 interface Output {
   /** `{"id":` or `,"title":`, made once. */
   readonly lead: string;
-  readonly type: ColumnType;
+  readonly toJson: Kind["toJson"];
   /** The type as JSON. */
   readonly type_text: string;
   readonly at: number;
@@ -40,7 +41,7 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
     if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
     return {
       lead: `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`,
-      type: slot.type,
+      toJson: kindOf(slot.type).toJson,
       type_text: JSON.stringify(slot.type),
       at,
     };
@@ -48,19 +49,23 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
   return {
     whole(row) {
       let text = "";
-      for (const { lead, type, at } of compiled) text += lead + valueToJson(type.kind, row[at] ?? null);
+      for (const { lead, toJson, at } of compiled) text += lead + jsonOf(toJson, row[at] ?? null);
       return `${text}}`;
     },
     kept(row, unknown) {
       let text = "";
       let holes = "";
-      for (const { lead, type, type_text, at } of compiled) {
+      for (const { lead, toJson, type_text, at } of compiled) {
         text += lead;
         const of = unknown.indexOf(at);
-        if (of < 0) text += valueToJson(type.kind, row[at] ?? null);
+        if (of < 0) text += jsonOf(toJson, row[at] ?? null);
         else holes += (holes === "" ? "[" : ",") + holeText(text.length, of, type_text);
       }
       return { text: `${text}}`, holes: holes === "" ? null : `${holes}]` };
     },
   };
+}
+
+function jsonOf(toJson: Kind["toJson"], value: EngineValue): string {
+  return value === null ? "null" : toJson(value);
 }

@@ -10,7 +10,7 @@ const MOST_KEPT_BYTES = 8_000_000;
 export const LINES_TYPE = "application/x-ndjson";
 
 export interface RowsAnswerForm {
-  readonly kind: "lines" | "array";
+  readonly kind: "lines" | "list";
   readonly render: (row: Row) => string;
   /** The number of rows is all that is wanted. */
   readonly is_minimal: boolean;
@@ -51,7 +51,7 @@ export class RowsAnswer implements AsyncDisposable {
       const all = { ...JSON_HEADERS, "preference-applied": "return=minimal", ...headers };
       return { status: 200, headers: all, body: `{"num_rows":${this.#rows}}` };
     }
-    if (this.#form.kind === "array") await this.#spool.write(this.#rows === 0 ? "[]" : "]");
+    if (this.#form.kind === "list") await this.#spool.write(this.#rows === 0 ? "[]" : "]");
     const type = this.#form.kind === "lines" ? { "content-type": LINES_TYPE } : JSON_HEADERS;
     const length = { "content-length": String(this.#spool.bytes) };
     return { status: 200, headers: { ...type, ...length, ...headers }, body: new SpoolReader(this.#spool) };

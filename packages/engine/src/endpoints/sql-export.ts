@@ -1,9 +1,9 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { ManifestRowRoute, ManifestSqlExport, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import { toSqlText } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import type { PlacedSlot } from "../rows/batch-sql.ts";
 import type { Row, RowLayout } from "../rows/row-layout.ts";
-import { toSqlText } from "../rows/value-sql.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { checkTarget, describeTarget } from "./export-target.ts";
 

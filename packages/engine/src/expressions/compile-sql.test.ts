@@ -1,9 +1,9 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
+import { literalSql } from "../kinds/values.ts";
 import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
 import { type CellErrorNode, type ColumnNode, compileSql, ROW_COLUMNS } from "./compile-sql.ts";
-import { literalSql } from "./literal-sql.ts";
 import { referencedColumns, udfsOf } from "./needs-python.ts";
 
 function column(name: string, kind: TypeKind): Expr {

@@ -1,10 +1,10 @@
 import type { Expr, PathStep } from "@appdb/contract/expressions";
+import { literalSql } from "../kinds/values.ts";
 import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
 import { composedSql } from "./composed-sql.ts";
 import { isFolded, isVolatile } from "./folding.ts";
 import type { Argument, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
-import { literalSql } from "./literal-sql.ts";
 
 export type ColumnNode = Extract<Expr, { node: "column" }>;
 export type ParameterNode = Extract<Expr, { node: "parameter" }>;

@@ -1,9 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
-import type { TypeKind } from "@appdb/contract/types";
+import { kindOf } from "../kinds/kinds.ts";
 import { quoteLiteral } from "../sql/quote.ts";
-
-/** Kinds whose conversion to Json PostgreSQL writes with the very characters that Python writes. Not Float (1 and 1.0). */
-const ALIKE: ReadonlySet<TypeKind> = new Set<TypeKind>(["string", "int", "bool", "timestamp", "date", "uuid"]);
 
 /**
  * SQL of a dict or list literal, as the text that Python's writer gives: no blanks, keys in their order. Undefined where
@@ -25,7 +22,7 @@ function composedText(expr: Expr, compile: (part: Expr) => string | undefined): 
       return literalText(expr.value);
     case "call": {
       const [arg] = expr.args;
-      if (expr.fn !== "op.cast" || arg === undefined || !ALIKE.has(arg.type.kind)) return undefined;
+      if (expr.fn !== "op.cast" || arg === undefined || !kindOf(arg.type).isJsonAlike) return undefined;
       const sql = compile(expr);
       return sql === undefined ? undefined : `coalesce((${sql})::text, 'null')`;
     }

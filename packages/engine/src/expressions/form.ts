@@ -1,5 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
+import { INT_TYPE, STRING_TYPE } from "../kinds/kinds.ts";
 
 /** An argument of a call: its SQL, and its tree for forms that hold only for certain constants. */
 export interface Argument {
@@ -34,7 +35,7 @@ export function constant(argument: Argument | undefined): string | number | bool
 
 /** The constant Int of an argument within +-`limit`; undefined when it is none. */
 export function smallInt(argument: Argument | undefined, limit = 10_000): number | undefined {
-  if (argument?.expr.type.kind !== "int") return undefined;
+  if (argument?.expr.type.kind !== INT_TYPE.kind) return undefined;
   const value = constant(argument);
   if (typeof value !== "string") return undefined;
   const number = Number(value);
@@ -44,14 +45,5 @@ export function smallInt(argument: Argument | undefined, limit = 10_000): number
 /** The constant text of an argument; undefined when it is none. */
 export function constantText(argument: Argument | undefined): string | undefined {
   const value = constant(argument);
-  return typeof value === "string" && argument?.expr.type.kind === "string" ? value : undefined;
-}
-
-/**
- * SQL that raises class 22 where `isRefused` holds, and else is `sql`. `seed` is an int of all the arguments that
- * `isRefused` reads, not null where that holds: a raising constant would be evaluated when the statement is planned
- * (`planning.db.test.ts`).
- */
-export function raiseWhere(isRefused: string, seed: string, type: string, sql: string): string {
-  return `CASE WHEN ${isRefused} THEN (1 / ((${seed}) * 0))::text::${type} ELSE ${sql} END`;
+  return typeof value === "string" && argument?.expr.type.kind === STRING_TYPE.kind ? value : undefined;
 }

@@ -1,3 +1,4 @@
+import { kindOf } from "../kinds/kinds.ts";
 import { quoteLiteral } from "../sql/quote.ts";
 import { type Argument, constantText, type Form } from "./form.ts";
 
@@ -51,21 +52,6 @@ function parseTemplate(template: string): Piece[] | undefined {
 }
 
 function printed({ sql, expr }: Argument): string | undefined {
-  switch (expr.type.kind) {
-    case "string":
-      return `coalesce(${sql}, 'None')`;
-    case "int":
-    case "uuid":
-      return `coalesce(${sql}::text, 'None')`;
-    case "bool":
-      return `coalesce(CASE ${sql} WHEN true THEN 'True' WHEN false THEN 'False' END, 'None')`;
-    case "date":
-      return `coalesce(to_char(${sql}, 'YYYY-MM-DD'), 'None')`;
-    case "float":
-    case "timestamp":
-    case "json":
-    case "array":
-    case "binary":
-      return undefined;
-  }
+  const text = kindOf(expr.type).printed?.(sql);
+  return text === undefined ? undefined : `coalesce(${text}, 'None')`;
 }

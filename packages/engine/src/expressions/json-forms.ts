@@ -1,4 +1,5 @@
-import { type Argument, constant, type Form, type Forms, raiseWhere } from "./form.ts";
+import { raiseWhere } from "../sql/raise-where.ts";
+import { type Argument, constant, type Form, type Forms } from "./form.ts";
 
 /** Digits of a whole number that is a float without loss. */
 const EXACT_DIGITS = 15;

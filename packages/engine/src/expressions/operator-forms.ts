@@ -1,5 +1,14 @@
-import { type Argument, type Form, type Forms, raiseWhere, smallInt } from "./form.ts";
+import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
+import type { Kind } from "../kinds/kind.ts";
+import { INT_TYPE, KINDS } from "../kinds/kinds.ts";
+import { raiseWhere } from "../sql/raise-where.ts";
+import { type Argument, type Form, type Forms, smallInt } from "./form.ts";
 import { JSON_COMPARISONS, jsonEquals } from "./json-forms.ts";
+
+/** A form for each kind that has one. */
+function ofKinds(formOf: (kind: Kind, name: TypeKind) => readonly [string, Form] | undefined): Record<string, Form> {
+  return Object.fromEntries(TYPE_KINDS.map((name) => formOf(KINDS[name], name)).filter((entry) => entry !== undefined));
+}
 
 /** Ints up to here are floats without loss. */
 const EXACT = "9007199254740992";
@@ -26,7 +35,7 @@ const arithmetic = (sign: string) => ({
 const mixedComparison =
   (sign: string): Form =>
   ({ args: [a, b] }) => {
-    const isIntFirst = a?.expr.type.kind === "int";
+    const isIntFirst = a?.expr.type.kind === INT_TYPE.kind;
     const int = (isIntFirst ? a : b) as Argument;
     const comparison = `(${a?.sql}::float8 ${sign} ${b?.sql}::float8)`;
     if (smallInt(int) !== undefined) return comparison;
@@ -34,15 +43,9 @@ const mixedComparison =
   };
 
 const ordered = (sign: string) => ({
-  "int,int": infix(sign),
-  "float,float": infix(sign),
   "int,float": mixedComparison(sign),
   "float,int": mixedComparison(sign),
-  "string,string": infix(sign),
-  "bool,bool": infix(sign),
-  "timestamp,timestamp": infix(sign),
-  "date,date": infix(sign),
-  "uuid,uuid": infix(sign),
+  ...ofKinds((kind, name) => (kind.isOrdered ? [`${name},${name}`, infix(sign)] : undefined)),
 });
 
 /** The quotient of two Ints is rounded once in Python; that of two floats is the same where both Ints are exact. */
@@ -57,23 +60,8 @@ const intQuotient: Form = ({ args: [a, b] }) => {
 /** SQL's remainder has the sign of the dividend, Python's that of the divisor. */
 const intRemainder = (a: string, b: string) => `(((${a} % ${b}) + ${b}) % ${b})`;
 
-/** IS NULL of a Json value: its null inside counts. */
-const jsonIsNull = (sql: string) => `coalesce(json_typeof(${sql}) = 'null', true)`;
-
-const nullTest = (word: "IS NULL" | "IS NOT NULL"): Readonly<Record<string, Form>> => {
-  const plain: Form = ({ args: [a] }) => `(${a?.sql} ${word})`;
-  const json: Form = ({ args: [a] }) => `(${word === "IS NULL" ? "" : "NOT "}${jsonIsNull(a?.sql ?? "")})`;
-  return {
-    string: plain,
-    int: plain,
-    float: plain,
-    bool: plain,
-    timestamp: plain,
-    date: plain,
-    uuid: plain,
-    json,
-  };
-};
+const nullTest = (word: "is" | "isNot") =>
+  ofKinds(({ isNull }, name) => (isNull === null ? undefined : [name, ({ args: [a] }) => isNull[word](a?.sql ?? "")]));
 
 /** As IN: null where the value is, or where it is none of the options and one of them is null. All are evaluated. */
 const oneOf: Form = ({ args: [value, ...options], kwargs }) => {
@@ -81,8 +69,9 @@ const oneOf: Form = ({ args: [value, ...options], kwargs }) => {
   const kind = value?.expr.type.kind;
   if (kind === undefined || options.some((option) => option.expr.type.kind !== kind)) return undefined;
   if (options.length === 0) return `(${value?.sql} IS NULL AND ${value?.sql} IS NOT NULL)`;
-  if (kind === "array") return undefined; // ARRAY[] of arrays is one array of more dimensions
-  if (kind !== "json") return `(${value?.sql} = ANY (ARRAY[${options.map((option) => option.sql).join(", ")}]))`;
+  const { membership } = KINDS[kind];
+  if (membership === null) return undefined;
+  if (membership === "any") return `(${value?.sql} = ANY (ARRAY[${options.map((option) => option.sql).join(", ")}]))`;
   const equals = options.map((option) => jsonEquals(value, option));
   return equals.includes(undefined) ? undefined : `(true = ANY (ARRAY[${equals.join(", ")}]))`;
 };
@@ -112,8 +101,8 @@ export const OPERATOR_FORMS: Forms = {
   "op.and": { "bool,bool": ({ args: [a, b] }) => `(NOT (false = ANY (ARRAY[${a?.sql}, ${b?.sql}])))` },
   "op.or": { "bool,bool": ({ args: [a, b] }) => `(true = ANY (ARRAY[${a?.sql}, ${b?.sql}]))` },
   "op.not": { bool: ({ args: [a] }) => `(NOT ${a?.sql})` },
-  "op.is_null": nullTest("IS NULL"),
-  "op.is_not_null": nullTest("IS NOT NULL"),
+  "op.is_null": nullTest("is"),
+  "op.is_not_null": nullTest("isNot"),
 };
 
 function isInexact(int: string): string {

@@ -4,9 +4,11 @@ import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
+import { storageCollation, storageType } from "../sql/storage-type.ts";
 import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
 import { FORMS } from "./forms.ts";
 import { literal } from "./testing/random-arguments.ts";
+import { sampleType } from "./testing/sample-values.ts";
 
 /** Constants with which every function gives a value, of the kinds that can be written in a file. */
 const CONSTANTS: Partial<Record<TypeKind, string | number | boolean>> = {
@@ -18,26 +20,16 @@ const CONSTANTS: Partial<Record<TypeKind, string | number | boolean>> = {
   date: "2024-02-29",
   uuid: "01890a5d-ac96-774b-bcce-b302099a8057",
 };
-const SQL_TYPES: Record<TypeKind, string> = {
-  string: "text collate pg_unicode_fast",
-  int: "int8",
-  float: "float8",
-  bool: "bool",
-  timestamp: "timestamptz",
-  date: "date",
-  uuid: "uuid",
-  json: "json",
-  array: "float8[]",
-  binary: "bytea",
-};
-
 let database: TestDatabase;
 let pool: SqlPool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = createPgPool({ dsn: database.dsn, max: 1, application_name: "planning" });
-  const columns = TYPE_KINDS.map((kind) => `"${kind}" ${SQL_TYPES[kind]}`);
+  const columns = TYPE_KINDS.map((kind) => {
+    const type = sampleType(kind);
+    return `"${kind}" ${storageType(type)}${storageCollation(type)}`;
+  });
   await pool.query({ text: `create table sample (${columns.join(", ")})` });
 });
 

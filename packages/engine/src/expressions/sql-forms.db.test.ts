@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
-import type { TypeKind } from "@appdb/contract/types";
+import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -195,18 +195,7 @@ test("wrong forms are caught: initcap for title, / on two Ints, rounding for tru
 /** The signatures whose form exists for plain columns. */
 function compiled(forms: Forms): Signature[] {
   const random = new Random(7);
-  const columns = {
-    string: ["s"],
-    int: ["i"],
-    float: ["f"],
-    bool: ["b"],
-    timestamp: ["t"],
-    date: ["d"],
-    uuid: ["u"],
-    json: ["j"],
-    array: ["a"],
-    binary: ["y"],
-  };
+  const columns = Object.fromEntries(TYPE_KINDS.map((kind) => [kind, [kind]])) as Record<TypeKind, string[]>;
   return [...signaturesOf(forms, KINDS), ...COMPOSED].filter((signature) =>
     Array.from({ length: 20 }).some(() => {
       const expr = randomCall(signature, 0, { random, signatures: [], columns, codePoint: () => 97 });

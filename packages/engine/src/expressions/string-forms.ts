@@ -1,14 +1,6 @@
 import { quoteLiteral } from "../sql/quote.ts";
-import {
-  type Argument,
-  constant,
-  constantText,
-  type Form,
-  type FormCall,
-  type Forms,
-  raiseWhere,
-  smallInt,
-} from "./form.ts";
+import { raiseWhere } from "../sql/raise-where.ts";
+import { type Argument, constant, constantText, type Form, type FormCall, type Forms, smallInt } from "./form.ts";
 import { formatForm } from "./format-form.ts";
 
 /** What str.strip() removes: the characters of str.isspace(). */

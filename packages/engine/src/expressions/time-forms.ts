@@ -1,5 +1,6 @@
 import { quoteLiteral } from "../sql/quote.ts";
-import { type Argument, constantText, type Form, type Forms, raiseWhere, smallInt } from "./form.ts";
+import { raiseWhere } from "../sql/raise-where.ts";
+import { type Argument, constantText, type Form, type Forms, smallInt } from "./form.ts";
 
 /** The parts of strftime that mean the same everywhere, as to_char writes them. */
 const DIRECTIVES: Readonly<Record<string, string>> = {

@@ -1,5 +1,6 @@
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { columnText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
-import { columnText } from "../rows/value-sql.ts";
 import type { FillContext } from "./fill-context.ts";
 import { JobMoved } from "./fill-context.ts";
 import type { Fill, FillMode } from "./fill-plan.ts";
@@ -110,5 +111,5 @@ function errorsText({ ids, errors }: ReadyRows): string | null {
     const own = errors.get(at);
     return own === undefined ? null : JSON.stringify(own);
   });
-  return columnText("json", texts);
+  return columnText(JSON_TYPE.kind, texts);
 }

@@ -1,5 +1,6 @@
 import type { ColumnType } from "@appdb/contract/types";
 import type { SqlStep } from "../compute/plan-compute.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { fromTransport, transportType } from "../sql/storage-type.ts";
@@ -18,8 +19,6 @@ export interface RowScope {
 
 /** A batch holds no more of its inputs than this, one long row excepted. */
 const BATCH_BYTES = 16_000_000;
-/** What a stored json value or array may be in memory: PostgreSQL tells only its compressed size without unpacking it. */
-const UNPACKED = 4;
 
 export interface SelectShape {
   readonly table: CatalogTable;
@@ -38,7 +37,7 @@ export interface SelectShape {
 export function selectRows({ table, inputs, scope, has_errors }: SelectShape): string {
   const id = quoteIdent(table.identity);
   const names = inputs.map((input) => quoteIdent(input.name));
-  const sizes = inputs.flatMap((input) => sizeOf(input.type, quoteIdent(input.name)));
+  const sizes = inputs.flatMap(({ name, type }) => kindOf(type).size?.(quoteIdent(name)) ?? []);
   const columns = [
     `${id} as "#id"`,
     'xmin as "#xmin"',
@@ -67,7 +66,7 @@ function listed(type: ColumnType, column: string): string {
 
 /** Whether the elements of a list of such values are the values themselves. */
 export function isListedAsItIs(type: ColumnType): boolean {
-  return type.kind === "string" || type.kind === "bool";
+  return kindOf(type).isJsonValue;
 }
 
 /** Settings of a transaction that runs `updateRows` or puts rows back: thousands of rows are found by their key. PostgreSQL knows
@@ -83,20 +82,6 @@ export function changedRows(table: CatalogTable): string {
 /** Counts what a job has before it. */
 export function countRows(table: CatalogTable, scope: RowScope | null): string {
   return `select count(*) from ${quoteTable(table)} where true${condition(scope)}`;
-}
-
-/** Of text and bytes PostgreSQL knows the size without unpacking them. A float8 neither overflows nor is slow to add up. */
-function sizeOf(type: ColumnType, column: string): readonly string[] {
-  switch (type.kind) {
-    case "string":
-    case "binary":
-      return [`coalesce(octet_length(${column}), 0)::float8`];
-    case "json":
-    case "array":
-      return [`coalesce(pg_column_size(${column}), 0)::float8 * ${UNPACKED}`];
-    default:
-      return [];
-  }
 }
 
 function condition(scope: RowScope | null): string {

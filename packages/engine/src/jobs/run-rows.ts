@@ -2,9 +2,9 @@ import { appError } from "@appdb/contract/errors";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../ports.ts";
 import { compileJsonChecks } from "../rows/json-checks.ts";
-import { fromSqlText } from "../rows/value-sql.ts";
 import { functionsBehind } from "../schema/column-queries.ts";
 import { type ComputedHere, createJobQueries } from "./answer-queries.ts";
 import type { FillContext } from "./fill-context.ts";
@@ -41,7 +41,8 @@ function valuesOf(type: ColumnType, list: string | null | undefined): readonly E
   if (list == null) return [];
   const values = JSON.parse(list) as (string | boolean | null)[];
   if (isListedAsItIs(type)) return values;
-  return values.map((text) => (text === null ? null : fromSqlText(type, String(text))));
+  const { fromSql } = kindOf(type);
+  return values.map((text) => (text === null ? null : fromSql(String(text), type)));
 }
 
 function failedRows(list: string | null | undefined, outside: ReadonlySet<string>): ReadonlyMap<number, CellErrors> {

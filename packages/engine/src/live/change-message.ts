@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { kindOf } from "../kinds/kinds.ts";
 import { LONGEST_VALUE } from "../schema/live-sql.ts";
 
 /** What a commit did to a table: the values of some columns in the rows that it touched; nothing when it may be anything. */
@@ -46,11 +47,9 @@ function parseChange(text: string): TableChange | undefined {
 }
 
 /** A value as the trigger function writes it; undefined for types whose text hangs on the writer's session. */
-export function watchedValue({ kind }: ColumnType, value: EngineValue): string | undefined {
-  if (value === null || !WATCHED_KINDS.has(kind)) return undefined;
+export function watchedValue(type: ColumnType, value: EngineValue): string | undefined {
+  if (value === null || !kindOf(type).isWatched) return undefined;
   const text = String(value);
   if (Buffer.byteLength(text) <= LONGEST_VALUE) return `=${text}`;
   return `#${hash("md5", text)}`;
 }
-
-const WATCHED_KINDS: ReadonlySet<ColumnType["kind"]> = new Set(["string", "int", "uuid", "bool"]);

@@ -1,7 +1,8 @@
 import type { TypeKind } from "@appdb/contract/types";
 import { JSON_HEADERS } from "../endpoints/answers.ts";
+import { quoteElement } from "../kinds/common.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import type { Row } from "../rows/row-layout.ts";
-import { quoteElement } from "../rows/value-sql.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { requestOf } from "./request-store.ts";
 
@@ -28,9 +29,7 @@ export function keepWithInsert({ insert, returning, parameters }: KeptShape): st
   if (identity === undefined) throw new TypeError("Answers are kept by the identity of their rows.");
   const p = (offset: number): string => `$${parameters + offset}`;
   const texts = made.map(({ name, type }) => {
-    const text = `s.${quoteIdent(name)}::text`;
-    // What a cast writes out in full, everything else calls t and f.
-    return type.kind === "bool" ? `left(${text}, 1)` : text;
+    return kindOf(type).castedText(`s.${quoteIdent(name)}::text`);
   });
   const filled = `case when u.holes is not null then array[u.holes, ${texts.join(", ")}] end`;
   const names = returning.map(({ name }) => quoteIdent(name)).join(", ");

@@ -1,6 +1,5 @@
 import type { ColumnType } from "@appdb/contract/types";
-import { valueToJson } from "../rows/value-json.ts";
-import { fromSqlText } from "../rows/value-sql.ts";
+import { fromSqlText, valueToJson } from "../kinds/values.ts";
 
 /** An answer's text, short of the values that SQL computes while the row is stored. */
 export interface KeptBody {

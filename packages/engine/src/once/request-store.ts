@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 import { JSON_HEADERS } from "../endpoints/answers.ts";
+import { STRING_TYPE } from "../kinds/kinds.ts";
+import { columnText } from "../kinds/values.ts";
 import { type Clock, type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
 import type { Row } from "../rows/row-layout.ts";
-import { columnText } from "../rows/value-sql.ts";
 import { fillBody, type KeptBody, wholeBody } from "./kept-body.ts";
 
 /** What makes two requests the same one. Whatever is stored for a request of this scope and key is stored once. */
@@ -112,7 +113,7 @@ export class RequestStore {
     // In one order, so that two transactions with the same keys wait for each other and do not deadlock.
     const sorted = [...requests].sort((a, b) => (a.id < b.id ? -1 : 1));
     const answers = sorted.map((request) => request.answer([]));
-    const texts = (values: readonly (string | null)[]): string => columnText("string", values);
+    const texts = (values: readonly (string | null)[]): string => columnText(STRING_TYPE.kind, values);
     await connection.query({
       name: "appdb.keep_requests",
       text: `insert into appdb.requests (id, digest, status, headers, body, expires_at)

@@ -66,7 +66,7 @@ function givenVector({ vector, dimensions, label }: Similarity, args: QueryArgum
   const value = vector.node === "parameter" ? (args.get(vector.name) ?? null) : literalValue(vector);
   if (value === null) return null;
   // An array has been read already: its text is a list of finite numbers, or of lists.
-  if (vector.type.kind === "array" && countNumbers(String(value)) === dimensions) return value;
+  if (vector.type.dtype !== undefined && countNumbers(String(value)) === dimensions) return value;
   const numbers: unknown = JSON.parse(String(value));
   const wrong = misfit(numbers, dimensions);
   if (wrong === undefined) return JSON.stringify(numbers);

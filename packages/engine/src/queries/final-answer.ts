@@ -3,7 +3,7 @@ import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
 import { type NearestSearch, searchNearest } from "./nearest-rows.ts";
 import type { PageOf, PagePosition } from "./pages.ts";
-import { bindInputs, computeRows, decodeRow, type QueryArguments, refuseErrors } from "./python-rows.ts";
+import { bindInputs, computeRows, decodeRows, type QueryArguments, refuseErrors } from "./python-rows.ts";
 import { type QueryLimits, tooManyBytes, tooManyRows } from "./query-limits.ts";
 import type { FinalStage, QueryPlan } from "./query-plan.ts";
 import type { FailedAt } from "./query-refusals.ts";
@@ -108,7 +108,7 @@ async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResul
   if (graph === null) return given.map((row) => render(row));
   const first = final.outputs.filter(({ from }) => "sql" in from).length;
   const inputs = bindInputs(graph, final.columns, run.args);
-  const rows = given.map((row) => inputs(decodeRow(final.columns, row, first)));
+  const rows = decodeRows(final.columns, given, first).map(inputs);
   const computed = await measured(run.timing, "py", computeRows(run.udf(), graph, rows, run.signal), graph.functions);
   return given.map((row, at) => {
     const made = computed[at];

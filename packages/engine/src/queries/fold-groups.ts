@@ -1,13 +1,14 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import { mapParts } from "../expressions/tree.ts";
+import { asBuffer } from "../kinds/binary.ts";
+import { STRING_TYPE } from "../kinds/kinds.ts";
+import { arrayText, valueToJson } from "../kinds/values.ts";
 import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
-import { asBuffer, valueToJson } from "../rows/value-json.ts";
-import { arrayText } from "../rows/value-sql.ts";
 import { shownJson } from "../schema/shown-values.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
-import { decodeRow, type QueryArguments } from "./python-rows.ts";
+import { decodeRows, type QueryArguments } from "./python-rows.ts";
 import { type QueryLimits, tooManyBytes } from "./query-limits.ts";
 import type { FoldStage, PlannedFold, PlannedStatement } from "./query-plan.ts";
 import { computeError, type FailedAt } from "./query-refusals.ts";
@@ -69,7 +70,7 @@ async function readGroups(connection: SqlConnection, input: FoldInput): Promise<
   if (stage.groups === null) return [[]];
   const { text, values } = input.fill(stage.groups);
   const { rows } = await connection.query({ text, values, most_bytes: limits.result_bytes, signal });
-  return rows.map((row) => decodeRow(stage.columns, row));
+  return decodeRows(stage.columns, rows);
 }
 
 /** Streams all rows to the aggregates; the values of each by the number of the group. */
@@ -91,10 +92,7 @@ async function foldRows(
       const { rows } = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
       if (rows.length === 0) break;
       const numbers = rows.map(([number]) => Number(number));
-      const columns = columnsOf(
-        rows.map((row) => decodeRow(stage.arguments, row, 1)),
-        stage.arguments.length,
-      );
+      const columns = columnsOf(decodeRows(stage.arguments, rows, 1), stage.arguments.length);
       await Promise.all(
         folds.map((fold, at) =>
           fold.add(
@@ -131,7 +129,7 @@ function literalOf(value: EngineValue): string | number | boolean | null {
 
 function failedAt(stage: FoldStage, fold: PlannedFold, values: readonly EngineValue[]): FailedAt {
   const group = stage.keys.map((name, at) => {
-    const kind = stage.columns[at]?.type.kind ?? "string";
+    const { kind } = stage.columns[at]?.type ?? STRING_TYPE;
     return [name, shownJson(valueToJson(kind, values[at] ?? null))] as const;
   });
   return { column: fold.output, group: Object.fromEntries(group) };

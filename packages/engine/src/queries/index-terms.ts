@@ -1,6 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { kindOf } from "../kinds/kinds.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
-import { indexedPrefix, keyExpression } from "../schema/ddl.ts";
+import { countTexts, indexedPrefix, isText, keyExpression } from "../schema/ddl.ts";
 import type { BoundQuery } from "./bind-query.ts";
 import type { ExpressionWriter } from "./relation.ts";
 
@@ -24,7 +25,6 @@ interface Candidate {
 
 /** Comparisons that PostgreSQL answers without an error, whatever the values: the order in which it does is free. */
 const COMPARISONS: ReadonlySet<string> = new Set(["op.eq", "op.lt", "op.le", "op.gt", "op.ge"]);
-const COMPARABLE: ReadonlySet<string> = new Set(["string", "int", "float", "timestamp", "date", "uuid"]);
 const MIRRORED: Readonly<Record<string, string>> = {
   "op.eq": "op.eq",
   "op.lt": "op.gt",
@@ -61,14 +61,11 @@ export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Exp
 }
 
 function candidatesOf(alias: string, table: CatalogTable): readonly Candidate[] {
-  const kinds = new Map(table.columns.map((column) => [column.name, column.type.kind]));
+  const types = new Map(table.columns.map((column) => [column.name, column.type]));
   const flat = (columns: readonly string[]) => columns.map((name) => `${alias}.${name}`);
   const indexes = table.indexes
     .filter(({ state }) => state === "ready")
-    .map(({ columns }) => {
-      const texts = columns.filter((name) => kinds.get(name) === "string").length;
-      return { columns: flat(columns), held: texts };
-    });
+    .map(({ columns }) => ({ columns: flat(columns), held: countTexts(columns, types) }));
   return [{ columns: flat(table.primary_key), held: "hash" }, ...indexes];
 }
 
@@ -134,7 +131,7 @@ export function writeOrderHint(
   held: HeldTexts,
   writer: ExpressionWriter,
 ): { readonly sql: string; readonly hint: (sql: string) => string } | undefined {
-  if (expr.node !== "column" || expr.type.kind !== "string") return undefined;
+  if (expr.node !== "column" || !isText(expr.type)) return undefined;
   const how = held.get(expr.name);
   const sql = writer.write(expr);
   if (typeof how !== "number" || sql === undefined) return undefined;
@@ -150,7 +147,7 @@ function isPlain(expr: Expr): boolean {
   if (expr.fn === "op.or" || expr.fn === "op.and") return expr.args.every(isPlain);
   if (!expr.args.every((arg) => arg.node === "column" || isGiven(arg))) return false;
   const { kind } = first.type;
-  if (!COMPARABLE.has(kind) || others.some((arg) => arg.type.kind !== kind)) return false;
+  if (kindOf(first.type).index === null || others.some((arg) => arg.type.kind !== kind)) return false;
   return COMPARISONS.has(expr.fn) || ["op.in", "op.is_null", "op.is_not_null"].includes(expr.fn);
 }
 
@@ -163,7 +160,7 @@ function hintFor(expr: Call, held: HeldTexts, writer: ExpressionWriter): string 
   if (right === undefined) return undefined;
   if (expr.fn === "op.in") {
     const options = expr.args.slice(1);
-    if (!options.every(isGiven) || options.some(({ type }) => type.kind !== "string")) return undefined;
+    if (!options.every(isGiven) || options.some(({ type }) => !isText(type))) return undefined;
     return compared(left, held, writer, (over) => `${over(left)} = any (array[${options.map(over).join(", ")}])`);
   }
   if (more.length > 0) return undefined;
@@ -181,7 +178,7 @@ function comparisonHint(
   writer: ExpressionWriter,
 ): string | undefined {
   const sign = OF_PREFIXES[fn];
-  if (sign === undefined || !isGiven(value) || value.type.kind !== "string") return undefined;
+  if (sign === undefined || !isGiven(value) || !isText(value.type)) return undefined;
   const isHash = column.node === "column" && held.get(column.name) === "hash";
   if (isHash && fn !== "op.eq") return undefined;
   return compared(column, held, writer, (over) => `${over(column)} ${sign} ${over(value)}`);
@@ -194,7 +191,7 @@ function compared(
   writer: ExpressionWriter,
   write: (over: (text: Expr) => string) => string,
 ): string | undefined {
-  if (column.node !== "column" || column.type.kind !== "string") return undefined;
+  if (column.node !== "column" || !isText(column.type)) return undefined;
   const how = held.get(column.name);
   if (how === undefined) return undefined;
   return write((text) => {

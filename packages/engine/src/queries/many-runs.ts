@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { columnText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
-import { columnText } from "../rows/value-sql.ts";
 import { transportType } from "../sql/storage-type.ts";
 import { answerRows, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import { askedColumn } from "./parameter-list.ts";

@@ -1,5 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { FLOAT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import { type HeldTexts, writeOrderHint } from "./index-terms.ts";
 import type { OrderTerm } from "./order-terms.ts";
 import type { ParameterList } from "./parameter-list.ts";
@@ -24,9 +25,6 @@ interface OrderInput {
   readonly identities?: readonly ColumnType[] | undefined;
 }
 
-const UUID: ColumnType = { kind: "uuid" };
-const FLOAT: ColumnType = { kind: "float" };
-
 /** What a statement over a relation is sorted by; rows that are equal come in the order of their insertion. */
 export function orderTerms(input: OrderInput): OrderTerms {
   const { order, relation, similarities, parameters } = input;
@@ -39,8 +37,8 @@ export function orderTerms(input: OrderInput): OrderTerms {
   const asc = isNearestFirst(nearest, key.asc);
   const distance = distanceSql(nearest, parameters);
   // An operator inside of another expression is nothing that an index gives.
-  const exact = [{ sql: `((${distance}) + 0::float8)`, asc, type: FLOAT }, ...others];
-  return { exact, by_index: asc ? [{ sql: distance, asc, type: FLOAT }, ...others] : null };
+  const exact = [{ sql: `((${distance}) + 0::float8)`, asc, type: FLOAT_TYPE }, ...others];
+  return { exact, by_index: asc ? [{ sql: distance, asc, type: FLOAT_TYPE }, ...others] : null };
 }
 
 /** A row without a vector is in no order of likeness: the index does not have it either. */
@@ -64,7 +62,7 @@ function plainTerms({ order, writer, relation, held, identities }: OrderInput): 
     return { sql: expr.node === "literal" ? `(${sql})` : sql, asc, type: expr.type };
   });
   const known = new Set(wanted.map(({ sql }) => sql));
-  const rest = relation.identities.map((sql, at) => ({ sql, asc: true, type: identities?.[at] ?? UUID }));
+  const rest = relation.identities.map((sql, at) => ({ sql, asc: true, type: identities?.[at] ?? UUID_TYPE }));
   const hinted = first === undefined || hint === undefined ? [] : [{ ...hint, asc: first.asc, type: first.expr.type }];
   return [...hinted, ...wanted, ...rest.filter(({ sql }) => !known.has(sql))];
 }

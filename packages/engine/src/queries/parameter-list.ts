@@ -1,7 +1,8 @@
 import type { ManifestParameter } from "@appdb/contract/manifest";
 import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
+import { vectorType } from "../kinds/array.ts";
 import { quoteIdent } from "../sql/quote.ts";
-import { fromTransport, storageCollation, storageType, transportType, vectorType } from "../sql/storage-type.ts";
+import { fromTransport, storageCollation, storageType, transportType } from "../sql/storage-type.ts";
 
 /**
  * What a place of a statement is filled with: a parameter of the query, an array of values, or something of the engine's:

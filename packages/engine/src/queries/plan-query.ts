@@ -2,6 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
+import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { isGiven, type VectorPlan } from "./ask-vectors.ts";
@@ -154,7 +155,7 @@ class Planner {
       query.tail === null &&
       query.sample === null &&
       python.values.length === 0;
-    const identities = relation.identities.map((_sql, at): NamedType => ({ name: `#id${at}`, type: UUID }));
+    const identities = relation.identities.map((_sql, at): NamedType => ({ name: `#id${at}`, type: UUID_TYPE }));
     const isNumbered = relation.identities[0]?.includes('"#row"') ?? false;
     const columns = [...(isNumbered ? [] : identities), ...kept.map((name) => this.#named(name))];
     const graph = this.#graph(steps);
@@ -281,8 +282,6 @@ class Planner {
     return `#p${this.#made}`;
   }
 }
-
-const UUID: ColumnType = { kind: "uuid" };
 
 /** The first columns are what told rows apart where they came from. */
 function withIdentities(relation: Relation, count: number): Relation {

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { arrayText } from "../kinds/values.ts";
 import type { SqlPool } from "../ports.ts";
 import { Coalescer, type Outcome } from "../rows/coalescer.ts";
 import { BATCHING } from "../rows/limits.ts";
-import { arrayText } from "../rows/value-sql.ts";
 import { keyExpression } from "../schema/ddl.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { fromTransport, transportType } from "../sql/storage-type.ts";

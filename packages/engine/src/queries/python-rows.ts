@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
+import { kindOf } from "../kinds/kinds.ts";
 import type { UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
-import { fromSqlText } from "../rows/value-sql.ts";
 import { parameterOf } from "./bind-query.ts";
 import type { NamedType } from "./query-plan.ts";
 import { computeError, type FailedAt } from "./query-refusals.ts";
@@ -10,12 +10,19 @@ const IN_FLIGHT = 128;
 
 export type QueryArguments = ReadonlyMap<string, EngineValue>;
 
-/** Decodes a row of texts. */
-export function decodeRow(columns: readonly NamedType[], row: readonly (string | null)[], first = 0): EngineValue[] {
-  return columns.map(({ type }, at) => {
-    const text = row[first + at] ?? null;
-    return text === null ? null : fromSqlText(type, text);
-  });
+/** Decodes rows of texts; `first` is the place of the first column in them. */
+export function decodeRows(
+  columns: readonly NamedType[],
+  rows: readonly (readonly (string | null)[])[],
+  first = 0,
+): EngineValue[][] {
+  const readers = columns.map(({ type }) => ({ type, read: kindOf(type).fromSql }));
+  return rows.map((row) =>
+    readers.map(({ type, read }, at) => {
+      const text = row[first + at] ?? null;
+      return text === null ? null : read(text, type);
+    }),
+  );
 }
 
 /** Where a graph finds its inputs: in a row's columns, or among the request's parameters. */

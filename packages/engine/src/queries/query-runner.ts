@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { arrayText, toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
 import { isShapeRefusal, isValueRefusal } from "../rows/sql-refusals.ts";
-import { arrayText, toSqlText } from "../rows/value-sql.ts";
 import type { ServiceIdentity } from "../rows/write-target.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
@@ -21,7 +21,7 @@ import { planQuery } from "./plan-query.ts";
 import {
   bindInputs,
   computeRows,
-  decodeRow,
+  decodeRows,
   meetsConditions,
   type QueryArguments,
   refuseErrors,
@@ -253,7 +253,7 @@ export class QueryRunner {
         const fetched = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
         if (fetched.rows.length === 0) return count > 0 || (await this.#isCurrent(plans, connection));
         count += fetched.rows.length;
-        const rows = fetched.rows.map((row) => decodeRow(columns, row));
+        const rows = decodeRows(columns, fetched.rows);
         const before = kept.length;
         if (graph === null || inputs === undefined) for (const row of rows) take(row);
         else {

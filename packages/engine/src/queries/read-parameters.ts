@@ -2,12 +2,12 @@ import { appError } from "@appdb/contract/errors";
 import type { ManifestParameter } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/types";
-import { literalValue } from "../rows/literal-value.ts";
-import { Misfit } from "../rows/misfit.ts";
+import type { RawText } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { literalValue, parseValue } from "../kinds/values.ts";
 import { parseBody } from "../rows/parse-body.ts";
-import { parseInt64Text } from "../rows/parse-numbers.ts";
 import { ToldErrors } from "../rows/told-errors.ts";
-import { parseValue, type RawText } from "../rows/value-parse.ts";
+import { Misfit } from "../values/misfit.ts";
 import type { QueryArguments } from "./python-rows.ts";
 
 /** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */
@@ -95,59 +95,19 @@ function fromJson(value: unknown, raw: RawText): Given {
 
 function fromTexts(texts: readonly string[]): Given {
   return (parameter) => {
+    const { joinUrl, hasEmptyText } = kindOf(parameter.type);
+    if (joinUrl !== null && texts.length > 1) return parseText(parameter.type, joinUrl(texts));
     const text = texts.at(-1) ?? "";
-    if (parameter.type.kind === "json" && texts.length > 1) return parseText(parameter.type, listOf(texts));
-    if (text === "" && parameter.nullable && parameter.type.kind !== "string") return null;
+    if (text === "" && parameter.nullable && !hasEmptyText) return null;
     return parseText(parameter.type, text);
   };
 }
 
-/** The JSON of a list of texts, each of which is JSON itself or stands for itself. */
-function listOf(texts: readonly string[]): string {
-  return `[${texts.map((text) => (isJson(text) ? text : JSON.stringify(text))).join(",")}]`;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function parseText(type: ColumnType, text: string): EngineValue | Misfit {
-  const wrong = () => {
-    const form = type.kind === "json" ? `; a list is written ["a","b"], a text "a"` : "";
-    return new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}${form}.`);
-  };
-  switch (type.kind) {
-    case "int": {
-      if (!/^[+-]?\d+$/.test(text.trim())) return wrong();
-      return parseInt64Text(text.trim().replace(/^\+/, ""), "Int");
-    }
-    case "float": {
-      const value = /\d/.test(text) && /^[+\-.\deE\s]+$/.test(text) ? Number(text) : Number.NaN;
-      return Number.isFinite(value) ? value : wrong();
-    }
-    case "bool": {
-      const word = text.trim().toLowerCase();
-      if (word === "true" || word === "1") return true;
-      return word === "false" || word === "0" ? false : wrong();
-    }
-    case "json":
-    case "array": {
-      try {
-        return parseValue(type, JSON.parse(text), () => text);
-      } catch {
-        return wrong();
-      }
-    }
-    default: {
-      const parsed = parseValue(type, text, () => text);
-      return parsed instanceof Misfit && type.kind !== "string" ? wrong() : parsed;
-    }
-  }
+  const { parseUrl, urlForm } = kindOf(type);
+  const parsed = parseUrl(text, type);
+  if (parsed !== undefined) return parsed;
+  return new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}${urlForm}.`);
 }
 
 function refused(errors: ToldErrors, taken: Iterable<ManifestParameter>): Error {

@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { compileShown, compileSql, type Sources } from "../expressions/compile-sql.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { storageCollation, storageType } from "../sql/storage-type.ts";
 import type { BoundQuery, BoundTable } from "./bind-query.ts";
@@ -110,7 +111,8 @@ export function givenRows(
       const place = places.get(name);
       if (place === undefined) return undefined;
       const sql = `given.${names[place.at]}`;
-      if (place.type.kind === "array") return `(${sql}::${storageType(place.type)}${storageCollation(place.type)})`;
+      if (kindOf(place.type).transport !== null)
+        return `(${sql}::${storageType(place.type)}${storageCollation(place.type)})`;
       const collation = storageCollation(place.type);
       return collation === "" ? sql : `(${sql}${collation})`;
     },

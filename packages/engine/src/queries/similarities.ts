@@ -98,7 +98,8 @@ export function isNearestFirst({ metric }: AskedSimilarity, asc: boolean): boole
 /** The index's own function over what is asked for, in the place of its column; a vector is one already. */
 function vectorExpr({ value }: AskedSimilarity, { columns, vectors }: CatalogIndex): Expr {
   const [column] = columns;
-  const isVector = value.type.kind === "array" || vectors == null || kindOf(vectors.expr, column) !== value.type.kind;
+  const isVector =
+    value.type.dtype !== undefined || vectors == null || kindOf(vectors.expr, column) !== value.type.kind;
   return isVector ? value : withValue(vectors.expr, column, value);
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { UUID_TYPE } from "../kinds/kinds.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { castToStorage } from "../sql/storage-type.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
@@ -15,8 +16,6 @@ import { ExpressionWriter, type Relation } from "./relation.ts";
 import { drawSql, OF_TRANSACTION } from "./sample-sql.ts";
 
 type Order = Clauses["order_by"];
-
-const UUID: ColumnType = { kind: "uuid" };
 
 export interface WrittenAnswer {
   readonly statement: PlannedStatement;
@@ -90,7 +89,7 @@ export class StatementWriter {
       `select ${values.join(", ")}`,
       `from ${relation.from}`,
       ...this.#where(this.#guards(input.guards)),
-      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID }))),
+      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID_TYPE }))),
     ]);
   }
 
@@ -111,7 +110,7 @@ export class StatementWriter {
       `select ${[place, ...(valuesSql ?? [])].join(", ")}`,
       `from ${relation.from}`,
       ...this.#where(relation.where),
-      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID }))),
+      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID_TYPE }))),
     ]);
   }
 
@@ -123,7 +122,7 @@ export class StatementWriter {
     const held = this.#held(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
     let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { held });
     let { select, order_by } = clauses;
-    let identityTypes: readonly ColumnType[] = relation.identities.map(() => UUID);
+    let identityTypes: readonly ColumnType[] = relation.identities.map(() => UUID_TYPE);
     if (isGrouped(clauses)) {
       const grouped = groupNames(clauses);
       identityTypes = clauses.group_by.map(({ type }) => type);
@@ -217,7 +216,10 @@ export class StatementWriter {
       ...this.#where(where),
       ") as d",
     ];
-    const order = [...wanted, ...places.map((sql, at) => ({ sql, asc: true, type: chosen.outputs[at]?.type ?? UUID }))];
+    const order = [
+      ...wanted,
+      ...places.map((sql, at) => ({ sql, asc: true, type: chosen.outputs[at]?.type ?? UUID_TYPE })),
+    ];
     const { tail } = this.#bound.query;
     if (tail === null) {
       const statement = this.#prepare([...lines, ...orderLines(order), ...this.#limits()]);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { fromRows } from "../compute/from-rows.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
 import { keepWithInsert } from "../once/keep-with-insert.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { Slot } from "./row-layout.ts";
@@ -83,7 +84,7 @@ export const TABLE_VERSION = {
 export const MARK_PENDING = "select appdb.mark_pending($1::bigint, $2::bigint[])";
 
 /** The column of the cell errors; json in an array travels as it is written. */
-const ERRORS = { name: "_errors", type: { kind: "json" } } as const;
+const ERRORS = { name: "_errors", type: JSON_TYPE } as const;
 
 /** A pending cell is computed anew by a job: what this service found wrong with it does not count. */
 function errorsValue({ is_pending, has_errors }: InsertShape, pending: string): string {

@@ -2,8 +2,8 @@ import { AppError } from "@appdb/contract/errors";
 import type { ColumnType } from "@appdb/contract/types";
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
+import { Misfit } from "../values/misfit.ts";
 import { compileJsonChecks, compileManifestChecks } from "./json-checks.ts";
-import { Misfit } from "./misfit.ts";
 
 const INT = { type: "integer" };
 const closed = (properties: Record<string, unknown>, required = Object.keys(properties)) => {

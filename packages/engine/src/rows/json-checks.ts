@@ -2,9 +2,10 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import { type ColumnType, displayType } from "@appdb/contract/types";
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { describe } from "./describe-value.ts";
-import { Misfit } from "./misfit.ts";
-import { parseDate, parseTimestamp } from "./parse-time.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { describe } from "../values/describe-value.ts";
+import { Misfit } from "../values/misfit.ts";
+import { parseDate, parseTimestamp } from "../values/parse-time.ts";
 
 /** Says where a parsed JSON value does not meet a schema; undefined when it does. */
 export type JsonCheck = (value: unknown) => Misfit | undefined;
@@ -113,7 +114,7 @@ function missingKeys(required: readonly string[], data: unknown): string {
 
 /** What a schema is called in app.py, else what it says itself. */
 function nameOf(schema: ErrorObject["parentSchema"]): string {
-  const name = displayType({ kind: "json", schema: schema ?? {} }, false).slice("Json[".length, -1);
+  const name = displayType({ ...JSON_TYPE, schema: schema ?? {} }, false).slice("Json[".length, -1);
   return name === "..." ? JSON.stringify(schema).slice(0, 200) : name;
 }
 

@@ -1,11 +1,10 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import type { CellError } from "../compute/cell-errors.ts";
+import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
 import { shownColumn } from "../schema/hidden-columns.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
-import { valueToJson } from "./value-json.ts";
-import { fromSqlText } from "./value-sql.ts";
 
 /** A cell that waits for its value is not a failing one. */
 const FAILING = `_errors is not null and _errors @? '$.* ? (@.type() == "object")'`;

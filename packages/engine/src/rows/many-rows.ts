@@ -12,7 +12,7 @@ export interface RowBatch {
 
 /** The texts of a request's rows, several at a time: lines, of which blank ones are no rows, or elements of an array. */
 export interface RowTexts {
-  readonly kind: "lines" | "array";
+  readonly kind: "lines" | "list";
   readonly texts: AsyncIterable<readonly (string | Uint8Array)[]>;
 }
 
@@ -57,7 +57,7 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
         const place = placeOf(source.kind, count - 1, line);
         if (!(error instanceof AppError)) throw error;
         // A text that is cut in the wrong place is no array at all.
-        if (source.kind === "array" && error.code === "invalid_json") throw brokenArray(error, place);
+        if (source.kind === "list" && error.code === "invalid_json") throw brokenArray(error, place);
         firstRefusal ??= { error, row: count - 1 };
         refused.push(...rowErrors(error, place));
         if (refused.length >= REFUSALS.errors) throw refusal(refused, firstRefusal.error);

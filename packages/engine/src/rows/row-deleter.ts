@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import { kindOf } from "../kinds/kinds.ts";
+import { toSqlText } from "../kinds/values.ts";
 import type { RequestToKeep } from "../once/request-store.ts";
 import type { SqlConnection } from "../ports.ts";
-import { indexedPrefix } from "../schema/ddl.ts";
+import { countTexts, indexedPrefix } from "../schema/ddl.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { storageCollation, storageType } from "../sql/storage-type.ts";
 import { arrayParameters, type PlacedSlot, rowBytes } from "./batch-sql.ts";
@@ -15,7 +17,6 @@ import type { Row, RowLayout } from "./row-layout.ts";
 import { explainRefusal } from "./sql-refusals.ts";
 import type { TableWriterDeps } from "./table-writer.ts";
 import { buildDeleteByKey } from "./update-statement.ts";
-import { toSqlText } from "./value-sql.ts";
 import type { WriteTarget } from "./write-target.ts";
 
 export interface RowDeleterInput {
@@ -161,7 +162,8 @@ function deleteMatching(layout: RowLayout, now: WriteTarget, match: readonly Pla
     }
     parameters += 1;
     const asked = `$${parameters}::${storageType(slot.type)}${storageCollation(slot.type)}`;
-    if (slot.type.kind === "json") return [`${column}::jsonb = ${asked}::jsonb`];
+    const { equals } = kindOf(slot.type);
+    if (equals !== null) return [equals(column, asked)];
     if (hasKey && table.primary_key.includes(slot.name)) {
       return [matchKey("t", [{ name: slot.name, type: slot.type, sql: asked }])];
     }
@@ -182,10 +184,10 @@ function prefixConditions(layout: RowLayout, slot: PlacedSlot, column: string, a
 
 /** What the indexes of a text column hold of it, each once. */
 function prefixesOf(layout: RowLayout, slot: PlacedSlot, sql: string): string[] {
-  if (slot.type.kind !== "string") return [];
-  const kinds = new Map(layout.slots.map(({ name, type }) => [name, type.kind]));
+  if (kindOf(slot.type).index !== "prefix") return [];
+  const types = new Map(layout.slots.map(({ name, type }) => [name, type]));
   const lengths = layout.table.indexes
     .filter((index) => index.columns.includes(slot.name))
-    .map((index) => index.columns.filter((name) => kinds.get(name) === "string").length);
+    .map((index) => countTexts(index.columns, types));
   return [...new Set(lengths)].map((texts) => indexedPrefix(sql, texts));
 }

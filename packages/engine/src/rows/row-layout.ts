@@ -1,8 +1,9 @@
 import { type Expr, type Generator, generatorOf } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { computedClosure } from "../compute/plan-compute.ts";
+import { UUID_TYPE } from "../kinds/kinds.ts";
+import { literalValue } from "../kinds/values.ts";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
-import { literalValue } from "./literal-value.ts";
 
 /** A row on its way into a table: one value per slot of the layout. */
 export type Row = EngineValue[];
@@ -45,7 +46,7 @@ export function layOutRow(table: CatalogTable): RowLayout {
     default: column.computed === null && column.default != null ? defaultOf(column.default.expr) : undefined,
   }));
   if (!slots.some((slot) => slot.name === table.identity)) {
-    slots.push({ name: table.identity, type: { kind: "uuid" }, nullable: false, origin: "uuid7" });
+    slots.push({ name: table.identity, type: UUID_TYPE, nullable: false, origin: "uuid7" });
   }
   const index = new Map(slots.map((slot, at) => [slot.name, at]));
   return {

@@ -1,9 +1,10 @@
 import { appError } from "@appdb/contract/errors";
+import { STRING_TYPE } from "../kinds/kinds.ts";
+import { valueToJson } from "../kinds/values.ts";
 import { isKeyTaken } from "../once/request-store.ts";
 import { SqlError } from "../ports.ts";
 import { type QueryLimits, rowTimedOut } from "../queries/query-limits.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
-import { valueToJson } from "./value-json.ts";
 
 const LONGEST_SHOWN = 100;
 
@@ -50,7 +51,7 @@ export function uniqueViolation(layout: RowLayout, row: Row): Error {
 export function shownKey(layout: RowLayout, row: Row): string {
   const values = layout.table.primary_key.map((column) => {
     const slot = layout.index.get(column) ?? -1;
-    const kind = layout.slots[slot]?.type.kind ?? "string";
+    const { kind } = layout.slots[slot]?.type ?? STRING_TYPE;
     return shorten(valueToJson(kind, row[slot] ?? null));
   });
   return values.join(", ");

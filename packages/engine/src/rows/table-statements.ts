@@ -1,8 +1,9 @@
 import type { SqlStep } from "../compute/plan-compute.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { arrayText } from "../kinds/values.ts";
 import { arrayParameters, type PlacedSlot } from "./batch-sql.ts";
 import { buildCopy, buildInsert, type Prepared } from "./insert-statement.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
-import { arrayText } from "./value-sql.ts";
 import type { WriteTarget } from "./write-target.ts";
 
 export interface Statement extends Prepared {
@@ -54,7 +55,7 @@ export class TableStatements {
   valuesOf(target: WriteTarget, statement: Statement, rows: readonly Row[]): unknown[] {
     const { layout, keeps_errors } = this.#input;
     const values: unknown[] = arrayParameters(statement.given, rows);
-    if (keeps_errors) values.push(arrayText("json", rows, layout.errors));
+    if (keeps_errors) values.push(arrayText(JSON_TYPE.kind, rows, layout.errors));
     values.push(target.table_id, target.version);
     if (target.pending.length > 0) values.push(pendingIds(target), JSON.stringify(pendingErrors(target)));
     return values;

@@ -1,5 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { CellErrors } from "../compute/cell-errors.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { columnText, fromSqlText } from "../kinds/values.ts";
 import { requestOf } from "../once/request-store.ts";
 import type { SqlConnection } from "../ports.ts";
 import { arrayParameters, fillRow, type PlacedSlot } from "./batch-sql.ts";
@@ -11,7 +13,6 @@ import type { Row, RowLayout } from "./row-layout.ts";
 import type { TableWriterDeps } from "./table-writer.ts";
 import type { UpdateShape } from "./update-shape.ts";
 import { buildReadByKey, buildUpdate } from "./update-statement.ts";
-import { columnText, fromSqlText } from "./value-sql.ts";
 import type { WriteTarget } from "./write-target.ts";
 
 /** A version of a row that is there. */
@@ -118,7 +119,7 @@ export class UpdateBatch {
       ...arrayParameters(keySlots(layout), rows),
       ...arrayParameters(statement.given, rows),
       ...(checksXmin(shape, kind) ? [`{${writes.map(({ stored }) => stored?.xmin ?? "NULL").join(",")}}`] : []),
-      ...(kind === "given" ? [columnText("json", writes.map(errorsToStore(layout)))] : []),
+      ...(kind === "given" ? [columnText(JSON_TYPE.kind, writes.map(errorsToStore(layout)))] : []),
       target.table_id,
       target.version,
       pending.ids.length === 0 ? null : `{${pending.ids.join(",")}}`,

@@ -1,12 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { Kind } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { Misfit } from "../values/misfit.ts";
 import type { JsonCheck, JsonChecks } from "./json-checks.ts";
-import { Misfit } from "./misfit.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 import type { Generators, Row, RowLayout } from "./row-layout.ts";
 import { ToldErrors } from "./told-errors.ts";
-import { parseValue } from "./value-parse.ts";
 
 /** Reads a request's body into a row of the layout; slots that the route does not take stay null.
  *  @throws invalid_json, invalid_request with one entry per field that does not fit */
@@ -24,6 +25,7 @@ export interface RowChange {
 interface Input {
   readonly name: string;
   readonly type: ColumnType;
+  readonly parse: Kind["parse"];
   readonly nullable: boolean;
   readonly required: boolean;
   readonly check: JsonCheck | undefined;
@@ -93,7 +95,7 @@ function inputOf(layout: RowLayout, name: string, checks: JsonChecks): Input {
   const column = slot === undefined ? undefined : layout.slots[slot];
   if (slot === undefined || column === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
   const { type, nullable } = column;
-  return { name, type, nullable, required: !nullable, check: checks.of(type), slot };
+  return { name, type, parse: kindOf(type).parse, nullable, required: !nullable, check: checks.of(type), slot };
 }
 
 function compileReader(
@@ -124,7 +126,7 @@ function compileReader(
 }
 
 function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue | Misfit {
-  const parsed = parseValue(field.type, value, () => body.raw(field.name));
+  const parsed = field.parse(value, () => body.raw(field.name), field.type);
   return field.check === undefined || parsed instanceof Misfit ? parsed : (field.check(value) ?? parsed);
 }
 

@@ -1,12 +1,10 @@
 import type { ColumnType } from "@appdb/contract/types";
 import { expect, test } from "vitest";
-import { arrayFromSql, arrayToSql } from "./array-sql.ts";
-import { float32Text } from "./float-text.ts";
-import { Misfit } from "./misfit.ts";
+import { arrayFromSql, arrayToSql } from "../kinds/array-sql.ts";
+import { arrayText, fromSqlText, parseValue, valueToJson } from "../kinds/values.ts";
+import { float32Text } from "../values/float-text.ts";
+import { Misfit } from "../values/misfit.ts";
 import { parseBody } from "./parse-body.ts";
-import { valueToJson } from "./value-json.ts";
-import { parseValue } from "./value-parse.ts";
-import { arrayText, fromSqlText } from "./value-sql.ts";
 
 function array(dtype: ColumnType["dtype"] & {}, shape: (number | null)[] | null = null): ColumnType {
   return { kind: "array", dtype, shape };

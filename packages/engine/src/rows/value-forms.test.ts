@@ -1,7 +1,6 @@
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
-import { valueToJson } from "./value-json.ts";
-import { arrayText, fromSqlText } from "./value-sql.ts";
+import { arrayText, fromSqlText, valueToJson } from "../kinds/values.ts";
 
 test("array text quotes what would end an element, and tells null from the word", () => {
   const rows = [["a"], ['"'], ["\\"], ["NULL"], [""], [null], ["{,} "]];

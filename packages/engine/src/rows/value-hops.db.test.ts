@@ -14,12 +14,11 @@ import { openEndpoints } from "../endpoints/open-endpoints.ts";
 import { Random } from "../expressions/testing/random.ts";
 import { runJobs } from "../jobs/run-jobs.ts";
 import { watchJobs } from "../jobs/watch-jobs.ts";
+import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import type { SqlPool, Statement, UdfRunner } from "../ports.ts";
 import { scanMembers } from "./scan-members.ts";
 import { appFile, functionsModule } from "./testing/hops-app.ts";
 import { type Sample, VALUE_SPECS, type ValueSpec } from "./testing/value-specs.ts";
-import { valueToJson } from "./value-json.ts";
-import { fromSqlText } from "./value-sql.ts";
 
 /** Rows; a value of every type in each. */
 const ROWS = Number(process.env.VALUE_ROWS ?? 150);

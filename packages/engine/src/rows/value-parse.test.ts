@@ -1,8 +1,8 @@
 import type { TypeKind } from "@appdb/contract/types";
 import { describe, expect, test } from "vitest";
-import { Misfit } from "./misfit.ts";
+import { parseValue } from "../kinds/values.ts";
+import { Misfit } from "../values/misfit.ts";
 import { parseBody } from "./parse-body.ts";
-import { parseValue } from "./value-parse.ts";
 
 /** Reads the JSON text of a value as a column of the kind would. */
 function read(kind: TypeKind, json: string) {

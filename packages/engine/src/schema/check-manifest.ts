@@ -38,7 +38,7 @@ export async function checkManifest(manifest: Manifest): Promise<void> {
 /** Python has seen to the type; a JSON Schema is compiled here alone. */
 function checkDefault(table: ManifestTable, column: ManifestColumn, checks: JsonChecks): void {
   const expr = column.default?.expr;
-  if (expr?.node !== "literal" || column.type.kind !== "json") return;
+  if (expr?.node !== "literal") return;
   const misfit = checks.of(column.type)?.(JSON.parse(String(expr.value)));
   if (misfit === undefined) return;
   const { file, line } = column.source;

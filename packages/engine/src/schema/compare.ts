@@ -1,6 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { mapParts } from "../expressions/tree.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
 import { storableText } from "../sql/quote.ts";
 
 /**
@@ -50,7 +51,7 @@ export function meaning(expr: Expr): unknown {
   // What a column's values are checked against when they are written is nothing that its readers depend on.
   if (node.node === "column") return { ...node, type: { kind: node.type.kind } };
   if (node.node === "dict") return { ...node, entries: Object.fromEntries(node.entries.map((e) => [e.key, e.value])) };
-  if (node.node !== "literal" || node.type.kind !== "json" || typeof node.value !== "string") return node;
+  if (node.node !== "literal" || node.type.kind !== JSON_TYPE.kind || typeof node.value !== "string") return node;
   return { ...node, value: parseExact(node.value) };
 }
 

@@ -1,12 +1,14 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
+import { vectorType } from "../kinds/array.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { VALUE } from "../kinds/type-change.ts";
 import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
-import { castToStorage, storageCollation, storageType, vectorType } from "../sql/storage-type.ts";
+import { castToStorage, storageCollation, storageType } from "../sql/storage-type.ts";
 import type { EmbeddingOptions } from "./catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { errorsIndexName, identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
-import { VALUE } from "./type-change.ts";
 
 /** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
 
@@ -94,12 +96,17 @@ function createKeyIndex(table: TableName, to: ManifestTable): string {
  * index (it is not immutable), a cast of the text with its backslashes doubled gives the same bytes and may.
  */
 export function keyExpression(value: string, type: ColumnType | undefined): string {
-  if (type?.kind === "string") return hashOfText(value);
-  return type?.kind === "json" ? hashOfText(`${value}::jsonb::text`) : value;
+  return type === undefined ? value : kindOf(type).key(value);
 }
 
-function hashOfText(text: string): string {
-  return String.raw`sha256(replace(${text}, '\', '\\')::bytea)`;
+/** Whether an index holds only the first characters of a column's values. */
+export function isText(type: ColumnType | undefined): boolean {
+  return type !== undefined && kindOf(type).index === "prefix";
+}
+
+/** How many of an index's columns are texts: the more there are, the fewer characters it holds of each. */
+export function countTexts(columns: readonly string[], types: ReadonlyMap<string, ColumnType>): number {
+  return columns.filter((name) => isText(types.get(name))).length;
 }
 
 /** A secondary B-tree. CONCURRENTLY cannot stand in a transaction and is for tables with rows. */
@@ -112,10 +119,10 @@ export function createIndex(
   const how = options.concurrently ? "index concurrently" : "index";
   const head = `create ${how} ${quoteIdent(indexName(table.name, index))} on ${quoteTable(table)}`;
   if (index.embedding != null) return `${head} ${overVectors(index, index.embedding)}`;
-  const types = new Map(columns.map((column) => [column.name, column.type.kind]));
-  const texts = index.columns.filter((name) => types.get(name) === "string").length;
+  const types = new Map(columns.map((column) => [column.name, column.type]));
+  const texts = countTexts(index.columns, types);
   const parts = index.columns.map((name) =>
-    types.get(name) === "string" ? indexedPrefix(quoteIdent(name), texts) : quoteIdent(name),
+    isText(types.get(name)) ? indexedPrefix(quoteIdent(name), texts) : quoteIdent(name),
   );
   return `${head} (${parts.join(", ")})`;
 }

@@ -14,11 +14,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { wholeText } from "../endpoints/answers.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
-import { literalSql } from "../expressions/literal-sql.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
+import { fromSqlText, literalSql } from "../kinds/values.ts";
 import type { SqlPool, UdfRunner } from "../ports.ts";
 import { layOutRow } from "../rows/row-layout.ts";
-import { fromSqlText } from "../rows/value-sql.ts";
 import type { CatalogTable } from "./catalog.ts";
 
 /** The file that has every construct of an expression, applied to a real database by the real writer of manifests. */

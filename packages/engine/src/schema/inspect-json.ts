@@ -1,4 +1,5 @@
 import type { ColumnType } from "@appdb/contract/types";
+import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection } from "../ports.ts";
 import { compileJsonChecks } from "../rows/json-checks.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
@@ -22,7 +23,8 @@ export interface JsonInspection {
 /** Counts the values of a Json column that do not meet a schema, batch by batch. Null has no schema. */
 export async function findUnfitJson(sql: SqlConnection, inspection: JsonInspection): Promise<Misfit | undefined> {
   const { table, column, schema, since } = inspection;
-  const check = (await compileJsonChecks([{ kind: "json", schema }])).of({ kind: "json", schema });
+  const type = { ...JSON_TYPE, schema };
+  const check = (await compileJsonChecks([type])).of(type);
   if (check === undefined) return undefined;
   const key = keyColumns(table);
   const id = quoteIdent(table.identity);

@@ -1,3 +1,4 @@
+import { type Check, VALUE } from "../kinds/type-change.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
@@ -5,7 +6,6 @@ import { factKey, type Misfit } from "./facts.ts";
 import { EXAMPLES, findUnfitJson } from "./inspect-json.ts";
 import type { Operation } from "./operations.ts";
 import { keyColumns, keyOf, shownValue } from "./shown-values.ts";
-import { type Check, VALUE } from "./type-change.ts";
 
 /**
  * Looks through the columns that a plan would narrow, and gives the values that would not fit, by `factKey`; a column

@@ -1,6 +1,7 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import { kindOf } from "../kinds/kinds.ts";
+import type { Check } from "../kinds/type-change.ts";
 import type { CatalogColumn, CatalogIndex, CatalogTable, EmbeddingOptions } from "./catalog.ts";
-import type { Check } from "./type-change.ts";
 
 /** What an update does to the tables, in the order in which it does it. Every operation is marked with its severity. */
 export type Severity = "additive" | "destructive" | "unsupported";
@@ -108,12 +109,12 @@ export function columnsIn(index: PlannedIndex): readonly string[] {
 }
 
 export function isIndexable(column: ManifestColumn): boolean {
-  return !["json", "bool", "array", "binary"].includes(column.type.kind);
+  return kindOf(column.type).index !== null;
 }
 
 /** A single key column that is no text has a B-tree already, its own; text keys are indexed by their hash. */
 function isOwnKey(table: ManifestTable, column: ManifestColumn): boolean {
-  return table.primary_key.length === 1 && column.primary_key && column.type.kind !== "string";
+  return table.primary_key.length === 1 && column.primary_key && kindOf(column.type).index === "value";
 }
 
 /** The name of the identity column: a single uuid7() key is the identity, any other table has `_row`. */

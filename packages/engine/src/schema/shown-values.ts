@@ -1,5 +1,5 @@
-import { valueToJson } from "../rows/value-json.ts";
-import { fromSqlText } from "../rows/value-sql.ts";
+import { UUID_TYPE } from "../kinds/kinds.ts";
+import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 
 /** Characters that a plan shows of a long value. */
@@ -8,7 +8,7 @@ const SHOWN = 120;
 /** What a person finds a row by: the declared key, else the row's identity. */
 export function keyColumns(table: CatalogTable): readonly Pick<CatalogColumn, "name" | "type">[] {
   const declared = table.columns.filter((column) => table.primary_key.includes(column.name));
-  return declared.length > 0 ? declared : [{ name: table.identity, type: { kind: "uuid" } }];
+  return declared.length > 0 ? declared : [{ name: table.identity, type: UUID_TYPE }];
 }
 
 /** The key of a row, from the first values of it. */

@@ -1,10 +1,10 @@
 import { type ArrayDtype, type ColumnType, displayArray } from "@appdb/contract/types";
-import { dtypeOf } from "../sql/storage-type.ts";
-import { describe, wanted } from "./describe-value.ts";
-import { float32Text, floatText } from "./float-text.ts";
-import { Misfit } from "./misfit.ts";
-import { parseInt64Text } from "./parse-numbers.ts";
-import { parseText } from "./parse-text.ts";
+import { describe, wanted } from "../values/describe-value.ts";
+import { float32Text, floatText } from "../values/float-text.ts";
+import { Misfit } from "../values/misfit.ts";
+import { parseInt64Text } from "../values/parse-numbers.ts";
+import { parseText } from "../values/parse-text.ts";
+import { dtypeOf } from "./dtypes.ts";
 
 /** PostgreSQL's arrays have no more. */
 const MAX_DIMENSIONS = 6;

@@ -32,3 +32,9 @@ function wholeNumber(text: string): bigint | undefined {
   const unit = 10n ** BigInt(-shift);
   return scaled % unit === 0n ? scaled / unit : undefined;
 }
+
+/** A number while it is exact, a bigint beyond. */
+export function parseInt64(text: string): number | bigint {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : BigInt(text);
+}

@@ -1,5 +1,5 @@
 import type { ArrayDtype } from "@appdb/contract/types";
-import { float32Text, floatText } from "./float-text.ts";
+import { float32Text, floatText } from "../values/float-text.ts";
 
 /** An array's elements and their lists, as JSON.parse gives them. */
 export type Nested = unknown | readonly Nested[];

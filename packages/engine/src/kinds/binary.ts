@@ -1,0 +1,81 @@
+import type { EngineValue } from "@appdb/contract/types";
+import { wanted } from "../values/describe-value.ts";
+import { Misfit } from "../values/misfit.ts";
+import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, orNull, PLAIN_IN_URL, same, storedAs, typedLiteral } from "./common.ts";
+import type { Kind, Value } from "./kind.ts";
+
+/** Bytes; base64 in JSON. */
+export const binary: Kind = {
+  parse: parseBase64,
+  parseUrl(text) {
+    const parsed = parseBase64(text);
+    return parsed instanceof Misfit ? undefined : parsed;
+  },
+  ...PLAIN_IN_URL,
+  hasEmptyText: false,
+  toJson: (value) => `"${asBuffer(value).toString("base64")}"`,
+  fromLiteral: (value) => Buffer.from(String(value), "base64"),
+  literalJson: (value) => value,
+
+  ...storedAs("bytea"),
+  toSql: hexText,
+  toElement: (value) => `"\\\\x${asBuffer(value).toString("hex")}"`,
+  toCopy: (value) => escapeCopy(hexText(value)),
+  fromSql: bytesOf,
+  textWriter: () => (text) => `"${bytesOf(text).toString("base64")}"`,
+  fieldWriter: (other) => other,
+  castedText: same,
+  size: (sql) => `coalesce(octet_length(${sql}), 0)::float8`,
+  isJsonValue: false,
+  isWatched: false,
+
+  index: null,
+  key: same,
+  isOrdered: false,
+  equals: null,
+  membership: "any",
+
+  literalSql: (value) =>
+    typeof value === "string" ? typedLiteral(hexText(Buffer.from(value, "base64")), "bytea") : undefined,
+  casts: {},
+  isNull: null,
+  printed: null,
+  isJsonAlike: false,
+  aggregates: { ...AGGREGATES, listed: (sql) => `translate(encode(${sql}, 'base64'), E'\\n', '')` },
+  changes: {},
+
+  ...AS_IS_ON_WIRE,
+  isLong: true,
+
+  schema: () => ({ type: "string", contentEncoding: "base64" }),
+  nullable: orNull,
+  example: () => "AAH/",
+  fits: ({ type }) => type === "bytea",
+
+  samples: {
+    type: { kind: "binary" },
+    values: [new Uint8Array(), Uint8Array.of(0), Uint8Array.of(0, 255, 92, 34, 39), Buffer.from("a'b\\\"c")],
+    random: null,
+  },
+};
+
+/** The bytes of a Binary, seen as a Buffer and not copied. */
+export function asBuffer(value: EngineValue): Buffer {
+  if (!(value instanceof Uint8Array)) throw new TypeError("A Binary came as something else than bytes.");
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+function hexText(value: Value): string {
+  return `\\x${asBuffer(value).toString("hex")}`;
+}
+
+function bytesOf(text: string): Buffer {
+  return Buffer.from(text.slice(2), "hex");
+}
+
+/** Base64 of RFC 4648 section 4, padding included: what is written in any other way may have been cut or mistyped. */
+function parseBase64(value: unknown): EngineValue | Misfit {
+  if (typeof value !== "string") return wanted("bytes as base64 in a string", value);
+  const bytes = Buffer.from(value, "base64");
+  return bytes.toString("base64") === value ? bytes : wanted("base64 (A-Z a-z 0-9 + /, padded with =)", value);
+}

@@ -1,0 +1,130 @@
+import type { EngineValue } from "@appdb/contract/types";
+import { quoteLiteral } from "../sql/quote.ts";
+import { wanted } from "../values/describe-value.ts";
+import { floatText } from "../values/float-text.ts";
+import { Misfit } from "../values/misfit.ts";
+import { AGGREGATES, ORDERED, OWN_LITERAL, orNull, PLAIN_IN_URL, PLAIN_NULL, SHORT, same, storedAs } from "./common.ts";
+import type { JsonSheet } from "./json-sheet.ts";
+import type { FieldWriter, Kind, Literal, Value } from "./kind.ts";
+import { VALUE } from "./type-change.ts";
+
+const INT_BOUND = "9223372036854775808";
+const ZERO = 0x30;
+const NINE = 0x39;
+const POINT = 0x2e;
+
+/** Finite numbers of 64 bits. */
+export const float: Kind = {
+  parse: parseFloat64,
+  parseUrl(text) {
+    const value = /\d/.test(text) && /^[+\-.\deE\s]+$/.test(text) ? Number(text) : Number.NaN;
+    return Number.isFinite(value) ? value : undefined;
+  },
+  ...PLAIN_IN_URL,
+  hasEmptyText: false,
+  toJson: (value) => floatText(Number(value)),
+  ...OWN_LITERAL,
+
+  ...storedAs("float8"),
+  toSql: floatSql,
+  toElement: floatSql,
+  toCopy: floatSql,
+  fromSql: Number,
+  textWriter: () => floatToJson,
+  fieldWriter: (other) => (sheet, row, start, end) => writeFloat(sheet, row, start, end, other),
+  castedText: same,
+  isJsonValue: false,
+  isWatched: false,
+
+  ...ORDERED,
+
+  literalSql(value: Literal) {
+    if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+    return `${quoteLiteral(floatSql(value))}::float8`;
+  },
+  casts: { int: (sql) => `trunc(${sql})::int8` },
+  ...PLAIN_NULL,
+  printed: null,
+  isJsonAlike: false, // 1 and 1.0
+  aggregates: {
+    ...AGGREGATES,
+    // Added in the order of the table, and so the same value each time: an ETag holds as long as the rows do.
+    sum: (sql) => `sum(${inOrder(sql)})`,
+    mean: (sql) => `avg(${inOrder(sql)})`,
+    listed: (sql) => `(CASE WHEN ${sql}::text ~ '^-?[0-9]+$' THEN ${sql}::text || '.0' ELSE ${sql}::text END)::json`,
+  },
+  changes: {
+    int: () => ({
+      using: `${VALUE}::int8`,
+      checks: [
+        {
+          misfit: `(${VALUE} <> trunc(${VALUE}) or ${VALUE} < -${INT_BOUND}::float8 or ${VALUE} >= ${INT_BOUND}::float8)`,
+          reason: "no whole number of 64 bits",
+        },
+      ],
+      schema: null,
+    }),
+  },
+
+  ...SHORT,
+  wire: null,
+  packed: "double",
+
+  schema: () => ({ type: "number", format: "double" }),
+  nullable: orNull,
+  example: () => 1.5,
+  fits: ({ category }) => category === "N",
+
+  samples: {
+    type: { kind: "float" },
+    values: [
+      ...[0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, 0.1, 0.2, 0.3, 1 / 3, 1e15, 1e16, 123456789.125, 4.35, 1e-5, 1e22, -1e22],
+      ...[2 ** 53, 2 ** 53 + 2, -(2 ** 53), 2 ** 63, -(2 ** 63), 9.223372036854775e18],
+      ...[1e308, -1e308, 1.7976931348623157e308],
+      ...[5e-324, -5e-324, 2.2250738585072014e-308, 1e-200],
+    ],
+    random: (dice) => (dice.next() < 0.5 ? dice.int(-2000, 2000) / 8 : (dice.next() - 0.5) * 10 ** dice.int(-20, 20)),
+  },
+};
+
+/** Any finite JSON number is a Float. */
+export function parseFloat64(value: unknown): EngineValue | Misfit {
+  if (typeof value !== "number") return wanted("a number", value);
+  return Number.isFinite(value) ? value : new Misfit("The number is beyond the range of Float.");
+}
+
+function floatSql(value: Value): string {
+  return Object.is(value, -0) ? "-0" : `${value}`;
+}
+
+/** Both sides write the fewest digits that tell a number apart, and the same ones unless there is an exponent. */
+function floatToJson(text: string): string {
+  if (text.includes("e") || text.includes("N") || text.includes("I")) return floatText(Number(text));
+  return text.includes(".") ? text : `${text}.0`;
+}
+
+/** Digits, a sign and a point stand as they are; an exponent, an infinity or no number at all is another matter. */
+function writeFloat(sheet: JsonSheet, row: Buffer, start: number, end: number, other: FieldWriter): void {
+  const { bytes } = sheet;
+  let { at } = sheet;
+  let hasPoint = false;
+  for (let from = start; from < end; from++) {
+    const byte = row[from] as number;
+    if (byte === POINT) hasPoint = true;
+    else if (byte > NINE) {
+      other(sheet, row, start, end);
+      return;
+    }
+    bytes[at++] = byte;
+  }
+  if (!hasPoint) {
+    bytes[at++] = POINT;
+    bytes[at++] = ZERO;
+  }
+  sheet.at = at;
+}
+
+/** The planner sees that it may not be run in parallel, and then takes it out (migration 13 of the catalog). */
+function inOrder(sql: string): string {
+  return `appdb.in_order(${sql})`;
+}

@@ -1,0 +1,41 @@
+import { type EngineValue, TYPE_KINDS } from "@appdb/contract/types";
+import { expect, test } from "vitest";
+import { literalValue } from "../expressions/testing/random-trees.ts";
+import { Misfit } from "../values/misfit.ts";
+import { KINDS, kindOf } from "./kinds.ts";
+
+const SAMPLES = TYPE_KINDS.flatMap((kind) => KINDS[kind].samples.values.map((value) => ({ kind, value })));
+
+/** Bytes come as Buffers from some readers and as arrays from others. */
+function plain(value: EngineValue | Misfit): unknown {
+  return value instanceof Uint8Array ? [...value] : value;
+}
+
+test.each(SAMPLES)("a $kind survives its JSON: $value", ({ kind, value }) => {
+  const { parse, toJson, samples } = KINDS[kind];
+  const json = value === null ? "null" : toJson(value);
+  const parsed = parse(JSON.parse(json), () => json, samples.type);
+  // Json that no column can store stands among the samples.
+  if (!(parsed instanceof Misfit)) expect(plain(parsed)).toStrictEqual(plain(value));
+  else expect(samples.type).toEqual({ kind: "json" });
+});
+
+test.each(SAMPLES)("a $kind survives its literal: $value", ({ kind, value }) => {
+  const { fromLiteral, literalSql, samples } = KINDS[kind];
+  const literal = literalValue(kind, value);
+  expect(literal).not.toBeNull();
+  expect(plain(fromLiteral(literal as string))).toStrictEqual(plain(value));
+  expect(literalSql(literal as string, samples.type)).toBeDefined();
+});
+
+test.each(TYPE_KINDS)("the example of a %s is a value of its type", (kind) => {
+  const { example, parse, schema } = kindOf({ kind });
+  const { type } = KINDS[kind].samples;
+  const value = example(type);
+  expect(parse(value, () => JSON.stringify(value), type)).not.toBeInstanceOf(Misfit);
+  expect(schema(type)).toHaveProperty("type");
+});
+
+test.each(TYPE_KINDS)("a %s is cast to kinds alone", (kind) => {
+  expect(TYPE_KINDS).toEqual(expect.arrayContaining(Object.keys(KINDS[kind].casts)));
+});

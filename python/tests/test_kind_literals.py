@@ -1,0 +1,71 @@
+"""Only the modules of the kinds ask which kind a value is of."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from appdb.kinds import DISPLAY, rules
+
+PACKAGE = Path(__file__).parent.parent / "appdb"
+# What is about one kind as such: which kinds an operator takes and gives is its own declaration.
+OF_ONE = {
+    "_algebra.py": "operators and the kinds that they give",
+    "_answerers.py": "what an answer may be",
+    "_array_type.py": "dtypes of arrays, some of which are called as kinds are",
+    "_calls.py": "which kinds an argument of another kind becomes",
+    "_expr.py": "paths into Json values, and the signs of numbers",
+    "_handlers.py": "types of JSON Schema",
+    "_indexes.py": "vectors are arrays, and made of texts",
+    "_json_schema.py": "types of JSON Schema",
+    "_literals.py": "numbers within Json values",
+    "_overloads.py": "which of several functions is nearer",
+    "_operators.py": "operators over Json values",
+    "_paths.py": "paths into Json values",
+    "_query.py": "a condition is a Bool, a bound an Int",
+    "_similarity.py": "what likeness is asked by",
+}
+
+
+def named_kinds(source):
+    """The places of a source text that compare something called a kind with a kind's name, or list several."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare) and "kind" in ast.unparse(node):
+            parts = [node.left, *node.comparators]
+            parts += [item for part in parts if isinstance(part, (ast.Tuple, ast.List, ast.Set)) for item in part.elts]
+            if any(_is_kind(part) for part in parts):
+                yield node
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)) and len(node.elts) > 1 and all(map(_is_kind, node.elts)):
+            yield node
+        elif isinstance(node, ast.Dict) and sum(map(_is_kind, node.keys)) > 2:
+            yield node
+
+
+def _is_kind(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in DISPLAY
+
+
+def test_only_the_modules_of_the_kinds_name_one():
+    found = [
+        f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+        for path in sorted(PACKAGE.glob("*.py"))
+        if path.name not in OF_ONE
+        for node in named_kinds(path.read_text())
+    ]
+    assert found == [], "Ask rules(kind) of appdb.kinds instead"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['if column.kind == "uuid": pass', 'NO_ORDER = ("json", "array")', 'X = {"int": 1, "float": 2, "bool": 3}'],
+)
+def test_a_named_kind_is_found(source):
+    assert len(list(named_kinds(source))) == 1
+
+
+@pytest.mark.parametrize("kind", DISPLAY)
+def test_each_kind_has_rules_and_an_annotation(kind):
+    import appdb
+
+    assert getattr(appdb, DISPLAY[kind]).kind == kind
+    assert set(rules(kind).casts) <= set(DISPLAY)
