@@ -8,6 +8,21 @@ import { posix } from "node:path";
  */
 export const LAYERS = {
   "packages/contract/src": [["."], ["routes"], ["control", "clients"]],
+  "packages/engine/src": [
+    [".", "sql", "values"],
+    ["kinds", "answers"],
+    ["expressions"],
+    ["catalog"],
+    ["compute"],
+    ["rows"],
+    ["idempotency"],
+    ["write"],
+    ["queries"],
+    ["jobs", "live"],
+    ["routes", "schema", "services"],
+    ["background"],
+    ["endpoints"],
+  ],
   "packages/adapters/src": [
     [".", "files", "network", "tools"],
     ["processes", "blobs", "link", "http", "keys"],

@@ -1,11 +1,11 @@
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
 import type { Progress } from "@appdb/contract/routes/local";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { SqlConnection, Statement } from "@appdb/engine/ports";
-import type { Catalog } from "@appdb/engine/schema/catalog";
-import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import { afterEach, beforeEach } from "vitest";
 import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "./fake-udf-runner.ts";

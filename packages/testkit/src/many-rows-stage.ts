@@ -1,5 +1,5 @@
 import type { Manifest } from "@appdb/contract/manifest";
-import type { RouteRequest } from "@appdb/engine/endpoints/route";
+import type { RouteRequest } from "@appdb/engine/routes/route";
 import {
   aColumn,
   aComputed,

@@ -1,9 +1,9 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { type RouteAnswer, wholeText } from "@appdb/engine/endpoints/answers";
+import { type RouteAnswer, wholeText } from "@appdb/engine/answers/answers";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { RouteRequest } from "@appdb/engine/endpoints/route";
-import type { EndpointsDeps } from "@appdb/engine/endpoints/route-context";
+import type { RouteRequest } from "@appdb/engine/routes/route";
+import type { EndpointsDeps } from "@appdb/engine/routes/route-context";
 import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "./fake-udf-runner.ts";
 import { openSchemaStage, type SchemaStage, type StageOptions } from "./schema-stage.ts";
 

@@ -2,7 +2,7 @@ import { isHosted } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import { describeOp } from "@appdb/contract/plan-op-text";
-import { commandLine } from "../commands/parameters.ts";
+import { commandLine } from "./command-line.ts";
 import type { Output } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 

@@ -1,7 +1,7 @@
 import { MOST_ERRORS } from "@appdb/contract/routes/control-work";
 import { recomputePlanRequestSchema, recomputeRequestSchema } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
-import { cancelJob, listJobs } from "@appdb/engine/jobs/list-jobs";
+import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";

@@ -5,10 +5,10 @@ import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provide
 import { refuseWrites } from "@appdb/adapters/postgres/refuse-writes";
 import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import { upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
-import type { QueryLimits } from "@appdb/engine/queries/query-limits";
-import { upgradeCatalog } from "@appdb/engine/schema/ensure-catalog";
+import type { QueryLimits } from "@appdb/engine/rows/query-limits";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";

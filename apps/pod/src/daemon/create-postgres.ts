@@ -3,8 +3,8 @@ import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provide
 import { ownsHome } from "@appdb/adapters/processes/home-lock";
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
-import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
 import type { DaemonConfig } from "../config/config.ts";
 
 /** The PostgreSQL of a home: its own cluster, or the server that the configuration names. */

@@ -1,5 +1,5 @@
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
 import type { Logger } from "@appdb/engine/ports";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { BodyStream } from "../http/body-stream.ts";
 import type { Connections } from "../http/connections.ts";

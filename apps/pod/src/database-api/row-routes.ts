@@ -1,7 +1,7 @@
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import { findTable, listRows } from "@appdb/engine/rows/list-rows";
-import type { CatalogTable } from "@appdb/engine/schema/catalog";
+import type { CatalogTable } from "@appdb/engine/catalog/catalog";
+import { findTable, listRows } from "@appdb/engine/queries/list-rows";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";

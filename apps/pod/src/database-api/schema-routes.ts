@@ -10,9 +10,9 @@ import {
   type TableHindrance,
 } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
+import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { findHindrances } from "@appdb/engine/endpoints/check-tables";
-import { listRuntimes } from "@appdb/engine/schema/catalog-store";
-import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/schema/load-catalog";
 import type { FastifyInstance } from "fastify";
 import { answerEvents, endOf } from "../api/events.ts";
 import { parseRequest } from "../api/parse.ts";

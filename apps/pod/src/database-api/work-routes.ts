@@ -8,7 +8,7 @@ import {
 } from "@appdb/contract/routes/control-work";
 import { podRecomputeRequestSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import { cancelJob, listJobs } from "@appdb/engine/jobs/list-jobs";
+import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance } from "fastify";
 import { answerEvents } from "../api/events.ts";

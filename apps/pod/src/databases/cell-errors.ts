@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
+import type { CatalogTable } from "@appdb/engine/catalog/catalog";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { countErrors, listErrors } from "@appdb/engine/rows/list-errors";
-import type { CatalogTable } from "@appdb/engine/schema/catalog";
-import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { folderSchema } from "@appdb/engine/target";
 import type { OpenByText } from "./open-known.ts";
 

@@ -1,7 +1,7 @@
 import { countConnections } from "@appdb/adapters/postgres/count-connections";
+import { hasCatalog } from "@appdb/engine/catalog/load-catalog";
 import { countOpenBackground, countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { Clock, SqlPool } from "@appdb/engine/ports";
-import { hasCatalog } from "@appdb/engine/schema/load-catalog";
 
 export interface DatabaseUseDeps {
   /** Answers in time or not at all. */

@@ -2,8 +2,8 @@ import { appError } from "@appdb/contract/errors";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { QueryExplainRequest, QueryExplanation } from "@appdb/contract/routes/local";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { explainQuery } from "@appdb/engine/endpoints/explain-query";
 import { SqlError } from "@appdb/engine/ports";
-import { explainQuery } from "@appdb/engine/queries/explain-query";
 import type { OpenDatabases } from "./open-databases.ts";
 
 /** Explains a query of an application against a target's tables.

@@ -1,7 +1,7 @@
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { JOBS_CHANNEL } from "@appdb/engine/schema/load-catalog";
+import { JOBS_CHANNEL } from "@appdb/engine/catalog/load-catalog";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";

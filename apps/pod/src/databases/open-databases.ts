@@ -3,12 +3,12 @@ import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
 import { appError } from "@appdb/contract/errors";
+import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
-import type { QueryLimits } from "@appdb/engine/queries/query-limits";
-import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
+import type { QueryLimits } from "@appdb/engine/rows/query-limits";
 
 const CONNECTIONS = 4;
 /** A connection that is not used is given back soon: all local databases share one PostgreSQL. */

@@ -3,6 +3,8 @@ import type { RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
 import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import { readRuntime } from "@appdb/engine/catalog/catalog-store";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { udfsOf } from "@appdb/engine/expressions/needs-python";
 import {
   countRecompute,
@@ -11,11 +13,9 @@ import {
   planRecompute,
   startRecompute,
 } from "@appdb/engine/jobs/plan-recompute";
+import { isCodeKnown, noticeCode } from "@appdb/engine/jobs/remember-code";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { SqlConnection, SqlPool } from "@appdb/engine/ports";
-import { readRuntime } from "@appdb/engine/schema/catalog-store";
-import { loadCatalog } from "@appdb/engine/schema/load-catalog";
-import { isCodeKnown, noticeCode } from "@appdb/engine/schema/remember-code";
 import { folderSchema } from "@appdb/engine/target";
 import type { OpenByText } from "./open-known.ts";
 import type { SchemaDeps } from "./schema.ts";

@@ -1,12 +1,12 @@
 import { createFileSpool } from "@appdb/adapters/files/file-spool";
 import { appError } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { CatalogTable } from "@appdb/engine/catalog/catalog";
+import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
 import { tableService } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
-import type { CatalogTable } from "@appdb/engine/schema/catalog";
-import { readRuntime, tablesOfRuntime } from "@appdb/engine/schema/catalog-store";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { folderSchema } from "@appdb/engine/target";
 import { collectHourly } from "./collect-hourly.ts";
 import { LazyWorkers } from "./lazy-workers.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { CompiledRoute, RoutePlace } from "@appdb/engine/endpoints/route";
 import type { Logger } from "@appdb/engine/ports";
+import type { CompiledRoute, RoutePlace } from "@appdb/engine/routes/route";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
 import type { Connections } from "./connections.ts";

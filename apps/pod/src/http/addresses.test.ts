@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, request as openRequest } from "node:http";
 import { text } from "node:stream/consumers";
-import { JSON_HEADERS } from "@appdb/engine/endpoints/answers";
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import { JSON_HEADERS } from "@appdb/engine/answers/answers";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedEndpoints, serveEndpoints } from "./serve-endpoints.ts";

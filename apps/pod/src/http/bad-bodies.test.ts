@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { answerError, JSON_HEADERS, type RouteAnswer } from "@appdb/engine/endpoints/answers";
+import { answerError, JSON_HEADERS, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { CompiledRoute, RouteRequest } from "@appdb/engine/endpoints/route";
+import type { CompiledRoute, RouteRequest } from "@appdb/engine/routes/route";
 import { parseBody } from "@appdb/engine/rows/parse-body";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
 import { type AppError, appError } from "@appdb/contract/errors";
-import { answerError } from "@appdb/engine/endpoints/answers";
+import { answerError } from "@appdb/engine/answers/answers";
 import { type FastifyInstance, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
 import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-errors.ts";

@@ -1,4 +1,4 @@
-import type { RouteRequest } from "@appdb/engine/endpoints/route";
+import type { RouteRequest } from "@appdb/engine/routes/route";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
 import { setsDashboardCookie } from "@appdb/adapters/http/dashboard-cookies";
-import { FAILED_HEADER, type RouteAnswer } from "@appdb/engine/endpoints/answers";
+import { FAILED_HEADER, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 

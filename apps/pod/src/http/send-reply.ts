@@ -1,5 +1,5 @@
 import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
-import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
+import type { RouteAnswer } from "@appdb/engine/answers/answers";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 

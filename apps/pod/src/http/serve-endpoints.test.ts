@@ -1,8 +1,8 @@
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { answerError, JSON_HEADERS } from "@appdb/engine/endpoints/answers";
-import type { CompiledRoute, RouteRequest } from "@appdb/engine/endpoints/route";
+import { answerError, JSON_HEADERS } from "@appdb/engine/answers/answers";
+import type { CompiledRoute, RouteRequest } from "@appdb/engine/routes/route";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ServedEndpoints, type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";

@@ -6,7 +6,7 @@ import { chmodSync } from "node:fs";
 import { preflightHeaders } from "@appdb/adapters/http/cors";
 import { AppError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
-import { answerError } from "@appdb/engine/endpoints/answers";
+import { answerError } from "@appdb/engine/answers/answers";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

@@ -1,4 +1,4 @@
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { PathMethods } from "./path-methods.ts";
 
 /** A method that a written out path does not answer, and that would go to a route with a parameter in its place. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "@appdb/contract/errors";
+import { isCatalogCurrent } from "@appdb/engine/catalog/ensure-catalog";
 import type { SqlPool } from "@appdb/engine/ports";
-import { isCatalogCurrent } from "@appdb/engine/schema/ensure-catalog";
 
 const POLL_MS = 10;
 /** Whoever runs the pod has given up by then. */

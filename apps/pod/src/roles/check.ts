@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
 import { toProblem } from "@appdb/contract/errors";
 import { manifestSchema } from "@appdb/contract/manifest";
-import { checkManifest } from "@appdb/engine/schema/check-manifest";
+import { checkManifest } from "@appdb/engine/endpoints/check-manifest";
 
 /**
  * Checks the manifest on stdin without a database, and writes one JSON document: the problem, or null. A role of this

@@ -7,7 +7,7 @@ import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
 import { VERSION } from "@appdb/contract/version";
-import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
+import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-import { listRuntimes } from "@appdb/engine/schema/catalog-store";
-import { hasCatalog } from "@appdb/engine/schema/load-catalog";
+import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
+import { hasCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
 /** The first request of a woken database has the machine for itself. */

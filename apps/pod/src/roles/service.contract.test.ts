@@ -12,9 +12,9 @@ import {
   type ServiceSpec,
   serviceMessageSchema,
 } from "@appdb/contract/service-spec";
+import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
-import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
-import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { builtProgram } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";

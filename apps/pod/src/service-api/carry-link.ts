@@ -1,9 +1,9 @@
 import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
 import type { LinkAsked } from "@appdb/adapters/link/serve-link";
 import { appError } from "@appdb/contract/errors";
-import { answerError, FAILED_HEADER, type RouteAnswer } from "@appdb/engine/endpoints/answers";
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import { answerError, FAILED_HEADER, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { RequestLog } from "../daemon/logger.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { Traffic } from "./traffic.ts";

@@ -1,5 +1,5 @@
 import { appError } from "@appdb/contract/errors";
-import { answerError } from "@appdb/engine/endpoints/answers";
+import { answerError } from "@appdb/engine/answers/answers";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import Fastify from "fastify";
 import { expect, test } from "vitest";

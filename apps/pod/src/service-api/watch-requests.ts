@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { FAILED_HEADER } from "@appdb/engine/endpoints/answers";
+import { FAILED_HEADER } from "@appdb/engine/answers/answers";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RequestLog } from "../daemon/logger.ts";
 import type { RequestMetrics } from "./request-metrics.ts";

@@ -7,7 +7,7 @@ import { type Manifest, type ManifestService, manifestSchema } from "@appdb/cont
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import { compileHandlerRoute } from "@appdb/engine/endpoints/handler-routes";
 import { describeService } from "@appdb/engine/endpoints/openapi";
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 
 const CHECKOUT = join(import.meta.dirname, "..", "..", "..", "..");

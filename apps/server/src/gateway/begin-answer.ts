@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
-import { FAILED_HEADER } from "@appdb/engine/endpoints/answers";
+import { FAILED_HEADER } from "@appdb/engine/answers/answers";
 import type { Exchange } from "./exchange.ts";
 import { broken } from "./refusals.ts";
 

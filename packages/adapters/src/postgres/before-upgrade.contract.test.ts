@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
-import { CATALOG_FORMAT, ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
-import { MIGRATIONS } from "@appdb/engine/schema/migrations";
+import { CATALOG_FORMAT, ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { MIGRATIONS } from "@appdb/engine/catalog/migrations";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
@@ -186,7 +186,7 @@ async function killWhileCopying(): Promise<void> {
   const [folder, log_file] = [join(home, "postgres"), join(home, "postgres.log")];
   const script = `
     import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
-    import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
+    import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     const options = ${JSON.stringify({ bin, folder, runtime_folder, log_file })};
     await new EmbeddedPostgres({ ...options, log, format: CATALOG_FORMAT }).start();

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { appError, type Problem } from "@appdb/contract/errors";
 import type { ManifestBackground, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
-import { answerError, JSON_HEADERS } from "../endpoints/answers.ts";
-import type { CompiledRoute, RouteRequest } from "../endpoints/route.ts";
-import type { RouteContext } from "../endpoints/route-context.ts";
-import { readOnce } from "../once/idempotency-key.ts";
-import { type KeptAnswer, type Once, wholeAnswer } from "../once/request-store.ts";
+import { answerError, JSON_HEADERS } from "../answers/answers.ts";
+import { type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import { readOnce } from "../routes/idempotency-key.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
 import { folderSchema } from "../target.ts";
 import { type BackgroundState, cancelBackground, queueBackground, readBackground } from "./background-store.ts";
 import { BackgroundRunner, jobRouteKey } from "./run-background.ts";

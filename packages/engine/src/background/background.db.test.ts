@@ -15,8 +15,8 @@ import {
 import { type AnsweredJson, openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Endpoints } from "../endpoints/open-endpoints.ts";
-import { cancelJob, listJobs } from "../jobs/list-jobs.ts";
 import type { UdfRunner } from "../ports.ts";
+import { cancelJob, listJobs } from "./list-jobs.ts";
 
 let stage: RoutesStage;
 let now: number;

@@ -1,6 +1,6 @@
 import type { ManifestService } from "@appdb/contract/manifest";
-import { errorResponses } from "../endpoints/openapi-errors.ts";
 import type { Json } from "../kinds/kind.ts";
+import { errorResponses } from "../routes/openapi-errors.ts";
 import { JOBS_PATH } from "./background-routes.ts";
 
 type JsonObject = { readonly [key: string]: Json };

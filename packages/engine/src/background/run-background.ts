@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError, type Problem, toProblem } from "@appdb/contract/errors";
-import { wholeText } from "../endpoints/answers.ts";
-import type { CompiledRoute } from "../endpoints/route.ts";
+import { wholeText } from "../answers/answers.ts";
+import { onceOf } from "../idempotency/request-store.ts";
 import { createBell } from "../jobs/bell.ts";
-import { onceOf } from "../once/request-store.ts";
 import type { Logger } from "../ports.ts";
+import type { CompiledRoute } from "../routes/route.ts";
 import {
   BACKGROUND_CHANNEL,
   type BackgroundDeps,

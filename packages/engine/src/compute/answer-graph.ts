@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { GraphStep } from "@appdb/contract/worker-protocol";
+import type { CatalogFunction } from "../catalog/catalog.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfError } from "../ports.ts";
-import type { RowLayout } from "../rows/row-layout.ts";
-import type { CatalogFunction } from "../schema/catalog.ts";
 import { planPython } from "./plan-compute.ts";
+import type { RowLayout } from "./row-layout.ts";
 import { type BoundGraph, bindGraph, cellError, cellErrorCode, whatHappened } from "./run-graph.ts";
 
 /** The step that makes an answer of a row; no column can be called so. */

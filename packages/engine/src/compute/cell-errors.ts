@@ -1,6 +1,6 @@
+import type { CatalogTable } from "../catalog/catalog.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfError } from "../ports.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
 import { storableText } from "../sql/quote.ts";
 
 /** Why a cell has no value, as it stands in the row's `_errors` under the column's name. */

@@ -2,8 +2,8 @@ import type { ColumnType } from "@appdb/contract/types";
 import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
 import { col, udf } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
+import { compileJsonChecks } from "../kinds/json-checks.ts";
 import type { UdfGraph, UdfResult } from "../ports.ts";
-import { compileJsonChecks } from "../rows/json-checks.ts";
 import { withJsonChecks } from "./checked-runner.ts";
 
 const LIST: ColumnType = { kind: "json", schema: { type: "array", items: { type: "integer" } } };

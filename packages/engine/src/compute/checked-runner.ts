@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
+import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
-import type { JsonCheck, JsonChecks } from "../rows/json-checks.ts";
 import { runRowWise } from "./batch-results.ts";
 
 type Steps = UdfGraph["steps"];

@@ -1,6 +1,6 @@
 import type { ColumnType } from "@appdb/contract/types";
+import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import { quoteIdent } from "../sql/quote.ts";
-import { fromTransport, transportType } from "../sql/storage-type.ts";
 import type { SqlStep } from "./plan-compute.ts";
 
 interface NamedColumn {

@@ -1,7 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
-import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
+import type { CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { fromRows } from "./from-rows.ts";
 import { computedClosure, planCompute, planPython } from "./plan-compute.ts";
 

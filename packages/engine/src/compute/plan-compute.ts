@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
+import type { CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { cellErrorsRead, referencedColumns, udfsOf, valuesRead } from "../expressions/needs-python.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
+import { castToStorage } from "../kinds/storage-type.ts";
 import type { UdfGraph } from "../ports.ts";
-import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
-import { castToStorage } from "../sql/storage-type.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 
 /** How the values of computed columns come about: first the graph in Python, then SQL over the row's stored columns. */

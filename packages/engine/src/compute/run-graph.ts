@@ -1,9 +1,9 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { indexHeldIn, shownColumn } from "../catalog/hidden-columns.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
-import { indexHeldIn, shownColumn } from "../schema/hidden-columns.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 
 const CODES = {

@@ -1,8 +1,8 @@
 import type { HttpHead } from "@appdb/contract/worker-protocol";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { type InnerAnswer, openInnerRoutes } from "./app-routes.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
 
 const HEAD: HttpHead = {
   ...{

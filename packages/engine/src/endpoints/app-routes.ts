@@ -1,11 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestService } from "@appdb/contract/manifest";
 import type { HttpFailure, HttpHead, HttpHeaders } from "@appdb/contract/worker-protocol";
+import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import type { Logger } from "../ports.ts";
-import { answerError, type RouteAnswer } from "./answers.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { answerByPython, answerFailure, type HandlerContext } from "./handler-routes.ts";
 import { refuseLiveInside, wantsEvents } from "./live-answer.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
 
 /** An answer that an application object passes on. */
 export interface InnerAnswer {

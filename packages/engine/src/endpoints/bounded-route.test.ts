@@ -1,8 +1,8 @@
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
-import { type RouteAnswer, wholeText } from "./answers.ts";
+import { type RouteAnswer, wholeText } from "../answers/answers.ts";
+import type { CompiledRoute } from "../routes/route.ts";
 import { withBound } from "./bounded-route.ts";
-import type { CompiledRoute } from "./route.ts";
 
 test("requests past the limit of a route are refused at once and do nothing; one that ends makes room", async () => {
   const ends: ((answer: RouteAnswer) => void)[] = [];

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
+import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import type { Logger } from "../ports.ts";
-import { answerError, type RouteAnswer } from "./answers.ts";
-import type { CompiledRoute } from "./route.ts";
+import type { CompiledRoute } from "../routes/route.ts";
 
 /**
  * The route, of which so many requests wait for their answer at a time (of one that streams: for its head); more are refused at

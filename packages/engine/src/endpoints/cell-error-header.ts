@@ -1,7 +1,7 @@
+import { JSON_HEADERS } from "../answers/answers.ts";
+import { indexHeldIn } from "../catalog/hidden-columns.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
-import type { Row, RowLayout } from "../rows/row-layout.ts";
-import { indexHeldIn } from "../schema/hidden-columns.ts";
-import { JSON_HEADERS } from "./answers.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
 
 /** Names the header that says which cells of a stored row have no value because their function failed. */
 export const CELL_ERRORS_HEADER = "x-cell-errors";

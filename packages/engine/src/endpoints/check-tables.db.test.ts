@@ -2,7 +2,7 @@ import type { ManifestColumn } from "@appdb/contract/manifest";
 import { aColumn, aComputed, aManifest, anIndex, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { loadCatalog } from "../schema/load-catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkTables, findHindrances } from "./check-tables.ts";
 
 let stage: SchemaStage;

@@ -2,8 +2,8 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { TableHindrance } from "@appdb/contract/routes/pod";
 import { displayType } from "@appdb/contract/types";
-import type { Catalog } from "../schema/catalog.ts";
-import type { Operation } from "../schema/operations.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 
 interface TablesOfApplication {

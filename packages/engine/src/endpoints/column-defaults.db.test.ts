@@ -13,10 +13,10 @@ import {
 } from "@appdb/testkit/manifest-builder";
 import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { planRecompute } from "../jobs/plan-recompute.ts";
-import { checkManifest } from "../schema/check-manifest.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { planSchema } from "../schema/plan-schema.ts";
+import { checkManifest } from "./check-manifest.ts";
 
 const START = Date.parse("2026-03-04T05:06:07.089Z");
 const NOW = call("timestamp.now", "timestamp");

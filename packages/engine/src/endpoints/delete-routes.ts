@@ -1,11 +1,11 @@
 import type { ManifestDeleteRoute, ManifestService } from "@appdb/contract/manifest";
-import { readOnce } from "../once/idempotency-key.ts";
-import { type KeptAnswer, type Once, wholeAnswer } from "../once/request-store.ts";
+import { answerError, JSON_HEADERS } from "../answers/answers.ts";
+import { type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import { readOnce } from "../routes/idempotency-key.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
 import { compileMatchReader } from "../rows/validate-row.ts";
 import { measured } from "../timing.ts";
-import { answerError, JSON_HEADERS } from "./answers.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
-import type { RouteContext } from "./route-context.ts";
 
 /** Compiles a route that deletes the rows with the values of a body, and answers their number. */
 export function compileDeleteRoute(

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { RouteAnswer } from "./answers.ts";
+import type { RouteAnswer } from "../answers/answers.ts";
 
 /** Stored answers are good as long as the service says so: a client asks again, and reads 304 when nothing has changed. */
 const CACHE_CONTROL = "no-cache";

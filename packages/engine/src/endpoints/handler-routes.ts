@@ -1,9 +1,9 @@
 import { appError, ERRORS, type ErrorCode, isErrorCode, toProblem } from "@appdb/contract/errors";
 import type { ManifestHandlerRoute, ManifestService } from "@appdb/contract/manifest";
 import type { HttpFailure, HttpHeaders } from "@appdb/contract/worker-protocol";
+import { answerError, FAILED_HEADER, logRefusal, problemHeaders, type RouteAnswer } from "../answers/answers.ts";
 import { type HandlerAnswer, HandlerFailed, type HandlerRequest, type HandlerRunner, type Logger } from "../ports.ts";
-import { answerError, FAILED_HEADER, logRefusal, problemHeaders, type RouteAnswer } from "./answers.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 
 /** What answering by Python needs of a `RouteContext`. */
 export interface HandlerContext {

@@ -1,21 +1,21 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { ManifestRowRoute } from "@appdb/contract/manifest";
+import { type RouteAnswer, wholeText } from "../answers/answers.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
-import { readOnce } from "../once/idempotency-key.ts";
-import { halfOf, type KeptAnswer, type Once, wholeAnswer } from "../once/request-store.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { halfOf, type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
-import type { BulkSteps, BulkWriter } from "../rows/bulk-writer.ts";
+import { readOnce } from "../routes/idempotency-key.ts";
+import type { RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
 import { type RowTexts, readRows } from "../rows/many-rows.ts";
-import type { Row, RowLayout } from "../rows/row-layout.ts";
 import { isArrayText, splitArray } from "../rows/split-array.ts";
 import { splitLines } from "../rows/split-lines.ts";
 import type { RowReader } from "../rows/validate-row.ts";
-import { type RouteAnswer, wholeText } from "./answers.ts";
+import type { BulkSteps, BulkWriter } from "../write/bulk-writer.ts";
 import { CELL_ERRORS_HEADER, failedItem } from "./cell-error-header.ts";
 import { wantsMinimal } from "./minimal-answer.ts";
-import type { RouteRequest } from "./route.ts";
-import type { RouteContext } from "./route-context.ts";
 import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
 
 /** Content types whose bodies are rows, one a line. */

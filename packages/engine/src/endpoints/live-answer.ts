@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
+import type { RouteAnswer } from "../answers/answers.ts";
 import type { LiveQueries } from "../live/live-queries.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
-import type { RouteAnswer } from "./answers.ts";
-import type { RouteRequest } from "./route.ts";
+import type { RouteRequest } from "../routes/route.ts";
 
 const EVENT_STREAM = "text/event-stream";
 

@@ -2,8 +2,8 @@ import type { ManifestColumn } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 import { aColumn, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import { compileJsonChecks } from "../rows/json-checks.ts";
-import { layOutRow } from "../rows/row-layout.ts";
+import { layOutRow } from "../compute/row-layout.ts";
+import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { examplesOf, objectSchema } from "./openapi-schemas.ts";
 

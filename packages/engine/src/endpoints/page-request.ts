@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
+import { readCursor } from "../queries/cursor.ts";
 import type { PageOf } from "../queries/pages.ts";
-import { readCursor } from "./cursor.ts";
 
 /** The URL parameters that ask a list for a page of its rows. */
 export const PAGE_PARAMETERS = ["page_size", "cursor"] as const;

@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery, ManifestQueryRoute, ManifestService } from "@appdb/contract/manifest";
+import { answerError, JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
+import { writeCursor } from "../queries/cursor.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
-import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
-import { writeCursor } from "./cursor.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
 import { withEtag } from "./etag.ts";
 import { answerLive, refuseLivePages, wantsEvents } from "./live-answer.ts";
 import { linkToNext, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
-import type { RouteContext } from "./route-context.ts";
 
 /** Compiles a route that takes values of a query's parameters and answers its rows. */
 export function compileQueryRoute(

@@ -1,10 +1,10 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
 import { answerSlot } from "../compute/answer-graph.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { holeText, type KeptBody, wholeBody } from "../idempotency/kept-body.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { holeText, type KeptBody, wholeBody } from "../once/kept-body.ts";
-import type { Row, RowLayout } from "../rows/row-layout.ts";
 
 interface Output {
   /** `{"id":` or `,"title":`, made once. */

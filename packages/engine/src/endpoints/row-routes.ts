@@ -1,18 +1,18 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
-import { readOnce } from "../once/idempotency-key.ts";
-import { wholeBody } from "../once/kept-body.ts";
-import type { KeptAnswer, Once } from "../once/request-store.ts";
-import type { Row } from "../rows/row-layout.ts";
+import { answerError, JSON_HEADERS } from "../answers/answers.ts";
+import type { Row } from "../compute/row-layout.ts";
+import { wholeBody } from "../idempotency/kept-body.ts";
+import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
+import { readOnce } from "../routes/idempotency-key.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
+import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
-import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
 import { InsertMany, LINES_TYPES } from "./insert-many.ts";
 import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
 import { takesMany } from "./openapi-many.ts";
 import { compileAnswer } from "./render-outputs.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
-import type { RouteContext } from "./route-context.ts";
-import { compileExport } from "./sql-export.ts";
 
 /** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
 export function compileRowRoute(

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
-import type { KeptAnswer } from "../once/request-store.ts";
+import { JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
+import type { Row } from "../compute/row-layout.ts";
+import type { KeptAnswer } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
-import type { Row } from "../rows/row-layout.ts";
-import { JSON_HEADERS, type RouteAnswer } from "./answers.ts";
 
 /** An answer that is kept to be given again lies in the database, and comes from there whole. */
 const MOST_KEPT_BYTES = 8_000_000;

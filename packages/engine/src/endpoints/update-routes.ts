@@ -1,15 +1,15 @@
 import type { ManifestService, ManifestUpdateRoute } from "@appdb/contract/manifest";
-import { readOnce } from "../once/idempotency-key.ts";
-import { type KeptAnswer, keepWith, type Once, wholeAnswer } from "../once/request-store.ts";
-import type { Row } from "../rows/row-layout.ts";
+import { answerError, JSON_HEADERS } from "../answers/answers.ts";
+import type { Row } from "../compute/row-layout.ts";
+import { type KeptAnswer, keepWith, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import { readOnce } from "../routes/idempotency-key.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
+import { compileExport } from "../routes/sql-export.ts";
 import { compileChangeReader, type RowChange } from "../rows/validate-row.ts";
-import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
 import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
 import { compileAnswer } from "./render-outputs.ts";
-import type { CompiledRoute, RouteRequest } from "./route.ts";
-import type { RouteContext } from "./route-context.ts";
-import { compileExport } from "./sql-export.ts";
 
 /** Compiles a route that changes the row of a key: fields that a body leaves out keep their values. */
 export function compileUpdateRoute(

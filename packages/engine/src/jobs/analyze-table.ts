@@ -1,5 +1,5 @@
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SqlError } from "../ports.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { JobDeps } from "./job-deps.ts";
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { runRowWise } from "../compute/batch-results.ts";
 import type { QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
-import type { QueryLimits } from "../queries/query-limits.ts";
-import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import type { QueryLimits } from "../rows/query-limits.ts";
 
 /** Columns that are computed for rows, and what they are computed with. */
 export interface ComputedHere {

@@ -1,6 +1,6 @@
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { dropIndex } from "../catalog/ddl.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
-import { dropIndex } from "../schema/ddl.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { JobDeps } from "./job-deps.ts";
 import type { Job } from "./job-store.ts";

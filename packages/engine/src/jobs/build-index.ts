@@ -1,9 +1,9 @@
+import type { CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
+import { bumpCatalog, deleteIndex, lockCatalog } from "../catalog/catalog-store.ts";
+import { createIndex, dropIndex } from "../catalog/ddl.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
-import type { CatalogIndex, CatalogTable } from "../schema/catalog.ts";
-import { bumpCatalog, deleteIndex, lockCatalog } from "../schema/catalog-store.ts";
-import { createIndex, dropIndex } from "../schema/ddl.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { buildGraph } from "./build-graph.ts";
 import { JobMoved } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";

@@ -1,6 +1,6 @@
 import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCatalog } from "../schema/load-catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 
 /** Two functions whose vectors point at different letters: which one made them is seen from the order. */
 function app(index: string, column = "text", extra = ""): string {

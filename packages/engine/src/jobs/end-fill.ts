@@ -1,9 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { whatFailed, whatHappened } from "../compute/run-graph.ts";
-import { referencedColumns } from "../expressions/needs-python.ts";
-import type { SqlConnection, SqlPool } from "../ports.ts";
-import { SqlError } from "../ports.ts";
-import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import {
   bumpCatalog,
   deleteColumn,
@@ -11,15 +7,19 @@ import {
   lockCatalog,
   markStale,
   restoreColumn,
-} from "../schema/catalog-store.ts";
-import { dropColumn, dropIndex } from "../schema/ddl.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { columnsIn } from "../schema/operations.ts";
-import { rememberCode } from "../schema/remember-code.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../schema/table-locks.ts";
+} from "../catalog/catalog-store.ts";
+import { dropColumn, dropIndex } from "../catalog/ddl.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { columnsIn } from "../catalog/operations.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { whatFailed, whatHappened } from "../compute/run-graph.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import type { SqlConnection, SqlPool } from "../ports.ts";
+import { SqlError } from "../ports.ts";
 import type { RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
+import { rememberCode } from "./remember-code.ts";
 import { dropUndoLog, putBack } from "./undo-log.ts";
 
 /** The short last transaction of a fill or recompute: new columns become visible, none is stale any more. Locks: catalog,

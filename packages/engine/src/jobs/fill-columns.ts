@@ -1,5 +1,5 @@
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SqlError } from "../ports.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { createBatchPace } from "./batch-pace.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobMoved } from "./fill-context.ts";

@@ -1,8 +1,8 @@
+import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
+import { undoTable } from "../catalog/sql-names.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
-import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
-import { undoTable } from "../schema/sql-names.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
 

@@ -1,9 +1,9 @@
 import type { ColumnType } from "@appdb/contract/types";
+import type { CatalogTable } from "../catalog/catalog.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
+import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
-import { fromTransport, transportType } from "../sql/storage-type.ts";
 
 /**
  * Builders of the statements that compute columns of rows that are there already. Names with `#` are ours: no column can

@@ -1,7 +1,7 @@
 import type { OnError } from "@appdb/contract/jobs";
+import type { CatalogColumn } from "../catalog/catalog.ts";
+import { PENDING_LOCK } from "../catalog/migrations.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
-import type { CatalogColumn } from "../schema/catalog.ts";
-import { PENDING_LOCK } from "../schema/migrations.ts";
 
 /** Rows of appdb.jobs. A runner holds a job by a lease; whoever finds the lease run out, or its own, goes on behind the cursor. */
 export interface Job {

@@ -1,12 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
+import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { insertJob } from "../catalog/catalog-store.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { layOutRow } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
-import { layOutRow } from "../rows/row-layout.ts";
-import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
-import { insertJob } from "../schema/catalog-store.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { countRows } from "./fill-statement.ts";
 
 export interface RecomputeRequest {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { deleteColumn, deleteIndex } from "../catalog/catalog-store.ts";
+import { dropColumn, dropIndex } from "../catalog/ddl.ts";
+import { hiddenIn } from "../catalog/hidden-columns.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
-import { deleteColumn, deleteIndex } from "../schema/catalog-store.ts";
-import { dropColumn, dropIndex } from "../schema/ddl.ts";
-import { hiddenIn } from "../schema/hidden-columns.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../schema/table-locks.ts";
 import type { JobDeps } from "./job-deps.ts";
 
 /**

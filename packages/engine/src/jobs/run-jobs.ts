@@ -1,5 +1,5 @@
 import { AppError } from "@appdb/contract/errors";
-import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
+import { JOBS_CHANNEL } from "../catalog/load-catalog.ts";
 import { analyzeTable } from "./analyze-table.ts";
 import { createBell } from "./bell.ts";
 import { buildIndex } from "./build-index.ts";

@@ -1,11 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { functionsBehind } from "../catalog/column-queries.ts";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
+import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../ports.ts";
-import { compileJsonChecks } from "../rows/json-checks.ts";
-import { functionsBehind } from "../schema/column-queries.ts";
 import { type ComputedHere, createJobQueries } from "./answer-queries.ts";
 import type { FillContext } from "./fill-context.ts";
 import { isListedAsItIs } from "./fill-statement.ts";

@@ -1,7 +1,7 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { undoTable } from "../catalog/sql-names.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
-import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { undoTable } from "../schema/sql-names.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { Fill } from "./fill-plan.ts";
 import { BY_KEY } from "./fill-statement.ts";

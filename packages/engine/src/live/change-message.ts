@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { LONGEST_VALUE } from "../catalog/live-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { LONGEST_VALUE } from "../schema/live-sql.ts";
 
 /** What a commit did to a table: the values of some columns in the rows that it touched; nothing when it may be anything. */
 export interface TableChange {

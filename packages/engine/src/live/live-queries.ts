@@ -1,12 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
+import type { BoundQuery } from "../catalog/bind-query.ts";
 import type { Logger, SqlPool } from "../ports.ts";
-import type { BoundQuery } from "../queries/bind-query.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
-import type { QueryLimits } from "../queries/query-limits.ts";
-import { isShapeRefusal } from "../rows/sql-refusals.ts";
+import type { QueryLimits } from "../rows/query-limits.ts";
+import { isShapeRefusal } from "../write/sql-refusals.ts";
 import type { TableChange } from "./change-message.ts";
 import { LiveIndex } from "./live-index.ts";
 import { isPassing, LiveQuery } from "./live-query.ts";

@@ -4,8 +4,8 @@ import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ensureCatalog } from "../catalog/ensure-catalog.ts";
 import type { SqlPool } from "../ports.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
 import { TableWatches } from "./table-watches.ts";
 
 let database: TestDatabase;

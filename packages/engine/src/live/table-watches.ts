@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
+import { LIVE_CHANNEL } from "../catalog/live-sql.ts";
 import type { Logger, SqlPool } from "../ports.ts";
-import { isShapeRefusal } from "../rows/sql-refusals.ts";
-import { LIVE_CHANNEL } from "../schema/live-sql.ts";
+import { isShapeRefusal } from "../write/sql-refusals.ts";
 import { ChangeReader, type TableChange } from "./change-message.ts";
 import { findForgotten, renewWatches, unwatchTable, WATCH_S, type WatchedTable, watchTable } from "./live-triggers.ts";
 

@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
+import type { Similarity } from "../catalog/similarities.ts";
 import type { UdfGraph, UdfRunner } from "../ports.ts";
 import { measured, type Timing } from "../timing.ts";
 import { bindInputs, type QueryArguments, refuseErrors } from "./python-rows.ts";
-import type { Similarity } from "./similarities.ts";
 
 /** How the vectors come about that a query compares those of rows with. */
 export interface VectorPlan {

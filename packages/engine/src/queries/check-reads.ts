@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
-import type { ServiceIdentity } from "../rows/write-target.ts";
-import type { Catalog, CatalogTable } from "../schema/catalog.ts";
+import type { BoundTable } from "../catalog/bind-query.ts";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { folderSchema } from "../target.ts";
-import type { BoundTable } from "./bind-query.ts";
+import type { ServiceIdentity } from "../write/write-target.ts";
 
 /**
  * Compares the columns that a query reads with the table as it is now, and gives that table. What the query does not read

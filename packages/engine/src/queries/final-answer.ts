@@ -1,10 +1,10 @@
 import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
+import { type QueryLimits, tooManyBytes, tooManyRows } from "../rows/query-limits.ts";
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
 import { type NearestSearch, searchNearest } from "./nearest-rows.ts";
 import type { PageOf, PagePosition } from "./pages.ts";
 import { bindInputs, computeRows, decodeRows, type QueryArguments, refuseErrors } from "./python-rows.ts";
-import { type QueryLimits, tooManyBytes, tooManyRows } from "./query-limits.ts";
 import type { FinalStage, QueryPlan } from "./query-plan.ts";
 import type { FailedAt } from "./query-refusals.ts";
 import type { compileRows } from "./render-rows.ts";

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { explainQuery } from "./explain-query.ts";
+import { explainQuery } from "../endpoints/explain-query.ts";
 
 /** Aggregates of the application in queries: real PostgreSQL, real workers. */
 const APP = `

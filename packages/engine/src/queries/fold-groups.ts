@@ -1,15 +1,15 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
+import { shownJson } from "../catalog/shown-values.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { asBuffer } from "../kinds/binary.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
 import { arrayText, valueToJson } from "../kinds/values.ts";
 import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
-import { shownJson } from "../schema/shown-values.ts";
+import { type QueryLimits, tooManyBytes } from "../rows/query-limits.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
 import { decodeRows, type QueryArguments } from "./python-rows.ts";
-import { type QueryLimits, tooManyBytes } from "./query-limits.ts";
 import type { FoldStage, PlannedFold, PlannedStatement } from "./query-plan.ts";
 import { computeError, type FailedAt } from "./query-refusals.ts";
 

@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { keyOf, standIn } from "../catalog/bind-query.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
-import { keyOf, standIn } from "./bind-query.ts";
 import type { Clauses } from "./query-plan.ts";
 
 type Aggregate = Extract<Expr, { node: "aggregate" }>;

@@ -1,8 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
+import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { countTexts, indexedPrefix, isText, keyExpression } from "../catalog/ddl.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
-import { countTexts, indexedPrefix, isText, keyExpression } from "../schema/ddl.ts";
-import type { BoundQuery } from "./bind-query.ts";
 import type { ExpressionWriter } from "./relation.ts";
 
 /**

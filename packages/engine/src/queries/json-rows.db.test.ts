@@ -3,9 +3,9 @@ import type { ColumnType } from "@appdb/contract/types";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Random } from "../expressions/testing/random.ts";
+import { storageType } from "../kinds/storage-type.ts";
 import { ResultTooLarge, type SqlPool } from "../ports.ts";
 import { quoteLiteral } from "../sql/quote.ts";
-import { storageType } from "../sql/storage-type.ts";
 import { compileJsonRows } from "./json-rows.ts";
 import { compileRows } from "./render-rows.ts";
 

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
+import { askedColumn } from "../kinds/parameter-list.ts";
+import { transportType } from "../kinds/storage-type.ts";
 import { columnText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
-import { transportType } from "../sql/storage-type.ts";
+import type { QueryLimits } from "../rows/query-limits.ts";
 import { answerRows, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
-import { askedColumn } from "./parameter-list.ts";
 import type { QueryArguments } from "./python-rows.ts";
-import type { QueryLimits } from "./query-limits.ts";
 
 export interface ManyRuns {
   readonly sql: SqlConnection;

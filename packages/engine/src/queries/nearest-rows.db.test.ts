@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { explainQuery } from "./explain-query.ts";
+import { explainQuery } from "../endpoints/explain-query.ts";
 
 const DIMENSIONS = 32;
 const ROWS = 6_000;

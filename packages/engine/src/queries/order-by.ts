@@ -1,12 +1,12 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { distanceSql, hasVectorSql, isNearestFirst, type Similarity } from "../catalog/similarities.ts";
 import { FLOAT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
+import type { ParameterList } from "../kinds/parameter-list.ts";
 import { type HeldTexts, writeOrderHint } from "./index-terms.ts";
 import type { OrderTerm } from "./order-terms.ts";
-import type { ParameterList } from "./parameter-list.ts";
 import type { Clauses } from "./query-plan.ts";
 import type { ExpressionWriter, Relation } from "./relation.ts";
-import { distanceSql, hasVectorSql, isNearestFirst, type Similarity } from "./similarities.ts";
 
 export interface OrderTerms {
   readonly exact: readonly OrderTerm[];

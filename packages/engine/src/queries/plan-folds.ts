@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
+import type { BoundQuery } from "../catalog/bind-query.ts";
+import { keyOf } from "../catalog/bind-query.ts";
 import { visit } from "../expressions/tree.ts";
-import type { BoundQuery } from "./bind-query.ts";
-import { keyOf } from "./bind-query.ts";
 import { foldsOf, type GroupNames, readsRows, rowArguments } from "./groups.ts";
 import type { Clauses, PlannedFold, PlanOptions } from "./query-plan.ts";
 

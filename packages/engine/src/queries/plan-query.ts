@@ -1,14 +1,15 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { type BoundQuery, flatNames, flatTypes, keyOf, standIn } from "../catalog/bind-query.ts";
+import type { CatalogFunction } from "../catalog/catalog.ts";
+import { resolveSimilarity } from "../catalog/similarities.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
+import { ParameterList } from "../kinds/parameter-list.ts";
 import type { UdfGraph } from "../ports.ts";
-import type { CatalogFunction } from "../schema/catalog.ts";
 import { isGiven, type VectorPlan } from "./ask-vectors.ts";
-import { type BoundQuery, flatNames, flatTypes, keyOf, standIn } from "./bind-query.ts";
 import { aggregatesOf, foldsOf, type GroupNames, groupNames, isGrouped, rowArguments, withoutFolds } from "./groups.ts";
-import { ParameterList } from "./parameter-list.ts";
 import { keyLabel, planFolds } from "./plan-folds.ts";
 import { type PythonReason, pythonReason } from "./python-reasons.ts";
 import { queryGraph } from "./query-graph.ts";
@@ -23,7 +24,6 @@ import type {
   QueryPlan,
 } from "./query-plan.ts";
 import { ExpressionWriter, givenRows, joinTables, type Relation } from "./relation.ts";
-import { resolveSimilarity } from "./similarities.ts";
 import { StatementWriter } from "./statement-writer.ts";
 
 /** Plans a query: SQL wherever all of a clause has SQL forms, Python for the rest.

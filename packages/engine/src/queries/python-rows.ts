@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
+import { parameterOf } from "../catalog/bind-query.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
-import { parameterOf } from "./bind-query.ts";
 import type { NamedType } from "./query-plan.ts";
 import { computeError, type FailedAt } from "./query-refusals.ts";
 

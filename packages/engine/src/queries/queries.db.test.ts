@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { explainQuery } from "./explain-query.ts";
+import { explainQuery } from "../endpoints/explain-query.ts";
 import { QUERY_APP, QUERY_ROWS } from "./testing/query-app.ts";
 
 /** Every verb of a query over a real database, through routes; SQL's answers against Python's where both can give one. */

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { type BoundQuery, parametersAsColumns } from "../catalog/bind-query.ts";
+import type { CatalogFunction } from "../catalog/catalog.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
 import type { UdfGraph } from "../ports.ts";
-import type { CatalogFunction } from "../schema/catalog.ts";
-import { type BoundQuery, parametersAsColumns } from "./bind-query.ts";
 import { unknownFunction } from "./plan-folds.ts";
 
 /** The graph of steps; each reads inputs alone: columns of rows, and parameters of the request. @throws app_invalid */

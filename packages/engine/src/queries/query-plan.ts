@@ -1,11 +1,11 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import type { FoldArgument, GraphFunction } from "@appdb/contract/worker-protocol";
+import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
+import type { Placeholder } from "../kinds/parameter-list.ts";
 import type { UdfGraph } from "../ports.ts";
-import type { CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import type { VectorPlan } from "./ask-vectors.ts";
-import type { BoundQuery } from "./bind-query.ts";
-import type { Placeholder } from "./parameter-list.ts";
 import type { PythonReason } from "./python-reasons.ts";
 import type { SqlMode } from "./relation.ts";
 

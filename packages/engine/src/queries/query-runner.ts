@@ -1,15 +1,16 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { type BoundQuery, bindQuery } from "../catalog/bind-query.ts";
+import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { arrayText, toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
-import { isShapeRefusal, isValueRefusal } from "../rows/sql-refusals.ts";
-import type { ServiceIdentity } from "../rows/write-target.ts";
-import type { Catalog, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
+import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../rows/query-limits.ts";
 import { measured, type Timing } from "../timing.ts";
+import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
+import type { ServiceIdentity } from "../write/write-target.ts";
 import { askVectors } from "./ask-vectors.ts";
-import { type BoundQuery, bindQuery } from "./bind-query.ts";
 import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import { foldGroups } from "./fold-groups.ts";
@@ -26,7 +27,6 @@ import {
   type QueryArguments,
   refuseErrors,
 } from "./python-rows.ts";
-import { type QueryLimits, type RowsInFlight, tooManyBytes } from "./query-limits.ts";
 import type { FoldStage, MaterialStage, PlannedStatement, QueryPlan, RowMarks } from "./query-plan.ts";
 import { explainQueryRefusal } from "./query-refusals.ts";
 import type { SqlMode } from "./relation.ts";

@@ -1,13 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import type { BoundQuery, BoundTable } from "../catalog/bind-query.ts";
+import { similaritySql } from "../catalog/similarities.ts";
 import { compileShown, compileSql, type Sources } from "../expressions/compile-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
+import type { ParameterList } from "../kinds/parameter-list.ts";
+import { storageCollation, storageType } from "../kinds/storage-type.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
-import { storageCollation, storageType } from "../sql/storage-type.ts";
-import type { BoundQuery, BoundTable } from "./bind-query.ts";
-import type { ParameterList } from "./parameter-list.ts";
-import { similaritySql } from "./similarities.ts";
 
 /** What a statement reads from: a FROM list, and where each flat name is found in it. */
 export interface Relation {

@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
+import type { Row, Slot } from "../compute/row-layout.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
-import type { Row, Slot } from "./row-layout.ts";
 
 /** A slot of the layout with its place in a row. */
 export interface PlacedSlot extends Slot {

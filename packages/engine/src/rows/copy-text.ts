@@ -1,7 +1,7 @@
+import type { Row } from "../compute/row-layout.ts";
 import { escapeCopy } from "../kinds/common.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { PlacedSlot } from "./batch-sql.ts";
-import type { Row } from "./row-layout.ts";
 
 /** Writes rows in the text format of COPY; `last` gives the text of a column behind the slots. */
 export function copyText(

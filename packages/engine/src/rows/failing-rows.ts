@@ -1,9 +1,9 @@
+import type { CatalogFunction } from "../catalog/catalog.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planPython } from "../compute/plan-compute.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph, cellError, runCells } from "../compute/run-graph.ts";
 import type { UdfError, UdfResult, UdfRunner } from "../ports.ts";
-import type { CatalogFunction } from "../schema/catalog.ts";
-import type { Row, RowLayout } from "./row-layout.ts";
 
 export interface FailingRowsInput {
   readonly udf: () => UdfRunner;

@@ -1,9 +1,9 @@
 import { docs, excerptColumn, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { expect, test } from "vitest";
+import type { CatalogIndex } from "../catalog/catalog.ts";
 import type { SqlConnection, Statement } from "../ports.ts";
-import type { CatalogIndex } from "../schema/catalog.ts";
+import { listRows } from "../queries/list-rows.ts";
 import { countErrors, listErrors } from "./list-errors.ts";
-import { listRows } from "./list-rows.ts";
 
 const { apply, catalog, deps, execute, insertDocs, insertPending } = useJobsBench();
 

@@ -1,9 +1,9 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { shownColumn } from "../catalog/hidden-columns.ts";
 import type { CellError } from "../compute/cell-errors.ts";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
-import { shownColumn } from "../schema/hidden-columns.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 
 /** A cell that waits for its value is not a failing one. */

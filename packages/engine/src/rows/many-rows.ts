@@ -1,5 +1,5 @@
 import { AppError, appError, type FieldError } from "@appdb/contract/errors";
-import type { Row } from "./row-layout.ts";
+import type { Row } from "../compute/row-layout.ts";
 import { type RowPlace, rowErrors } from "./row-place.ts";
 import { MOST_TOLD } from "./told-errors.ts";
 import type { RowReader } from "./validate-row.ts";

@@ -1,5 +1,5 @@
 import type { ColumnType } from "@appdb/contract/types";
-import { keyExpression } from "../schema/ddl.ts";
+import { keyExpression } from "../catalog/ddl.ts";
 import { quoteIdent } from "../sql/quote.ts";
 
 /** A column with what it is compared to, as SQL of its storage type. */

@@ -1,5 +1,5 @@
+import type { CatalogTable } from "../catalog/catalog.ts";
 import type { SqlConnection } from "../ports.ts";
-import type { CatalogTable } from "../schema/catalog.ts";
 import { quoteLiteral, quoteTable } from "../sql/quote.ts";
 
 /** Up to here rows are counted one by one. */

@@ -1,9 +1,9 @@
+import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import type { RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import type { CatalogFunction } from "../schema/catalog.ts";
 import type { PlacedSlot } from "./batch-sql.ts";
-import type { RowLayout } from "./row-layout.ts";
 
 /** What follows from the columns that an update sends: updates that send the same are written together. */
 export interface UpdateShape {

@@ -1,8 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import { expect, test } from "vitest";
-import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
-import { compileJsonChecks } from "./json-checks.ts";
-import { layOutRow } from "./row-layout.ts";
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { layOutRow } from "../compute/row-layout.ts";
+import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { compileRowReader } from "./validate-row.ts";
 
 const column = (id: number, name: string, parts: Partial<CatalogColumn> = {}): CatalogColumn => ({

@@ -1,12 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { Generators, Row, RowLayout } from "../compute/row-layout.ts";
+import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { Misfit } from "../values/misfit.ts";
-import type { JsonCheck, JsonChecks } from "./json-checks.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
-import type { Generators, Row, RowLayout } from "./row-layout.ts";
 import { ToldErrors } from "./told-errors.ts";
 
 /** Reads a request's body into a row of the layout; slots that the route does not take stay null.

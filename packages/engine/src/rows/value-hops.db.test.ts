@@ -9,7 +9,7 @@ import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { wholeText } from "../endpoints/answers.ts";
+import { wholeText } from "../answers/answers.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
 import { Random } from "../expressions/testing/random.ts";
 import { runJobs } from "../jobs/run-jobs.ts";

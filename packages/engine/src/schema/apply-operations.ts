@@ -1,11 +1,7 @@
 import { assertNever } from "@appdb/contract/assert";
 import { type Expr, generatorOf } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { mapParts } from "../expressions/tree.ts";
-import type { SqlConnection } from "../ports.ts";
-import { quoteTable } from "../sql/quote.ts";
-import { applyRenames } from "./apply-renames.ts";
-import type { CatalogIndex, CatalogTable } from "./catalog.ts";
+import type { CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
 import {
   deleteColumn,
   deleteIndex,
@@ -19,10 +15,14 @@ import {
   type NewJob,
   updateColumn,
   updateTable,
-} from "./catalog-store.ts";
-import * as ddl from "./ddl.ts";
-import { followErrors, followRewrite, undoTablesOf } from "./follow-undo.ts";
-import { columnsIn, identityOf, type Operation } from "./operations.ts";
+} from "../catalog/catalog-store.ts";
+import * as ddl from "../catalog/ddl.ts";
+import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
+import { columnsIn, identityOf, type Operation } from "../catalog/operations.ts";
+import { mapParts } from "../expressions/tree.ts";
+import type { SqlConnection } from "../ports.ts";
+import { quoteTable } from "../sql/quote.ts";
+import { applyRenames } from "./apply-renames.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
 type Changed<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;

@@ -1,10 +1,10 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
+import type { Operation } from "../catalog/operations.ts";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { errorsIndexName, identityIndexName, keyIndexName } from "../catalog/sql-names.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
-import { followErrors, followRewrite, undoTablesOf } from "./follow-undo.ts";
-import type { Operation } from "./operations.ts";
-import { renameInExpr } from "./rename-catalog.ts";
-import { errorsIndexName, identityIndexName, keyIndexName } from "./sql-names.ts";
 
 /** A table and what of it changes its name. */
 interface Renaming {

@@ -16,10 +16,10 @@ import {
 } from "@appdb/testkit/manifest-builder";
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { keyIndexName } from "../catalog/sql-names.ts";
 import type { SqlPool } from "../ports.ts";
 import { planInspected } from "./inspect-plan.ts";
-import { loadCatalog } from "./load-catalog.ts";
-import { keyIndexName } from "./sql-names.ts";
 
 let stage: SchemaStage;
 let sql: SqlPool;

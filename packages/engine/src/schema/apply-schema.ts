@@ -4,20 +4,20 @@ import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
 import { refuseOtherProjects } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
+import type { CatalogColumn } from "../catalog/catalog.ts";
+import { bumpCatalog, keepErrors, lockCatalog, rememberRenames, rememberRuntime } from "../catalog/catalog-store.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
-import type { CatalogColumn } from "./catalog.ts";
-import { bumpCatalog, keepErrors, lockCatalog, rememberRenames, rememberRuntime } from "./catalog-store.ts";
 import { rememberChanges, tellChangesSince } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
-import { loadCatalog } from "./load-catalog.ts";
-import type { Operation } from "./operations.ts";
 import { type PlanInput, planSchema } from "./plan-schema.ts";
-import { noticeCode, rememberCode } from "./remember-code.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "./table-locks.ts";
 
 const GIVE_UP_MS = 10_000;
 

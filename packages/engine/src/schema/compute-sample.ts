@@ -1,4 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
+import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { keyColumns, keyOf, shownJson, shownValue } from "../catalog/shown-values.ts";
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
@@ -7,9 +9,7 @@ import type { LazyRunner } from "../jobs/run-rows.ts";
 import { arrayText, fromSqlText, valueToJson } from "../kinds/values.ts";
 import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
-import type { Catalog, CatalogColumn, CatalogTable } from "./catalog.ts";
 import { computeSample, type Sources, selectSample } from "./sample-statement.ts";
-import { keyColumns, keyOf, shownJson, shownValue } from "./shown-values.ts";
 
 /** A row of a sample: what it is found by, and the values of the computed columns, as plans show them. */
 export interface SampledRow {

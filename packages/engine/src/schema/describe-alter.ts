@@ -1,10 +1,10 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
-import { changedQueries } from "./column-queries.ts";
-import { isSameExpr } from "./compare.ts";
+import { changedQueries } from "../catalog/column-queries.ts";
+import { isSameExpr } from "../catalog/compare.ts";
+import type { ColumnChange, Operation } from "../catalog/operations.ts";
 import { type Facts, factKey, type Misfit } from "./facts.ts";
-import type { ColumnChange, Operation } from "./operations.ts";
 
 type AlterColumn = Extract<Operation, { kind: "alter_column" }>;
 

@@ -1,9 +1,9 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
+import type { Operation, PlannedIndex } from "../catalog/operations.ts";
 import { describeAlterColumn, NEW_KEY } from "./describe-alter.ts";
 import { type Facts, factKey } from "./facts.ts";
-import type { Operation, PlannedIndex } from "./operations.ts";
 
 /** An operation as `schema diff` prints it. Creating a table is told by the table's resolution and has no line of its own. */
 export function describeOperation(operation: Exclude<Operation, { kind: "create_table" }>, facts: Facts): PlanOp {

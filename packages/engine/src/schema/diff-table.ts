@@ -1,8 +1,8 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
-import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
-import { changedQueries } from "./column-queries.ts";
-import { isSameExpr, isSameJson, isSameText, isSameType } from "./compare.ts";
-import { hiddenIn, retiredIndexes } from "./hidden-columns.ts";
+import type { CatalogColumn, CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
+import { changedQueries } from "../catalog/column-queries.ts";
+import { isSameExpr, isSameJson, isSameText, isSameType } from "../catalog/compare.ts";
+import { hiddenIn, retiredIndexes } from "../catalog/hidden-columns.ts";
 import {
   type ColumnChange,
   declaredIndexes,
@@ -10,7 +10,7 @@ import {
   type Operation,
   type PlannedIndex,
   type TableChange,
-} from "./operations.ts";
+} from "../catalog/operations.ts";
 import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
 /** What makes a table of the catalog into what its model declares, in the order of doing it. Pure; declared order of

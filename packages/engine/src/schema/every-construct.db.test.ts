@@ -11,14 +11,14 @@ import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { wholeText } from "../answers/answers.ts";
+import type { CatalogTable } from "../catalog/catalog.ts";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
-import { wholeText } from "../endpoints/answers.ts";
+import { layOutRow } from "../compute/row-layout.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
 import { fromSqlText, literalSql } from "../kinds/values.ts";
 import type { SqlPool, UdfRunner } from "../ports.ts";
-import { layOutRow } from "../rows/row-layout.ts";
-import type { CatalogTable } from "./catalog.ts";
 
 /** The file that has every construct of an expression, applied to a real database by the real writer of manifests. */
 const CHECKOUT = findCheckout(import.meta.dirname);

@@ -1,4 +1,4 @@
-import type { CatalogTable } from "./catalog.ts";
+import type { CatalogTable } from "../catalog/catalog.ts";
 
 /** What only the rows can tell of a plan. Names are those that the columns will have. */
 export interface Facts {

@@ -1,11 +1,11 @@
 import type { ColumnType } from "@appdb/contract/types";
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { keyColumns, keyOf, shownValue } from "../catalog/shown-values.ts";
+import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection } from "../ports.ts";
-import { compileJsonChecks } from "../rows/json-checks.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import type { Misfit } from "./facts.ts";
-import { keyColumns, keyOf, shownValue } from "./shown-values.ts";
 
 /** Values that a plan shows of those that do not fit. */
 export const EXAMPLES = 5;

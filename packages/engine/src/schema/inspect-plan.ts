@@ -1,9 +1,9 @@
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
-import type { Catalog, CatalogTable } from "./catalog.ts";
 import { type Facts, NO_FACTS } from "./facts.ts";
 import { findMisfits, isChecked } from "./inspect-rows.ts";
-import type { Operation } from "./operations.ts";
 import { type PlanInput, planSchema } from "./plan-schema.ts";
 
 /** A plan with what the rows say of it, which a writer may change until it is applied. */

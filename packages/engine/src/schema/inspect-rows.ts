@@ -1,11 +1,11 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
+import { keyColumns, keyOf, shownValue } from "../catalog/shown-values.ts";
 import { type Check, VALUE } from "../kinds/type-change.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import { factKey, type Misfit } from "./facts.ts";
 import { EXAMPLES, findUnfitJson } from "./inspect-json.ts";
-import type { Operation } from "./operations.ts";
-import { keyColumns, keyOf, shownValue } from "./shown-values.ts";
 
 /**
  * Looks through the columns that a plan would narrow, and gives the values that would not fit, by `factKey`; a column

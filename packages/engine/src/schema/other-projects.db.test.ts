@@ -1,7 +1,7 @@
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadCatalog } from "./load-catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { planSchema } from "./plan-schema.ts";
 import { planPrune, pruneTables } from "./prune-tables.ts";
 

@@ -12,11 +12,11 @@ import {
   lit,
 } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import type { Catalog, CatalogTable } from "./catalog.ts";
-import { emptyCatalog } from "./load-catalog.ts";
-import { identityOf } from "./operations.ts";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { emptyCatalog } from "../catalog/load-catalog.ts";
+import { identityOf } from "../catalog/operations.ts";
+import { indexName } from "../catalog/sql-names.ts";
 import { planSchema } from "./plan-schema.ts";
-import { indexName } from "./sql-names.ts";
 
 const title = col("title", "string");
 const BASE = aTable("docs", [aColumn("title", "string"), aComputed("up", call("string.upper", "string", title))], {

@@ -1,18 +1,18 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract/plan";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { withQueries } from "../catalog/column-queries.ts";
+import { nameHidden } from "../catalog/hidden-columns.ts";
+import { type Match, matchNames } from "../catalog/match-names.ts";
+import { declaredIndexes, type Operation } from "../catalog/operations.ts";
+import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
+import { type CodeDigests, codeDigests, formerCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
-import type { Catalog, CatalogTable } from "./catalog.ts";
-import { type CodeDigests, codeDigests, formerCode } from "./code-digests.ts";
-import { withQueries } from "./column-queries.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
 import { type Facts, factKey, NO_FACTS } from "./facts.ts";
-import { nameHidden } from "./hidden-columns.ts";
-import { type Match, matchNames } from "./match-names.ts";
-import { declaredIndexes, type Operation } from "./operations.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
-import { type RenamedTable, renameCatalogTable } from "./rename-catalog.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
 export interface PlanInput {

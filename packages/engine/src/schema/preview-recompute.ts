@@ -1,13 +1,13 @@
 import { AppError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
 import type { JobDeps } from "../jobs/job-deps.ts";
 import { createLazyRunner } from "../jobs/run-rows.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
-import type { Catalog, CatalogTable } from "./catalog.ts";
 import { type SampledRow, type SampleInput, sampleBatch } from "./compute-sample.ts";
 import { type Facts, factKey, type Recompute, type Sample } from "./facts.ts";
-import type { Operation } from "./operations.ts";
 import { sourcesOf } from "./sample-statement.ts";
 import { columnsToCompute, tableAfter } from "./table-after.ts";
 

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { bumpCatalog, deleteTable, lockCatalog } from "../catalog/catalog-store.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
-import type { Catalog, CatalogTable } from "./catalog.ts";
-import { bumpCatalog, deleteTable, lockCatalog } from "./catalog-store.ts";
 import { rememberChanges, tellChangesSince } from "./changes.ts";
-import { loadCatalog } from "./load-catalog.ts";
 import { otherProject, type PlanInput, planSchema } from "./plan-schema.ts";
 
 /** As for an update: a waiting DROP queues every reader behind it. */

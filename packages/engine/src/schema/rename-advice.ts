@@ -1,8 +1,8 @@
 import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp } from "@appdb/contract/plan";
-import type { CatalogTable } from "./catalog.ts";
-import { isSameType } from "./compare.ts";
-import type { Operation } from "./operations.ts";
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { isSameType } from "../catalog/compare.ts";
+import type { Operation } from "../catalog/operations.ts";
 
 type Added = Extract<Operation, { kind: "add_column" }>;
 type Dropped = Extract<Operation, { kind: "drop_column" }>;

@@ -1,10 +1,10 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
 import { ERRORS_INPUT } from "../compute/cell-errors.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
+import { fromTransport, storageType, transportType } from "../kinds/storage-type.ts";
 import { VALUE } from "../kinds/type-change.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { fromTransport, storageType, transportType } from "../sql/storage-type.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
-import type { Operation } from "./operations.ts";
 
 /** Builders of the statements that read a sample of a table as it is and see it as it will be. Names with `#` are ours. */
 

@@ -1,6 +1,6 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import type { Operation } from "../catalog/operations.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
-import type { Operation } from "./operations.ts";
 
 /** A column that an update adds; it has no id yet. */
 const NEW_ID = -1;

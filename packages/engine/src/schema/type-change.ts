@@ -1,8 +1,8 @@
 import type { ColumnType } from "@appdb/contract/types";
+import { isSameType } from "../catalog/compare.ts";
 import { kindOf } from "../kinds/kinds.ts";
+import { storageType } from "../kinds/storage-type.ts";
 import { type Check, KEPT, type TypeChange, VALUE } from "../kinds/type-change.ts";
-import { storageType } from "../sql/storage-type.ts";
-import { isSameType } from "./compare.ts";
 
 /** No value may be null any more. */
 export const NULL_CHECK: Check = { misfit: `${VALUE} is null`, reason: "no value" };

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type Context, confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { commandLine, FORCE_FLAG } from "../parameters.ts";
+import { commandLine } from "../../output/command-line.ts";
+import { FORCE_FLAG } from "../parameters.ts";
 import { stopDaemon } from "./stop.ts";
 
 interface Flags extends JsonFlag {

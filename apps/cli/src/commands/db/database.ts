@@ -1,7 +1,8 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import { type DatabaseUri, isHosted, parseDatabaseUri, parseTarget } from "@appdb/contract/names";
 import type { Context, Control } from "../../context.ts";
-import { commandLine, text } from "../parameters.ts";
+import { commandLine } from "../../output/command-line.ts";
+import { text } from "../parameters.ts";
 
 /** What commands of hosted databases share. */
 export const DATABASE = {

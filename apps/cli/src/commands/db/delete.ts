@@ -1,7 +1,8 @@
 import { isHosted, parseLocalTarget } from "@appdb/contract/names";
 import type { LocalDeletion } from "@appdb/contract/routes/local";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { commandLine, text } from "../parameters.ts";
+import { commandLine } from "../../output/command-line.ts";
+import { text } from "../parameters.ts";
 import { type ChangeResult, finishChange } from "./change.ts";
 import { NO_WAIT_FLAG, openDatabase } from "./database.ts";
 import { askForName, deleteLocal } from "./local-databases.ts";

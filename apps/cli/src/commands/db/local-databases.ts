@@ -2,10 +2,10 @@ import { appError } from "@appdb/contract/errors";
 import type { LocalDatabase, LocalDeletion } from "@appdb/contract/routes/local";
 import type { Context } from "../../context.ts";
 import { alignColumns } from "../../output/columns.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { formatBytes } from "../../output/sizes.ts";
-import { commandLine } from "../parameters.ts";
 
 /** Prints the databases of this machine: what is in them, whose it is, and what serves them. */
 export function printLocalDatabases(databases: readonly LocalDatabase[], out: Output): void {

@@ -3,10 +3,11 @@ import { parseKeyName } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { CreatedKey } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { ORG_FLAG, openOrganization } from "../account.ts";
-import { commandLine, parseDurationUpTo, text } from "../parameters.ts";
+import { parseDurationUpTo, text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
   readonly grant?: readonly string[];

@@ -4,10 +4,11 @@ import { isHosted, parseTarget, shownTablePath } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
-import { commandLine, parseCount, text } from "../parameters.ts";
+import { parseCount, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
 const LONGEST_MESSAGE = 160;

@@ -1,7 +1,8 @@
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
+import { shellLine } from "../../output/command-line.ts";
 import type { Example, WrittenExample } from "../../project/examples.ts";
-import { shellLine, text } from "../parameters.ts";
+import { text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
   readonly out?: string;

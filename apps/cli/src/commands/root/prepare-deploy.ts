@@ -2,8 +2,8 @@ import { type AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 import { waitForOperation } from "../../control/wait-for-operation.ts";
 import { printBuildLine } from "../../output/build-line.ts";
+import { commandLine } from "../../output/command-line.ts";
 import type { PlannedDatabase } from "../db/plan-database.ts";
-import { commandLine } from "../parameters.ts";
 import { notSelected } from "../sent-files.ts";
 
 const CANCEL_MS = 10_000;

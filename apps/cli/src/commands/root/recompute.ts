@@ -4,10 +4,11 @@ import { parseTablePath, shownTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
-import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
+import { DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
 interface Flags extends JsonFlag {

@@ -5,9 +5,10 @@ import { describeOp } from "@appdb/contract/plan-op-text";
 import type { Deploy, DeployRollbackPlan } from "@appdb/contract/routes/control-deploys";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { ANY_TARGET, commandLine, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
+import { ANY_TARGET, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
 import { waitForChange } from "../service/change-service.ts";
 
 interface Flags extends JsonFlag {

@@ -1,6 +1,7 @@
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { type ExampleResult, writeExample } from "../../project/write-example.ts";
-import { commandLine, text } from "../parameters.ts";
+import { text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
   readonly out?: string;

@@ -4,10 +4,10 @@ import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Progress } from "@appdb/contract/routes/local";
 import type { Context, Control } from "../../context.ts";
 import { uploadBlobs } from "../../control/upload-blobs.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { showUpload } from "../../output/upload-progress.ts";
 import { findApplication } from "../../project/find-project.ts";
 import { type ReadProject, readProject } from "../../project/read-project.ts";
-import { commandLine } from "../parameters.ts";
 import { notSelected, pythonDigests } from "../sent-files.ts";
 import type { SchemaChange, SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
 

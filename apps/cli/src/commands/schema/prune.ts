@@ -2,18 +2,10 @@ import { appError } from "@appdb/contract/errors";
 import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import {
-  commandLine,
-  DESTRUCTIVE_FLAG,
-  DRY_RUN_FLAG,
-  FILE,
-  FORCE_FLAG,
-  PYTHON_FLAG,
-  requireLocal,
-  TARGET,
-} from "../parameters.ts";
+import { DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 
 interface Flags extends JsonFlag {

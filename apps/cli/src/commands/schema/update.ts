@@ -4,19 +4,12 @@ import { refuseOtherProjects } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
-import {
-  ANY_TARGET,
-  commandLine,
-  DESTRUCTIVE_FLAG,
-  DRY_RUN_FLAG,
-  FILE,
-  FORCE_FLAG,
-  PYTHON_FLAG,
-} from "../parameters.ts";
+import { ANY_TARGET, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { openSchemaTarget, type SchemaTarget } from "./schema-target.ts";
 

@@ -5,7 +5,7 @@ import type { HostedService } from "@appdb/contract/routes/control-services";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Context, Control } from "../../context.ts";
 import { waitForOperation } from "../../control/wait-for-operation.ts";
-import { commandLine } from "../parameters.ts";
+import { commandLine } from "../../output/command-line.ts";
 
 /** A service as its list prints it, wherever it runs. */
 export type AnyService = ServiceRecord | HostedService;

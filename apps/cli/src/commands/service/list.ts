@@ -1,8 +1,9 @@
 import { type HostedTarget, parseTarget, type Target } from "@appdb/contract/names";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { printService } from "../../output/service-text.ts";
-import { commandLine, text } from "../parameters.ts";
+import { text } from "../parameters.ts";
 import type { AnyService } from "./change-service.ts";
 
 interface ServiceList {

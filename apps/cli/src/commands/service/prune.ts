@@ -1,9 +1,10 @@
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { ANY_TARGET, commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
+import { ANY_TARGET, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
 import { openServiceTarget } from "./service-target.ts";
 
 interface Flags extends JsonFlag {

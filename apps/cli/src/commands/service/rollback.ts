@@ -2,9 +2,10 @@ import { describeOp } from "@appdb/contract/plan-op-text";
 import type { HostedService, HostedServiceRollbackPlan } from "@appdb/contract/routes/control-services";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { printService } from "../../output/service-text.ts";
-import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, HOSTED_SERVICE, parseCount } from "../parameters.ts";
+import { DRY_RUN_FLAG, FORCE_FLAG, HOSTED_SERVICE, parseCount } from "../parameters.ts";
 import { hostedAddress, requireHostedService, waitForChange } from "./change-service.ts";
 
 interface Flags extends JsonFlag {

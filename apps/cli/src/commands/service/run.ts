@@ -4,8 +4,9 @@ import { type HostedTarget, parseTarget, serviceText } from "@appdb/contract/nam
 import type { ServiceMessage } from "@appdb/contract/service-spec";
 import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
-import { commandLine, FILE, PYTHON_FLAG, parsePort, SERVICE, TARGET, text } from "../parameters.ts";
+import { FILE, PYTHON_FLAG, parsePort, SERVICE, TARGET, text } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 import { chooseServices } from "./local-services.ts";
 

@@ -2,13 +2,13 @@ import { appError } from "@appdb/contract/errors";
 import type { ServicePlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import {
   ANY_TARGET,
-  commandLine,
   DESTRUCTIVE_FLAG,
   DRY_RUN_FLAG,
   FILE,

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
+import { storageCollation, storageType } from "../../kinds/storage-type.ts";
 import { literalSql } from "../../kinds/values.ts";
 import { type SqlConnection, SqlError, type UdfGraph, type UdfResult } from "../../ports.ts";
 import { quoteIdent, quoteLiteral } from "../../sql/quote.ts";
-import { storageCollation, storageType } from "../../sql/storage-type.ts";
 import { compileSql, ROW_COLUMNS } from "../compile-sql.ts";
 import type { Forms } from "../form.ts";
 import { Random } from "./random.ts";

@@ -1,0 +1,99 @@
+import { appError } from "@appdb/contract/errors";
+import type { JobRecord } from "@appdb/contract/jobs";
+import { JOBS_CHANNEL } from "../catalog/load-catalog.ts";
+import type { JobError } from "../jobs/job-store.ts";
+import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
+import { cancelBackground } from "./background-store.ts";
+
+/** How many jobs a list has at most, the latest first. */
+export const MOST_LISTED_JOBS = 1_000;
+
+interface ListInput {
+  /** Name of the database, in which the tables' paths begin. */
+  readonly database: string;
+  /** PostgreSQL schema of a folder; null for all of the database. */
+  readonly folder: string | null;
+  /** Also those that have ended. */
+  readonly all: boolean;
+}
+
+/** Jobs of a database, the latest first. */
+export async function listJobs(
+  sql: SqlConnection,
+  { database, folder, all }: ListInput,
+): Promise<readonly JobRecord[]> {
+  const { rows } = await sql.query({
+    text: `select job from (select j.created_at, json_build_object('id', j.id, 'kind', j.kind, 'state', j.state, 'folder', coalesce(t.folder, 'public'),
+        'table', coalesce(t.name, j.table_name), 'columns', to_json(j.column_names), 'on_error', j.on_error,
+        'rows_done', j.rows_done, 'rows_total', j.rows_total, 'errors', j.errors, 'is_cancelled', j.is_cancelled,
+        'error', j.error, 'created_at', j.created_at, 'ended_at', j.ended_at) as job, j.seq
+      from appdb.jobs j left join appdb.tables t on t.id = j.table_id
+      where ($1::text is null or t.folder = $1) and ($2 or j.state in ('queued', 'running'))
+      union all
+      select b.created_at, json_build_object('id', b.id, 'kind', 'background', 'state', b.state, 'folder', b.folder,
+        'table', b.service || ' ' || b.route, 'columns', '[]'::json, 'on_error', 'abort',
+        'rows_done', (b.state = 'done')::int, 'rows_total', 1, 'errors', b.attempts, 'is_cancelled', b.is_cancelled,
+        'error', b.error, 'created_at', b.created_at, 'ended_at', b.ended_at), b.seq
+      from appdb.background b
+      where ($1::text is null or b.folder = $1) and ($2 or b.state in ('queued', 'running'))
+      ) as all_jobs order by created_at desc, seq desc limit ${MOST_LISTED_JOBS}`,
+    values: [folder, all],
+  });
+  return rows.map(([text]) => {
+    type Raw = Omit<JobRecord, "error"> & { readonly folder: string; readonly error: JobError | null };
+    const { folder: of, ...job } = JSON.parse(text ?? "") as Raw;
+    const path = [database, ...(of === "public" ? [] : of.split("/")), job.table].join("/");
+    return { ...job, table: path, error: job.error?.detail ?? null };
+  });
+}
+
+/**
+ * Tells a job to end: new columns go, recomputed ones get their former values back, with `ignore` they keep what they have.
+ * Whoever runs it does that within a second or so. `id` may be the beginning of an id that no other open job has.
+ * @throws job_not_found; job_not_cancellable for work that nobody may leave half done, and for what has ended
+ */
+export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise<{ readonly id: string }> {
+  const { rows } = await sql.query({
+    text: `select id, kind, state from (
+        select id, kind, state, created_at from appdb.jobs
+        union all select id, 'background', state, created_at from appdb.background) as j
+      where starts_with(id::text, lower($1))
+      order by state in ('queued', 'running') desc, created_at desc limit 2`,
+    values: [id],
+  });
+  const [found, other] = rows;
+  const [job, kind, state] = found ?? [];
+  const isOpen = (of: readonly (string | null)[] | undefined) => of?.[2] === "queued" || of?.[2] === "running";
+  if (job == null || id === "" || (isOpen(found) && isOpen(other))) throw notFound(id, job != null);
+  if (!isOpen(found)) throw notCancellable(job, `has ended: it is ${state}`);
+  if (kind === "close_pending") throw notCancellable(job, "completes rows that are stored already");
+  if (kind === "build_index" && state === "running")
+    throw notCancellable(job, "builds an index, which cannot be halted");
+  if (kind === "background") {
+    if (!(await cancelBackground({ sql, clock }, job))) throw notCancellable(job, "has just ended");
+    return { id: job };
+  }
+  const told = await sql.query({
+    text: `update appdb.jobs set is_cancelled = true where id = $1 and state in ('queued', 'running')`,
+    values: [job],
+  });
+  if (told.row_count === 0) throw notCancellable(job, "has just ended");
+  await sql.query({ text: "select pg_notify($1, '')", values: [JOBS_CHANNEL] });
+  return { id: job };
+}
+
+function notFound(id: string, isAmbiguous: boolean): Error {
+  return appError("job_not_found", {
+    detail: isAmbiguous ? `Several open jobs begin with '${id}'.` : `There is no job '${id}'.`,
+    hint: "See which there are: cli jobs list <target>",
+    meta: { job: id },
+  });
+}
+
+function notCancellable(id: string, why: string): Error {
+  return appError("job_not_cancellable", {
+    detail: `Job ${id} ${why}.`,
+    hint: "See where it is: cli jobs list <target> --all",
+    meta: { job: id },
+  });
+}

@@ -1,0 +1,203 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { ManifestParameter, ManifestQuery } from "@appdb/contract/manifest";
+import type { Query } from "@appdb/contract/query";
+import type { ColumnType } from "@appdb/contract/types";
+import { mapParts, visit } from "../expressions/tree.ts";
+import type { CatalogTable } from "./catalog.ts";
+import type { AskedSimilarity, Similarity } from "./similarities.ts";
+
+/**
+ * A query against tables as they are. Its expressions are flat: every value that comes from a row is a `column` node
+ * whose name says where from, so that SQL and Python are made of them as of one row's columns: `docs.title` for a column,
+ * `docs.title!type` for a cell's error.
+ */
+export interface BoundQuery {
+  readonly id: string;
+  readonly name: string;
+  readonly tables: readonly BoundTable[];
+  readonly parameters: readonly ManifestParameter[];
+  readonly return_scalar: boolean;
+  /** As in the manifest, but flat. */
+  readonly query: Query;
+  /** What likenesses it asks for; a column of their name stands for each. */
+  readonly asked: readonly AskedSimilarity[];
+  /** The same with their indexes, when it is planned. */
+  readonly similarities: readonly Similarity[];
+}
+
+export interface BoundTable {
+  readonly alias: string;
+  /** The columns as the application declares them, with the ids that they have in the catalog. */
+  readonly table: CatalogTable;
+  /** Names of the columns that the query reads. */
+  readonly reads: ReadonlySet<string>;
+  /** An outer join may leave it without a row. */
+  readonly may_lack: boolean;
+}
+
+export interface CellErrorName {
+  readonly column: string;
+  readonly part: "type" | "message";
+}
+
+const PARAMETER = "$";
+
+/** For Python, which knows rows alone, the parameters of a query are columns too. */
+export function parametersAsColumns(expr: Expr): Expr {
+  if (expr.node !== "parameter") return mapParts(expr, parametersAsColumns);
+  return { node: "column", name: `${PARAMETER}${expr.name}`, type: expr.type, nullable: expr.nullable };
+}
+
+/** The parameter that a column of Python's stands for; undefined for what comes from rows. */
+export function parameterOf(flat: string): string | undefined {
+  return flat.startsWith(PARAMETER) ? flat.slice(PARAMETER.length) : undefined;
+}
+
+/** Binds a named query to its tables; `findTable` gives a table of the manifest by name. */
+export function bindQuery(named: ManifestQuery, findTable: (name: string) => CatalogTable): BoundQuery {
+  const asked = similaritiesIn(named.query);
+  const query = flatQuery(named.query, asked);
+  const reads = readsByAlias(named.query);
+  const lacking = aliasesThatMayLack(named.query);
+  const tables = [named.query.from, ...named.query.joins].map(
+    (ref): BoundTable => ({
+      alias: ref.as,
+      table: findTable(ref.table),
+      reads: reads.get(ref.as) ?? new Set(),
+      may_lack: lacking.has(ref.as),
+    }),
+  );
+  const { id, name, parameters, return_scalar } = named;
+  return { id, name, tables, parameters, return_scalar, query, asked: [...asked.values()], similarities: [] };
+}
+
+/** The likenesses that a query asks for, by their nodes as they are written. */
+function similaritiesIn(query: Query): ReadonlyMap<string, AskedSimilarity> {
+  const found = new Map<string, AskedSimilarity>();
+  for (const expr of expressionsOf(query)) {
+    visit(expr, (node) => {
+      if (node.node !== "similarity" || found.has(keyOf(node))) return;
+      const { column, index, metric, value, of: alias = query.from.as } = node;
+      // No column's name has this sign.
+      found.set(keyOf(node), { name: `${alias}.~${found.size}`, alias, column, index, metric, value });
+    });
+  }
+  return found;
+}
+
+/** Who sorts by a distance has the nearest first when descending, as with any likeness. */
+function flatQuery(query: Query, asked: ReadonlyMap<string, AskedSimilarity>): Query {
+  const isDistance = (expr: Expr): boolean => expr.node === "similarity" && expr.metric === "l2";
+  const flat = mapExpressions(query, (expr) => flatten(expr, asked));
+  const order_by = flat.order_by.map(({ expr, asc }, at) => {
+    const before = query.order_by[at]?.expr;
+    return { expr, asc: before !== undefined && isDistance(before) ? !asc : asc };
+  });
+  return { ...flat, order_by };
+}
+
+/** Every expression of a query, each once. */
+export function expressionsOf(query: Query): Expr[] {
+  const found: Expr[] = [...query.group_by];
+  for (const { on } of query.joins) if (on !== null) found.push(on);
+  if (query.where !== null) found.push(query.where);
+  for (const { expr } of [...query.select, ...query.order_by]) found.push(expr);
+  for (const bound of [query.limit, query.offset, query.tail]) if (bound !== null) found.push(bound);
+  return found;
+}
+
+/** A column node that stands for a value made elsewhere: an aggregate, a group's key, what Python computed. */
+export function standIn(name: string, expr: Expr): Expr {
+  return { node: "column", name, type: expr.type, nullable: true };
+}
+
+/** Two expressions are the same when they are written the same. */
+export function keyOf(expr: Expr): string {
+  return JSON.stringify(expr);
+}
+
+function flatten(expr: Expr, asked: ReadonlyMap<string, AskedSimilarity>): Expr {
+  const { nullable } = expr;
+  switch (expr.node) {
+    case "similarity":
+      return { node: "column", name: asked.get(keyOf(expr))?.name ?? "", type: expr.type, nullable: true };
+    case "column":
+      return { node: "column", name: `${expr.of}.${expr.name}`, type: expr.type, nullable };
+    case "cell_error":
+      return { node: "column", name: `${expr.of}.${expr.column}!${expr.part}`, type: expr.type, nullable };
+    default:
+      return mapParts(expr, (part) => flatten(part, asked));
+  }
+}
+
+/** The query with each of its expressions replaced. */
+export function mapExpressions(query: Query, change: (expr: Expr) => Expr): Query {
+  const orNull = (expr: Expr | null) => (expr === null ? null : change(expr));
+  return {
+    ...query,
+    joins: query.joins.map((join) => ({ ...join, on: orNull(join.on) })),
+    where: orNull(query.where),
+    group_by: query.group_by.map(change),
+    select: query.select.map(({ name, expr }) => ({ name, expr: change(expr) })),
+    order_by: query.order_by.map(({ expr, asc }) => ({ expr: change(expr), asc })),
+    limit: orNull(query.limit),
+    offset: orNull(query.offset),
+    tail: orNull(query.tail),
+  };
+}
+
+function readsByAlias(query: Query): Map<string, Set<string>> {
+  const reads = new Map<string, Set<string>>();
+  for (const expr of expressionsOf(query)) {
+    visit(expr, (node) => {
+      if (node.node !== "column" && node.node !== "cell_error" && node.node !== "similarity") return;
+      const name = node.node === "column" ? node.name : node.column;
+      const alias = node.of ?? query.from.as;
+      reads.set(alias, (reads.get(alias) ?? new Set()).add(name));
+    });
+  }
+  return reads;
+}
+
+/** A left join may leave its table without a row, a right one all tables before it, a full one both. */
+function aliasesThatMayLack(query: Query): Set<string> {
+  const lacking = new Set<string>();
+  const before = [query.from.as];
+  for (const { kind, as } of query.joins) {
+    if (kind === "left" || kind === "full") lacking.add(as);
+    if (kind === "right" || kind === "full") for (const alias of before) lacking.add(alias);
+    before.push(as);
+  }
+  return lacking;
+}
+
+/** The flat names that expressions read, each once. */
+export function flatNames(exprs: readonly Expr[]): string[] {
+  const names = new Set<string>();
+  for (const expr of exprs) {
+    visit(expr, (node) => {
+      if (node.node === "column") names.add(node.name);
+    });
+  }
+  return [...names];
+}
+
+/** The types of all flat names of a query. */
+export function flatTypes(bound: BoundQuery): Map<string, ColumnType> {
+  const types = new Map<string, ColumnType>();
+  for (const expr of expressionsOf(bound.query)) {
+    visit(expr, (node) => {
+      if (node.node === "column") types.set(node.name, node.type);
+    });
+  }
+  return types;
+}
+
+/** The columns that an expression reads, each as often as it stands there, with their types. */
+export function typesIn(expr: Expr): [string, ColumnType][] {
+  const found: [string, ColumnType][] = [];
+  visit(expr, (node) => {
+    if (node.node === "column") found.push([node.name, node.type]);
+  });
+  return found;
+}

@@ -1,0 +1,77 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { Manifest, ManifestColumn, ManifestQuery } from "@appdb/contract/manifest";
+import { udfsOf } from "../expressions/needs-python.ts";
+import { visit } from "../expressions/tree.ts";
+import { expressionsOf, mapExpressions } from "./bind-query.ts";
+import type { CatalogColumn } from "./catalog.ts";
+import { canonicalJson, meaning } from "./compare.ts";
+
+type Computed = NonNullable<CatalogColumn["computed"]>;
+
+/**
+ * The manifest whose computed columns carry the queries that they ask, as the catalog keeps them: a job computes a column
+ * long after its file was read. Columns that ask none are as they were.
+ */
+export function withQueries(manifest: Manifest): Manifest {
+  if (manifest.queries.length === 0) return manifest;
+  return {
+    ...manifest,
+    tables: manifest.tables.map((table) => ({
+      ...table,
+      columns: table.columns.map((column) => ({ ...column, computed: computedWithQueries(manifest, column) })),
+    })),
+  };
+}
+
+/** What a column is computed by, with the queries that it asks, and those that these ask. */
+export function computedWithQueries(
+  { queries }: Pick<Manifest, "queries">,
+  { computed }: Pick<ManifestColumn, "computed">,
+): CatalogColumn["computed"] {
+  if (computed === null || queries.length === 0) return computed;
+  const found = new Map<string, ManifestQuery>();
+  const add = (exprs: readonly Expr[]): void => {
+    for (const id of exprs.flatMap(queriesAsked)) {
+      const query = queries.find((candidate) => candidate.id === id);
+      if (query === undefined || found.has(id)) continue;
+      found.set(id, query);
+      add(expressionsOf(query.query));
+    }
+  };
+  add([computed.expr]);
+  return found.size === 0 ? computed : { ...computed, queries: [...found.values()] };
+}
+
+/** Ids of the queries that an expression asks, each once. */
+export function queriesAsked(expr: Expr): string[] {
+  const ids = new Set<string>();
+  visit(expr, (node) => {
+    if (node.node === "query") ids.add(node.query);
+  });
+  return [...ids];
+}
+
+/** Ids of the application's functions that a column's values come from: its expression's, and those of its queries. */
+export function functionsBehind({ expr, queries = [] }: Computed): string[] {
+  const ids = new Set(udfsOf(expr));
+  for (const inner of queries.flatMap(({ query }) => expressionsOf(query))) {
+    visit(inner, (node) => {
+      if (node.node === "udf") ids.add(node.function);
+      if (node.node === "aggregate" && node.is_udf) ids.add(node.fn);
+    });
+  }
+  return [...ids];
+}
+
+/** Names of the queries whose definition is another one by now; a name, a comment or a place in the file makes none. */
+export function changedQueries(before: Computed, after: Computed): string[] {
+  const known = new Map((before.queries ?? []).map((query) => [query.id, query]));
+  return (after.queries ?? []).flatMap((query) => {
+    const former = known.get(query.id);
+    return former !== undefined && definitionOf(former) === definitionOf(query) ? [] : [query.name];
+  });
+}
+
+function definitionOf({ parameters, return_scalar, query }: ManifestQuery): string {
+  return canonicalJson({ parameters, return_scalar, query: mapExpressions(query, (expr) => meaning(expr) as Expr) });
+}

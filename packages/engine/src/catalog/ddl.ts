@@ -1,0 +1,199 @@
+import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { ColumnType } from "@appdb/contract/types";
+import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
+import { vectorType } from "../kinds/array.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { castToStorage, storageCollation, storageType } from "../kinds/storage-type.ts";
+import { VALUE } from "../kinds/type-change.ts";
+import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
+import type { EmbeddingOptions } from "./catalog.ts";
+import type { PlannedIndex } from "./operations.ts";
+import { errorsIndexName, identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
+
+/** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
+
+interface TableName {
+  readonly folder: string;
+  readonly name: string;
+}
+
+/** The column that holds a row's cell errors, beside the identity `_row` of a table without a uuid7() key. */
+const ERRORS_COLUMN = "_errors";
+
+/** A B-tree entry holds 2,704 bytes, a character up to four: this much of a text is indexed, the compiler rechecks. */
+const INDEXED_CHARACTERS = 600;
+
+export function createFolder(folder: string): string {
+  return `create schema if not exists ${quoteIdent(folder)}`;
+}
+
+/** A table with its identity, key, columns, comments and indexes. */
+export function createTable(
+  folder: string,
+  to: ManifestTable,
+  identity: string,
+  indexes: readonly PlannedIndex[],
+): readonly string[] {
+  const table = { folder, name: to.name };
+  const pkey = quoteIdent(identityIndexName(to.name));
+  const columns = [
+    ...(identity === "_row" ? [`${quoteIdent("_row")} uuid not null`] : []),
+    ...to.columns.map((column) => columnDefinition(column)),
+    `${quoteIdent(ERRORS_COLUMN)} jsonb`,
+    `constraint ${pkey} primary key (${quoteIdent(identity)})`,
+  ];
+  return [
+    `create table ${quoteTable(table)} (\n  ${columns.join(",\n  ")}\n)`,
+    ...(to.primary_key.length === 0 || identity !== "_row" ? [] : [createKeyIndex(table, to)]),
+    `create index ${quoteIdent(errorsIndexName(to.name))} on ${quoteTable(table)} (${quoteIdent(identity)}) where ${ERRORS_COLUMN} is not null`,
+    ...indexes.map((index) => createIndex(table, index, to.columns, { concurrently: false })),
+    ...(to.comment === null ? [] : [commentOnTable(table, to.comment)]),
+    ...to.columns.flatMap(({ name, comment }) => (comment === null ? [] : [commentOnColumn(table, name, comment)])),
+  ];
+}
+
+/** Stored columns that are not nullable are NOT NULL, and so are key columns; any other computed column may be null in
+ *  PostgreSQL whatever its type says, because a cell whose computation failed has no value. */
+function isNotNull(column: ManifestColumn): boolean {
+  return column.primary_key || (column.computed === null && !column.nullable);
+}
+
+function columnDefinition(column: ManifestColumn): string {
+  const given = column.default == null ? "" : ` default ${defaultSql(column.default, column.type)}`;
+  const notNull = isNotNull(column) ? " not null" : "";
+  return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${given}${notNull}`;
+}
+
+/** PostgreSQL's own default fills the rows that are there when the column is added, and those of services that were started
+ *  before. Every other row has its value from the engine. */
+function defaultSql({ expr }: NonNullable<ManifestColumn["default"]>, type: ColumnType): string {
+  const sql = compileSql(expr, ROW_COLUMNS);
+  if (sql === undefined) throw new TypeError("A default is a constant or a generator, which all have SQL.");
+  return `(${castToStorage(sql, type)})`;
+}
+
+/** Sets or drops the default of a stored column. */
+export function alterDefault(table: TableName, { name, type, default: given }: ManifestColumn): string {
+  const how = given == null ? "drop default" : `set default ${defaultSql(given, type)}`;
+  return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} ${how}`;
+}
+
+/** Drops a default, which may not be of a column's next type. */
+export function dropDefault(table: TableName, name: string): string {
+  return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} drop default`;
+}
+
+/** The user's key, unique over whole values: texts by their hash, because an entry of a B-tree is bounded. */
+function createKeyIndex(table: TableName, to: ManifestTable): string {
+  const types = new Map(to.columns.map((column) => [column.name, column.type]));
+  const parts = to.primary_key.map((name) => `(${keyExpression(quoteIdent(name), types.get(name))})`);
+  return `create unique index ${quoteIdent(keyIndexName(to.name))} on ${quoteTable(table)} (${parts.join(", ")})`;
+}
+
+/**
+ * What a key column is unique by, as SQL over `value` (a quoted column, or a parameter of the column's type): a look-up
+ * has to write the same to use the index. It is the sha256 of a text's UTF-8 bytes: convert_to() may not stand in an
+ * index (it is not immutable), a cast of the text with its backslashes doubled gives the same bytes and may.
+ */
+export function keyExpression(value: string, type: ColumnType | undefined): string {
+  return type === undefined ? value : kindOf(type).key(value);
+}
+
+/** Whether an index holds only the first characters of a column's values. */
+export function isText(type: ColumnType | undefined): boolean {
+  return type !== undefined && kindOf(type).index === "prefix";
+}
+
+/** How many of an index's columns are texts: the more there are, the fewer characters it holds of each. */
+export function countTexts(columns: readonly string[], types: ReadonlyMap<string, ColumnType>): number {
+  return columns.filter((name) => isText(types.get(name))).length;
+}
+
+/** A secondary B-tree. CONCURRENTLY cannot stand in a transaction and is for tables with rows. */
+export function createIndex(
+  table: TableName,
+  index: PlannedIndex,
+  columns: readonly { readonly name: string; readonly type: ColumnType }[],
+  options: { readonly concurrently: boolean },
+): string {
+  const how = options.concurrently ? "index concurrently" : "index";
+  const head = `create ${how} ${quoteIdent(indexName(table.name, index))} on ${quoteTable(table)}`;
+  if (index.embedding != null) return `${head} ${overVectors(index, index.embedding)}`;
+  const types = new Map(columns.map((column) => [column.name, column.type]));
+  const texts = countTexts(index.columns, types);
+  const parts = index.columns.map((name) =>
+    isText(types.get(name)) ? indexedPrefix(quoteIdent(name), texts) : quoteIdent(name),
+  );
+  return `${head} (${parts.join(", ")})`;
+}
+
+/** pgvector's own defaults, written out: another version of it must not make another index. */
+const GRAPH = "m = 16, ef_construction = 64";
+
+function overVectors(index: PlannedIndex, { metric, precision }: EmbeddingOptions): string {
+  const type = precision === "fp16" ? "halfvec" : "vector";
+  return `using hnsw ((${vectorOf(index, "")}) appdb.${type}_${metric}_ops) with (${GRAPH})`;
+}
+
+/** SQL of the vector that an embedding index has of a row: a query has to write the same. `table` is quoted and ends in a
+ *  dot, or is empty. */
+export function vectorOf({ columns, embedding }: PlannedIndex, table: string): string {
+  if (embedding == null) throw new TypeError("The index holds no vectors.");
+  const { values, precision, dimensions } = embedding;
+  const name = `${table}${quoteIdent(values ?? columns[0] ?? "")}`;
+  return values === null ? `${name}::${vectorType(precision, dimensions)}` : name;
+}
+
+/** The part of a text that a B-tree holds when `texts` columns of the index are texts; a query has to write the same. */
+export function indexedPrefix(value: string, texts: number): string {
+  return `left(${value}, ${Math.floor(INDEXED_CHARACTERS / texts)})`;
+}
+
+export function dropIndex(folder: string, sqlName: string, options: { readonly concurrently: boolean }): string {
+  return `drop index ${options.concurrently ? "concurrently " : ""}if exists ${quoteIdent(folder)}.${quoteIdent(sqlName)}`;
+}
+
+/** A computed column is added nullable and filled later. */
+export function addColumn(table: TableName, column: ManifestColumn): readonly string[] {
+  return [
+    `alter table ${quoteTable(table)} add column ${columnDefinition(column)}`,
+    ...(column.comment === null ? [] : [commentOnColumn(table, column.name, column.comment)]),
+  ];
+}
+
+/** Drops a column with its cell errors: a later column of that name must not inherit them. */
+export function dropColumn(table: TableName, name: string): readonly string[] {
+  return [`alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`, forgetErrors(table, name)];
+}
+
+/** Takes a column's cell errors out of all rows. */
+export function forgetErrors(table: TableName, name: string): string {
+  const key = quoteLiteral(name);
+  return `update ${quoteTable(table)} set ${ERRORS_COLUMN} = nullif(${ERRORS_COLUMN} - ${key}, '{}') where ${ERRORS_COLUMN} ? ${key}`;
+}
+
+/** Converts a stored column; `using` is over `$value`. The table is rewritten. */
+export function alterType(table: TableName, column: ManifestColumn, using: string): string {
+  const name = quoteIdent(column.name);
+  const type = storageType(column.type);
+  return `alter table ${quoteTable(table)} alter column ${name} type ${type} using ${using.replaceAll(VALUE, () => name)}`;
+}
+
+/** Nothing for computed columns: they may always be null in PostgreSQL. */
+export function alterNullability(table: TableName, column: ManifestColumn): readonly string[] {
+  if (column.computed !== null || column.primary_key) return [];
+  const how = column.nullable ? "drop" : "set";
+  return [`alter table ${quoteTable(table)} alter column ${quoteIdent(column.name)} ${how} not null`];
+}
+
+export function commentOnTable(table: TableName, comment: string | null): string {
+  return `comment on table ${quoteTable(table)} is ${commentLiteral(comment)}`;
+}
+
+export function commentOnColumn(table: TableName, name: string, comment: string | null): string {
+  return `comment on column ${quoteTable(table)}.${quoteIdent(name)} is ${commentLiteral(comment)}`;
+}
+
+function commentLiteral(comment: string | null): string {
+  return comment === null ? "null" : quoteLiteral(storableText(comment));
+}

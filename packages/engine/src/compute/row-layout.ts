@@ -1,0 +1,86 @@
+import { type Expr, type Generator, generatorOf } from "@appdb/contract/expressions";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { UUID_TYPE } from "../kinds/kinds.ts";
+import { literalValue } from "../kinds/values.ts";
+import { computedClosure } from "./plan-compute.ts";
+
+/** A row on its way into a table: one value per slot of the layout. */
+export type Row = EngineValue[];
+
+export interface Slot {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly nullable: boolean;
+  /** Who fills it: the request, the engine (ids, times), or the computing of the row. */
+  readonly origin: "input" | Generator | "computed";
+  /** What an input gets where a request does not name it. */
+  readonly default?: SlotDefault | undefined;
+}
+
+export type SlotDefault = { readonly value: EngineValue } | { readonly generator: Generator };
+
+/** Makes the values of generators, in the engine's form. */
+export type Generators = Readonly<Record<Generator, () => string>>;
+
+/** The order of a table's values in a Row; fixed for the life of a service, whatever the table becomes meanwhile. */
+export interface RowLayout {
+  readonly table: CatalogTable;
+  readonly slots: readonly Slot[];
+  readonly index: ReadonlyMap<string, number>;
+  /** Slot of the value that identifies the row. */
+  readonly identity: number;
+  /** Names of the columns that Python or SQL computes; bare generators (uuid7(), uuid4(), now()) are not among them. */
+  readonly computed: readonly string[];
+  /** Behind the slots: the row's cell errors as JSON text, null for none. */
+  readonly errors: number;
+}
+
+/** Lays out all columns of a table, and its row identity when that is no column of the user's. */
+export function layOutRow(table: CatalogTable): RowLayout {
+  const slots: Slot[] = table.columns.map((column) => ({
+    name: column.name,
+    type: column.type,
+    nullable: column.nullable,
+    origin: originOf(column),
+    default: column.computed === null && column.default != null ? defaultOf(column.default.expr) : undefined,
+  }));
+  if (!slots.some((slot) => slot.name === table.identity)) {
+    slots.push({ name: table.identity, type: UUID_TYPE, nullable: false, origin: "uuid7" });
+  }
+  const index = new Map(slots.map((slot, at) => [slot.name, at]));
+  return {
+    table,
+    slots,
+    index,
+    identity: index.get(table.identity) ?? 0,
+    computed: slots.filter((slot) => slot.origin === "computed").map((slot) => slot.name),
+    errors: slots.length,
+  };
+}
+
+/** The computed columns of the layout that `outputs` hang on; what the engine makes is not among them. */
+export function neededComputed(layout: RowLayout, outputs: readonly string[]): string[] {
+  const closure = computedClosure(layout.table, outputs);
+  return layout.computed.filter((name) => closure.has(name));
+}
+
+/** Fills the slots whose values the engine makes: ids, and the time. */
+export function makeGenerated({ slots }: RowLayout, make: Generators, row: Row): void {
+  for (let at = 0; at < slots.length; at++) {
+    const origin = slots[at]?.origin;
+    if (origin !== undefined && origin !== "input" && origin !== "computed") row[at] = make[origin]();
+  }
+}
+
+function originOf(column: CatalogColumn): Slot["origin"] {
+  const expr = column.computed?.expr;
+  if (expr === undefined) return "input";
+  return (expr.type.kind === column.type.kind ? generatorOf(expr) : undefined) ?? "computed";
+}
+
+function defaultOf(expr: Expr): SlotDefault | undefined {
+  const generator = generatorOf(expr);
+  if (generator !== undefined) return { generator };
+  return expr.node === "literal" ? { value: literalValue(expr) } : undefined;
+}

@@ -1,0 +1,164 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestQuery } from "@appdb/contract/manifest";
+import { nearestName } from "@appdb/contract/nearest";
+import type { QueryExplanation } from "@appdb/contract/routes/local";
+import { bindQuery } from "../catalog/bind-query.ts";
+import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
+import type { ParameterList } from "../kinds/parameter-list.ts";
+import { toSqlText } from "../kinds/values.ts";
+import type { SqlConnection } from "../ports.ts";
+import { planQuery } from "../queries/plan-query.ts";
+import type { QueryArguments } from "../queries/python-rows.ts";
+import type { PlannedStatement, QueryPlan } from "../queries/query-plan.ts";
+import { compileParameters } from "../queries/read-parameters.ts";
+import { declaredTable } from "../routes/declared-table.ts";
+import type { QueryLimits } from "../rows/query-limits.ts";
+import { checkTables } from "./check-tables.ts";
+
+export interface ExplainInput {
+  readonly manifest: Manifest;
+  readonly target: string;
+  /** Name of a query, or its id. */
+  readonly query: string;
+  /** Values as a URL would carry them; without all of them the plan is the one for any values. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Runs the statement to measure it. */
+  readonly analyze: boolean;
+  readonly limits: QueryLimits;
+}
+
+/**
+ * Says how a query is answered: its statements, what runs where and why, and PostgreSQL's plan of the statement that
+ * reads the tables.
+ * @throws query_not_found, schema_mismatch, app_invalid, invalid_request for values that do not fit
+ */
+export async function explainQuery(sql: SqlConnection, input: ExplainInput): Promise<QueryExplanation> {
+  const named = findQuery(input.manifest, input.query);
+  const catalog = (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
+  checkTables(input, catalog);
+  const bound = bindQuery(named, (name) => declaredTable(input, catalog, name));
+  const functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
+  const plan = planQuery(bound, { functions, mode: "forms", most_rows: input.limits.result_rows });
+  const statements = [
+    ...plan.materials.flatMap((stage) => {
+      if (!("folds" in stage)) return [stage.statement];
+      return stage.groups === null ? [stage.rows] : [stage.groups, stage.rows];
+    }),
+    plan.final.statement,
+  ];
+  const [first] = statements;
+  return {
+    query: named.id,
+    source: named.source,
+    statements: statements.map(({ text }) => text),
+    parts: partsOf(plan),
+    plan: first === undefined ? [] : await planOf(sql, input, named, plan, first),
+  };
+}
+
+function findQuery(manifest: Manifest, wanted: string): ManifestQuery {
+  const found = manifest.queries.filter(({ id, name }) => id === wanted || name === wanted);
+  const [query] = found;
+  if (query !== undefined && found.length === 1) return query;
+  const names = manifest.queries.map(({ name }) => name);
+  const nearest = nearestName(wanted, names);
+  throw appError("query_not_found", {
+    detail:
+      query === undefined
+        ? `${manifest.app_file} declares no query ${wanted}.`
+        : `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
+    hint:
+      query !== undefined
+        ? "Name one with its module."
+        : nearest === undefined
+          ? `It declares: ${names.join(", ") || "none"}.`
+          : `Did you mean ${nearest}?`,
+    meta: { query: wanted },
+  });
+}
+
+/** What is computed where, clause by clause. */
+function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
+  const { query } = plan.bound;
+  const python = plan.reasons.map(
+    ({ clause, what, why }) => ({ clause: CLAUSES[clause], runs_in: "Python", what, why }) as const,
+  );
+  const inSql: [clause: string, what: string][] = [];
+  if (query.joins.length > 0) inSql.push(["join", query.joins.map(({ kind, table }) => `${kind} ${table}`).join(", ")]);
+  const folded = new Set(plan.materials.flatMap((stage) => ("folds" in stage ? stage.folds : [])).map((f) => f.output));
+  const shown = plan.final.outputs
+    .filter(({ from, name }) => "sql" in from && !folded.has(name))
+    .map(({ name }) => name);
+  if (shown.length > 0) inSql.push(["select", shown.join(", ")]);
+  const clauses: [clause: string, isThere: boolean][] = [
+    ["where", query.where !== null],
+    ["group_by", query.group_by.length > 0],
+    ["order_by", query.order_by.length > 0],
+    ["distinct", query.distinct],
+    ["sample", query.sample !== null],
+    ["limit", query.limit !== null || query.offset !== null || query.tail !== null],
+  ];
+  for (const [clause, isThere] of clauses) {
+    if (!isThere) continue;
+    const isPart = python.some((part) => part.clause.includes(clause));
+    inSql.push([clause, isPart ? "what Python does not compute" : "all of it"]);
+  }
+  return [...inSql.map(([clause, what]) => ({ clause, runs_in: "SQL", what, why: null }) as const), ...python];
+}
+
+const CLAUSES = {
+  where: "where",
+  value: "order_by, group_by, distinct",
+  select: "select",
+  aggregate: "aggregates",
+  vector: "similarity, once a request",
+} as const;
+
+async function planOf(
+  sql: SqlConnection,
+  input: ExplainInput,
+  named: ManifestQuery,
+  plan: QueryPlan,
+  statement: PlannedStatement,
+): Promise<string[]> {
+  const args = argumentsFor(input, named);
+  const versions = new Map(plan.bound.tables.map(({ table }) => [table.id, table.version]));
+  const how = input.analyze
+    ? "explain (analyze, costs, timing)"
+    : args === undefined
+      ? "explain (generic_plan)"
+      : "explain";
+  if (args === undefined) return linesOf(await sql.query({ text: `${how} ${statement.text}` }));
+  const values = valuesFor(statement.places, named, args, versions);
+  return linesOf(await sql.query({ text: `${how} ${statement.text}`, values }));
+}
+
+/** The values of all parameters; undefined when some are missing and none was to be measured. */
+function argumentsFor({ params, analyze }: ExplainInput, named: ManifestQuery): QueryArguments | undefined {
+  const isComplete = named.parameters.every(({ name, default: value }) => name in params || value !== undefined);
+  if (!isComplete && !analyze && Object.keys(params).length === 0) return undefined;
+  return compileParameters(named.parameters).fromUrl(new URLSearchParams({ ...params }).toString());
+}
+
+function valuesFor(
+  places: ParameterList["places"],
+  named: ManifestQuery,
+  args: QueryArguments,
+  versions: ReadonlyMap<number, number>,
+): unknown[] {
+  const types = new Map(named.parameters.map(({ name, type }) => [name, type]));
+  return places.map((place) => {
+    if ("array" in place) return "{}";
+    if ("page_key" in place || "page_rows" in place) throw new TypeError("A page is not explained.");
+    if ("version_of" in place) return versions.get(place.version_of);
+    // Any vector has the same plan, and the application's own code is not run here.
+    if ("vector" in place) return JSON.stringify([1, ...new Array<number>(place.dimensions - 1).fill(0)]);
+    const value = args.get(place.parameter) ?? null;
+    const type = types.get(place.parameter);
+    return value === null || type === undefined ? null : toSqlText(type, value);
+  });
+}
+
+function linesOf({ rows }: { readonly rows: readonly (readonly (string | null)[])[] }): string[] {
+  return rows.map(([line]) => line ?? "");
+}

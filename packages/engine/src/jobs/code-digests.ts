@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
+import type { CatalogColumn, CatalogFunction } from "../catalog/catalog.ts";
+import { functionsBehind } from "../catalog/column-queries.ts";
+
+/** What the code of the application's functions is called: another digest, other code. By function id. */
+export type CodeDigests = ReadonlyMap<string, string>;
+
+/**
+ * A function's code is its own text and the modules that it uses. Its own module is left out: what of that it calls is in
+ * its digest, and the rest of the file (other functions, tables) changes with every edit and says nothing of it.
+ */
+export function codeDigests(manifest: Pick<Manifest, "functions" | "modules" | "app_file">): CodeDigests {
+  const modules = new Map(manifest.modules.map((module) => [module.path, module.sha256]));
+  return new Map(manifest.functions.map((fn) => [fn.id, digestOf(fn, modules, manifest.app_file)]));
+}
+
+function digestOf(fn: ManifestFunction, modules: ReadonlyMap<string, string>, appFile: string): string {
+  const used = fn.uses.filter((path) => path !== fn.source.file && path !== appFile && modules.has(path)).sort();
+  if (used.length === 0) return fn.digest;
+  const lines = [fn.digest, ...used.map((path) => `${path} ${modules.get(path)}`)];
+  return createHash("sha256").update(lines.join("\n")).digest("hex");
+}
+
+/** The functions of which a column's values were computed by former code. A column that does not know its code is not stale. */
+export function formerCode(column: Pick<CatalogColumn, "computed" | "code">, digests: CodeDigests): readonly string[] {
+  if (column.computed === null) return [];
+  return functionsBehind(column.computed).filter((id) => {
+    const [known, now] = [column.code?.[id], digests.get(id)];
+    return known !== undefined && now !== undefined && known !== now;
+  });
+}
+
+/** What a computed column remembers of the code that its values come from; null for one that calls no function. */
+export function codeOf(
+  column: Pick<CatalogColumn, "computed">,
+  functions: ReadonlyMap<string, CatalogFunction>,
+): Readonly<Record<string, string>> | null {
+  if (column.computed === null) return null;
+  const known = functionsBehind(column.computed).flatMap((id) => {
+    const digest = functions.get(id)?.digest;
+    return digest === undefined ? [] : [[id, digest] as const];
+  });
+  return known.length === 0 ? null : Object.fromEntries(known);
+}

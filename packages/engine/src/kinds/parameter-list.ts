@@ -1,0 +1,93 @@
+import type { ManifestParameter } from "@appdb/contract/manifest";
+import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
+import { quoteIdent } from "../sql/quote.ts";
+import { vectorType } from "./array.ts";
+import { fromTransport, storageCollation, storageType, transportType } from "./storage-type.ts";
+
+/**
+ * What a place of a statement is filled with: a parameter of the query, an array of values, or something of the engine's:
+ * a table's version, a value of the row that a page begins behind, how many rows the page reads, a vector.
+ */
+export type Placeholder =
+  | { readonly parameter: string }
+  | { readonly array: number }
+  | { readonly version_of: number }
+  | { readonly page_key: number }
+  | { readonly page_rows: true }
+  | { readonly vector: string; readonly dimensions: number };
+
+/** The `$1`, `$2` ... of a statement that is being written. No value of a request is ever part of its text. */
+export class ParameterList {
+  readonly #declared: readonly ManifestParameter[];
+  readonly #places: Placeholder[] = [];
+  readonly #byName = new Map<string, string>();
+  readonly #many: boolean;
+  #arrays = 0;
+
+  /** `many`: the statement is run for many arguments at once, which stand in the columns of a row `asked`. */
+  constructor(declared: readonly ManifestParameter[], many = false) {
+    this.#declared = declared;
+    this.#many = many;
+  }
+
+  get places(): readonly Placeholder[] {
+    return this.#places;
+  }
+
+  /** SQL of a parameter's value. */
+  value(name: string): string {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const declared = this.#declared.find((parameter) => parameter.name === name);
+    if (declared === undefined) throw new TypeError(`The query has no parameter ${name}.`);
+    if (this.#many) return `(${fromTransport(askedColumn(name), declared.type)})`;
+    const place = `${this.#add({ parameter: name })}::${storageType(declared.type)}`;
+    const collation = storageCollation(declared.type);
+    const sql = collation === "" ? place : `(${place}${collation})`;
+    this.#byName.set(name, sql);
+    return sql;
+  }
+
+  /** SQL of the next array of values. */
+  array(type: ColumnType): string {
+    const place = this.#add({ array: this.#arrays });
+    this.#arrays += 1;
+    return `${place}::${transportType(type)}[]`;
+  }
+
+  /** SQL of the vector that a similarity compares with, by its name. */
+  vector(name: string, precision: VectorPrecision, dimensions: number): string {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const sql = `${this.#add({ vector: name, dimensions })}::${vectorType(precision, dimensions)}`;
+    this.#byName.set(name, sql);
+    return sql;
+  }
+
+  /** SQL of the version that a table had when the query was compiled. */
+  version(table_id: number): string {
+    return `${this.#add({ version_of: table_id })}::bigint`;
+  }
+
+  /** SQL of a value of the row that a page begins behind: the one of its `at`th sort key. */
+  pageKey(at: number, type: ColumnType): string {
+    const place = `${this.#add({ page_key: at })}::${storageType(type)}`;
+    const collation = storageCollation(type);
+    return collation === "" ? place : `(${place}${collation})`;
+  }
+
+  /** SQL of the number of rows that a page reads. */
+  pageRows(): string {
+    return `${this.#add({ page_rows: true })}::bigint`;
+  }
+
+  #add(place: Placeholder): string {
+    this.#places.push(place);
+    return `$${this.#places.length}`;
+  }
+}
+
+/** The column of `asked` that holds a parameter's values. */
+export function askedColumn(name: string): string {
+  return `asked.${quoteIdent(`p:${name}`)}`;
+}

@@ -1,0 +1,72 @@
+import { docs, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { expect, test } from "vitest";
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { readTableSizes } from "../rows/table-sizes.ts";
+import { findTable, listRows } from "./list-rows.ts";
+
+const { apply, catalog, deps, execute, insertDocs } = useJobsBench();
+
+async function table(): Promise<CatalogTable> {
+  const { tables } = await catalog();
+  return findTable(tables, { folder: "public", name: "docs", text: "cloud://acme:main/docs" });
+}
+
+async function numbers(of: CatalogTable, limit: number, cursor: string | null): Promise<[number[], string | null]> {
+  const { rows, next } = await listRows(deps().sql, of, { limit, cursor });
+  return [rows.map((row) => JSON.parse(row).n), next];
+}
+
+test("pages of rows are the newest first, and neither repeat nor miss one while others are inserted", async () => {
+  await apply(docs());
+  await insertDocs(5);
+  const of = await table();
+  const [first, next] = await numbers(of, 2, null);
+  await insertDocs(3);
+  const [second, more] = await numbers(of, 2, next);
+  const [third, last] = await numbers(of, 2, more);
+  expect([first, second, third, last]).toEqual([[5, 4], [3, 2], [1], null]);
+  await expect(listRows(deps().sql, { ...of, id: of.id + 1 }, { limit: 2, cursor: next })).rejects.toMatchObject({
+    code: "invalid_cursor",
+  });
+});
+
+test("a page of long values has fewer rows, and the next one goes on behind them", async () => {
+  await apply(docs());
+  await insertDocs(4);
+  await execute({ text: "update docs set title = repeat('x', 9000000)" });
+  const of = await table();
+  const pages: number[][] = [];
+  for (let cursor: string | null = null, is_first = true; is_first || cursor !== null; is_first = false) {
+    const [page, next] = await numbers(of, 10, cursor);
+    pages.push(page);
+    cursor = next;
+  }
+  expect(pages.flat()).toEqual([4, 3, 2, 1]);
+  expect(pages.length).toBeGreaterThan(1);
+});
+
+test("rows are counted exactly as long as they are few, and estimated above", async () => {
+  await apply(docs());
+  await insertDocs(12);
+  const of = await table();
+  const rows = async () => (await readTableSizes(deps().sql, [of])).get(of.id)?.rows;
+  expect(await rows()).toBe(12);
+  await execute({
+    text: "insert into docs (_row, n, title) select gen_random_uuid(), i, 'x' from generate_series(100, 20099) i",
+  });
+  expect(await rows()).toBe(10_000);
+  await execute({ text: "analyze docs" });
+  expect(await rows()).toBe(20_012);
+  await execute({ text: "drop table docs" });
+  expect(await rows()).toBeUndefined();
+});
+
+test("a table that is not there is told by the name that a person knows it by", async () => {
+  await apply(docs());
+  await expect(async () =>
+    findTable((await catalog()).tables, { folder: "public", name: "dogs", text: "cloud://acme:main/dogs" }),
+  ).rejects.toMatchObject({
+    code: "table_not_found",
+    message: "There is no table cloud://acme:main/dogs.",
+  });
+});

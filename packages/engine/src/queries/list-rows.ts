@@ -1,0 +1,100 @@
+import { appError } from "@appdb/contract/errors";
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { readCursor, writeCursor } from "./cursor.ts";
+import { compileRows } from "./render-rows.ts";
+
+/** What a page's values have together at most; a page of long values has fewer rows. One row is answered whatever it has. */
+const PAGE_BYTES = 16_000_000;
+
+export interface ListRowsInput {
+  /** Rows of the page. */
+  readonly limit: number;
+  /** `next` of the page before; null for the first one. */
+  readonly cursor: string | null;
+}
+
+export interface ListedRows {
+  /** JSON objects, as routes answer them, with `_errors` where a cell has none but a reason. */
+  readonly rows: readonly string[];
+  readonly next: string | null;
+}
+
+/** The columns of a table that people see: those that are filled, without the vectors of indexes. */
+export function seenColumns(table: CatalogTable): readonly CatalogColumn[] {
+  return table.columns.filter(({ state, is_hidden }) => state === "ready" && is_hidden !== true);
+}
+
+/**
+ * Reads a page of a table's stored rows, the newest first: in the order of their identities, which grow as rows are inserted,
+ * so that pages neither repeat nor miss a row while others come.
+ * @throws invalid_cursor for one of another table
+ */
+export async function listRows(sql: SqlConnection, table: CatalogTable, input: ListRowsInput): Promise<ListedRows> {
+  const scope = `rows of ${table.id}`;
+  const after = input.cursor === null ? null : (readCursor(scope, input.cursor).after?.keys[0] ?? null);
+  const columns = seenColumns(table);
+  const found = await readPage(sql, table, columns, after, input.limit);
+  const render = compileRows(
+    { outputs: columns.map(({ name, type, nullable }, at) => ({ name, type, nullable, from: { sql: at } })) },
+    false,
+  );
+  const [errors_at, identity_at] = [columns.length, columns.length + 1];
+  const last = found.rows.at(-1)?.[identity_at];
+  const is_last = last === undefined || !found.has_more;
+  return {
+    rows: found.rows.map((row) => withErrors(render(row), row[errors_at] ?? null, columns)),
+    next: is_last ? null : writeCursor(scope, input.limit, { keys: [last], given: 0 }),
+  };
+}
+
+/** `_errors` is no name that a column may have. Those of the vectors of indexes are left out with their columns. */
+function withErrors(row: string, errors: string | null, columns: readonly CatalogColumn[]): string {
+  if (errors === null) return row;
+  const all: Record<string, unknown> = JSON.parse(errors);
+  const shown = columns.flatMap(({ name }) => (Object.hasOwn(all, name) ? [[name, all[name]] as const] : []));
+  return shown.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(shown))}}`;
+}
+
+interface Page {
+  readonly rows: SqlResult["rows"];
+  readonly has_more: boolean;
+}
+
+/** Asks for one row more than the page has, and for fewer when they are too large. */
+async function readPage(
+  sql: SqlConnection,
+  table: CatalogTable,
+  columns: readonly CatalogColumn[],
+  after: string | null,
+  limit: number,
+): Promise<Page> {
+  const identity = quoteIdent(table.identity);
+  const shown = [...columns.map(({ name }) => quoteIdent(name)), "_errors", identity].join(", ");
+  const behind = after === null ? "" : ` where ${identity} < $2::uuid`;
+  const text = `select ${shown} from ${quoteTable(table)}${behind} order by ${identity} desc limit $1::int`;
+  for (let size = limit; ; size = Math.ceil(size / 4)) {
+    const values = after === null ? [size + 1] : [size + 1, after];
+    try {
+      const { rows } = await sql.query({ text, values, ...(size === 1 ? {} : { most_bytes: PAGE_BYTES }) });
+      return { rows: rows.slice(0, size), has_more: rows.length > size };
+    } catch (error) {
+      if (!(error instanceof ResultTooLarge)) throw error;
+    }
+  }
+}
+
+/** @throws table_not_found with the nearest name */
+export function findTable(
+  tables: readonly CatalogTable[],
+  place: { readonly folder: string; readonly name: string; readonly text: string },
+): CatalogTable {
+  const table = tables.find(({ folder, name }) => folder === place.folder && name === place.name);
+  if (table !== undefined) return table;
+  throw appError("table_not_found", {
+    detail: `There is no table ${place.text}.`,
+    hint: "Make it first: cli schema update <file> <target>",
+    meta: { table: place.text },
+  });
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { onceOf } from "../idempotency/request-store.ts";
+import { readOnce } from "./idempotency-key.ts";
+import type { RouteRequest } from "./route.ts";
+
+const request = (key: string | string[] | undefined, parts: Partial<RouteRequest> = {}): RouteRequest => ({
+  body: "{}",
+  headers: key === undefined ? {} : { "idempotency-key": key },
+  id: "r",
+  ...parts,
+});
+
+test("a request without a key may be done as often as it comes", () => {
+  expect(readOnce(request(undefined), "p")).toBeUndefined();
+});
+
+test.each([
+  ["", "is empty"],
+  ["a b", "visible ASCII"],
+  ["a, b", "visible ASCII"],
+  ["é", "visible ASCII"],
+  ["k\u0000", "visible ASCII"],
+  ["k".repeat(256), "has 256 characters"],
+  [["a", "b"], "came several times"],
+])("the key %j is refused with what is wrong with it", (key, why) => {
+  const refusal = expect.objectContaining({ code: "invalid_idempotency_key", message: expect.stringContaining(why) });
+  expect(() => readOnce(request(key), "p")).toThrow(refusal);
+});
+
+test("place and caller are the key's scope; body and address are what it stands for", () => {
+  const one = readOnce(request("k"), "main api POST /a");
+  expect(one).toMatchObject({ scope: "main api POST /a local", key: "k" });
+  expect(readOnce(request("k", { caller: "c2" }), "main api POST /a")?.scope).toBe("main api POST /a c2");
+  expect(readOnce(request("k", { body: Buffer.from("{}") }), "main api POST /a")).toEqual(one);
+  expect(readOnce(request("k", { body: "{ }" }), "main api POST /a")?.digest).not.toBe(one?.digest);
+  expect(readOnce(request("k", { search: "a=1" }), "main api POST /a")?.digest).not.toBe(one?.digest);
+});
+
+test("who knows by other means which request it is needs no header", () => {
+  const once = onceOf("jobs", "1", "");
+  expect(readOnce(request("a b", { once }), "p")).toBe(once);
+});

@@ -1,0 +1,46 @@
+import { appError } from "@appdb/contract/errors";
+import { type Once, onceOf } from "../idempotency/request-store.ts";
+import type { RouteRequest } from "./route.ts";
+
+export const IDEMPOTENCY_HEADER = "idempotency-key";
+/** Characters of a key at most. */
+export const LONGEST_KEY = 255;
+/** Whoever calls a service on this machine, where nobody has a key of their own. */
+export const LOCAL_CALLER = "local";
+
+const VISIBLE_ASCII = /^[!-~]+$/;
+
+/**
+ * Which request this is when it came with a key: of this caller on this place (target, service, method and path), with
+ * this address and body. Undefined without a key.
+ * @throws invalid_idempotency_key
+ */
+export function readOnce(request: RouteRequest, place: string): Once | undefined {
+  if (request.once !== undefined) return request.once;
+  const key = request.headers[IDEMPOTENCY_HEADER];
+  if (key === undefined) return undefined;
+  if (typeof key !== "string" || key.length > LONGEST_KEY || !VISIBLE_ASCII.test(key)) throw invalidKey(key);
+  return onceOf(`${place} ${request.caller ?? LOCAL_CALLER}`, key, saidBy(request));
+}
+
+/** Address and body as one; the address of a changing route is nearly always without a query. */
+function saidBy({ search, body }: RouteRequest): string | Uint8Array {
+  if (search === undefined || search === "") return body;
+  return typeof body === "string" ? `${search}\0${body}` : Buffer.concat([Buffer.from(`${search}\0`), body]);
+}
+
+function invalidKey(key: string | readonly string[]): Error {
+  const what =
+    typeof key !== "string"
+      ? "came several times"
+      : key.length > LONGEST_KEY
+        ? `has ${key.length} characters`
+        : key === ""
+          ? "is empty"
+          : "has a character that is not visible ASCII, or came several times";
+  return appError("invalid_idempotency_key", {
+    detail: `The header Idempotency-Key ${what}; it takes 1 to ${LONGEST_KEY} visible ASCII characters, without spaces.`,
+    hint: "Send a new random UUID with each request, and the same again when the request is repeated.",
+    meta: { most_characters: LONGEST_KEY },
+  });
+}

@@ -1,0 +1,243 @@
+import { randomUUID } from "node:crypto";
+import type { Manifest, ManifestAnswerer, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
+import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
+import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
+import { withJsonChecks } from "../compute/checked-runner.ts";
+import { type Generators, layOutRow, type RowLayout } from "../compute/row-layout.ts";
+import { AnswerOnce } from "../idempotency/answer-once.ts";
+import { RequestStore, type RequestToKeep } from "../idempotency/request-store.ts";
+import type { JsonChecks } from "../kinds/json-checks.ts";
+import { LiveQueries } from "../live/live-queries.ts";
+import type {
+  Clock,
+  HandlerRunner,
+  Logger,
+  RequestTracer,
+  Spool,
+  SqlConnection,
+  SqlPool,
+  UdfRunner,
+} from "../ports.ts";
+import { OpenQueries } from "../queries/open-queries.ts";
+import type { QueryLimits } from "../rows/query-limits.ts";
+import { createUuid7 } from "../rows/uuid7.ts";
+import { timestampOf } from "../values/parse-time.ts";
+import { AnsweredRows } from "../write/answered-rows.ts";
+import { BulkWriter } from "../write/bulk-writer.ts";
+import { MovingTarget } from "../write/moving-target.ts";
+import { RowComputer } from "../write/row-computer.ts";
+import { RowDeleter } from "../write/row-deleter.ts";
+import { RowUpdater } from "../write/row-updater.ts";
+import { TableWriter, type TableWriterDeps } from "../write/table-writer.ts";
+import { planWriteTarget } from "../write/write-target.ts";
+import { Admission } from "./admission.ts";
+import { declaredTable } from "./declared-table.ts";
+import { createMemorySpool } from "./memory-spool.ts";
+import type { ConnectExport, SqlExport } from "./sql-export.ts";
+
+export interface EndpointsDeps {
+  readonly sql: SqlPool;
+  /** Called when a row needs Python for the first time at the latest. */
+  readonly udf: () => UdfRunner;
+  /** Called when a request needs a handler of the application for the first time at the latest. */
+  readonly handlers?: () => HandlerRunner;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Where large answers wait until they are read; in memory when left out. */
+  readonly openSpool?: () => Spool;
+  /** Connects the databases that routes export to. */
+  readonly connectExport?: ConnectExport;
+  /** Nothing is traced when left out. */
+  readonly tracer?: RequestTracer | undefined;
+}
+
+type MoreLimits = "body_bytes" | "insert_rows" | "route_requests" | "background_jobs" | "background_at_once";
+
+export interface EndpointsInput {
+  readonly manifest: Manifest;
+  /** Parsed local target: `main`, `main/reports`. */
+  readonly target: string;
+  readonly services: readonly string[];
+  /** The service's own; the defaults when left out. */
+  readonly limits?: QueryLimits &
+    Pick<ServiceSpec["limits"], "idempotency_keep_s"> &
+    Partial<Pick<ServiceSpec["limits"], MoreLimits>>;
+}
+
+/** Requests with many rows that store them at a time: each has a connection to PostgreSQL for as long as its client sends. */
+const MANY_ROWS = { running: 2, waiting: 100 } as const;
+
+/** What the routes of one process share: a writer per table, the queries, and the state of the tables when it started. */
+export class RouteContext {
+  readonly deps: EndpointsDeps;
+  readonly input: EndpointsInput;
+  readonly checks: JsonChecks;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  readonly queries: OpenQueries;
+  readonly once: AnswerOnce;
+  readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits>;
+  readonly live: LiveQueries;
+  readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting);
+  readonly openSpool: () => Spool;
+  /** To be checked before anything is served. */
+  readonly exports: SqlExport[] = [];
+  readonly generators: Generators;
+  readonly #rowDeps: TableWriterDeps;
+  readonly #catalog: Catalog;
+  readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
+  readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
+  readonly #updaters = new Map<string, RowUpdater>();
+  readonly #draining: { drain(): Promise<void> }[] = [];
+
+  constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog, checks: JsonChecks) {
+    this.checks = checks;
+    this.deps = deps;
+    this.input = input;
+    this.#catalog = catalog;
+    this.limits = { ...DEFAULT_LIMITS, ...input.limits };
+    this.openSpool = deps.openSpool ?? createMemorySpool;
+    this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
+    const { idempotency_keep_s: keep_s } = input.limits ?? DEFAULT_LIMITS;
+    const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s });
+    this.once = new AnswerOnce(requests);
+    this.generators = {
+      uuid7: createUuid7(() => deps.clock.now()),
+      uuid4: randomUUID,
+      now: () => timestampOf(deps.clock.now()),
+    };
+    this.#rowDeps = {
+      requests,
+      sql: deps.sql,
+      udf: checkedRunner(deps.udf, checks),
+      ...this.generators,
+      limits: this.limits,
+    };
+    this.live = new LiveQueries({ sql: deps.sql, log: deps.log, limits: this.limits });
+    const { app_file, queries } = input.manifest;
+    this.queries = new OpenQueries(
+      {
+        sql: deps.sql,
+        udf: deps.udf,
+        functions: this.functions,
+        limits: this.limits,
+        service: { app_file, target: input.target },
+        findTable: (name) => declaredTable(this.input, this.#catalog, name),
+      },
+      queries,
+    );
+  }
+
+  /** One writer per table, so that the rows of all its routes go out together. */
+  table(name: string): { layout: RowLayout; writer: TableWriter } {
+    const known = this.#tables.get(name);
+    if (known !== undefined) return known;
+    const { layout, target } = this.layout(name);
+    const routes = this.#routes(name, "insert");
+    const writer = new TableWriter(this.#rowDeps, {
+      layout,
+      functions: this.functions,
+      read: new Set(routes.flatMap((route) => route.outputs)),
+      keeps_errors: routes.some((route) => route.on_error === "ignore"),
+      target,
+    });
+    const opened = { layout, writer };
+    this.#tables.set(name, opened);
+    this.#draining.push(writer);
+    return opened;
+  }
+
+  /** How a table's rows are laid out, and where they go: everything that writes to it shares both. */
+  layout(name: string): { layout: RowLayout; target: MovingTarget } {
+    const known = this.#layouts.get(name);
+    if (known !== undefined) return known;
+    const service = { app_file: this.input.manifest.app_file, target: this.input.target };
+    const layout = layOutRow(declaredTable(this.input, this.#catalog, name));
+    const now = planWriteTarget(layout, this.#catalog, service);
+    const opened = { layout, target: new MovingTarget(this.deps.sql, layout, service, now) };
+    this.#layouts.set(name, opened);
+    return opened;
+  }
+
+  /** One updater per table, so that the updates of all its routes go out together. */
+  updater(name: string): RowUpdater {
+    const known = this.#updaters.get(name);
+    if (known !== undefined) return known;
+    const routes = this.#routes(name, "update");
+    const updater = new RowUpdater(this.#rowDeps, {
+      ...this.layout(name),
+      functions: this.functions,
+      read: new Set(routes.flatMap((route) => route.outputs)),
+    });
+    this.#updaters.set(name, updater);
+    this.#draining.push(updater);
+    return updater;
+  }
+
+  /** Deletes rows of a table by the values of some columns. */
+  deleter(name: string, match: readonly string[]): RowDeleter {
+    const deleter = new RowDeleter(this.#rowDeps, { ...this.layout(name), match });
+    this.#draining.push(deleter);
+    return deleter;
+  }
+
+  /** Runs the application's handlers. */
+  handlers(): HandlerRunner {
+    const { handlers } = this.deps;
+    if (handlers === undefined) throw new TypeError("nobody runs handlers here");
+    return handlers();
+  }
+
+  /** Rows of which a function makes the answer; stored or not. */
+  answeredRows(name: string, answerer: ManifestAnswerer, isStored: boolean): AnsweredRows {
+    const { layout } = this.layout(name);
+    const writer = isStored ? this.table(name).writer : null;
+    return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, writer });
+  }
+
+  /** Writes many rows at once into an insert route's table. */
+  bulkWriter({ table, on_error }: ManifestRowRoute): BulkWriter {
+    const { statements } = this.table(table).writer;
+    const { layout, target } = this.layout(table);
+    return new BulkWriter(this.#rowDeps, { layout, target, functions: this.functions, on_error, statements });
+  }
+
+  /** Keeps the answer of a request in the transaction that stores its rows. @throws as `RequestStore.keep` */
+  keepAnswer(connection: SqlConnection, request: RequestToKeep): Promise<void> {
+    return this.#rowDeps.requests.keep(connection, [request]);
+  }
+
+  /** Computes `outputs` of rows that nobody stores. */
+  computer(layout: RowLayout, outputs: readonly string[]): RowComputer {
+    const computer = new RowComputer(this.#rowDeps, { layout, functions: this.functions, outputs });
+    this.#draining.push(computer);
+    return computer;
+  }
+
+  /** Resolves when no row and no query is on its way. */
+  async drain(): Promise<void> {
+    await this.live[Symbol.asyncDispose]();
+    await Promise.all(this.#draining.map((one) => one.drain()));
+    await Promise.all([this.queries.drain(), this.once.drain()]);
+  }
+
+  /** The routes of a kind over a table that are served here. */
+  #routes<Kind extends "insert" | "update">(table: string, kind: Kind): readonly RouteOf<Kind>[] {
+    const { manifest, services } = this.input;
+    return manifest.services
+      .filter((service) => services.includes(service.name))
+      .flatMap((service) => service.routes)
+      .filter((route): route is RouteOf<Kind> => route.kind === kind && "table" in route && route.table === table);
+  }
+}
+
+type RouteOf<Kind extends ManifestRoute["kind"]> = ManifestRoute & { readonly kind: Kind };
+
+/** The runner is made when it is first asked for, and then wrapped once. */
+function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunner {
+  let wrapped: { readonly inner: UdfRunner; readonly outer: UdfRunner } | undefined;
+  return () => {
+    const inner = udf();
+    if (wrapped?.inner !== inner) wrapped = { inner, outer: withJsonChecks(inner, checks) };
+    return wrapped.outer;
+  };
+}

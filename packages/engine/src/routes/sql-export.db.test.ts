@@ -1,0 +1,213 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestRowRoute, ManifestSqlExport } from "@appdb/contract/manifest";
+import { aColumn, aComputed, aManifest, aTable, call, col } from "@appdb/testkit/manifest-builder";
+import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Endpoints } from "../endpoints/open-endpoints.ts";
+import type { SqlPool } from "../ports.ts";
+import type { ConnectExport } from "./sql-export.ts";
+
+const source = { file: "app.py", line: 7 };
+const READINGS = aTable("readings", [
+  aColumn("sensor", "string", { primary_key: true }),
+  aColumn("value", "float"),
+  aColumn("at", "timestamp", { nullable: true }),
+  aColumn("doc", "json", { nullable: true }),
+  aComputed("loud", call("string.upper", "string", col("sensor", "string"))),
+]);
+
+let stage: RoutesStage;
+let log: ReturnType<typeof createSilentLog>;
+let other: TestDatabase;
+let target: SqlPool;
+let opened: Endpoints[];
+
+beforeEach(async () => {
+  log = createSilentLog();
+  stage = await openRoutesStage({ log });
+  other = await createTestDatabase();
+  target = createPgPool({ dsn: other.dsn, max: 4, application_name: "export test" });
+  opened = [];
+});
+
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+  await other.drop();
+});
+
+interface Plan extends Partial<ManifestSqlExport> {
+  readonly outputs?: string[];
+}
+
+function planned({ outputs = ["sensor", "value", "at", "doc", "loud"], ...parts }: Plan): Manifest {
+  const export_sql: ManifestSqlExport = {
+    db_connect: { env: "OTHER" },
+    table: "copies",
+    db_schema: null,
+    method: "insert",
+    ...parts,
+  };
+  const shared = {
+    method: "post",
+    table: "readings",
+    outputs,
+    on_error: "abort",
+    handler: null,
+    export_sql,
+    source,
+  } as const;
+  const insert: ManifestRowRoute = { ...shared, kind: "insert", path: "/in", inputs: ["sensor", "value", "at", "doc"] };
+  const routes = [insert, { ...shared, kind: "update" as const, path: "/change", key: ["sensor"], inputs: ["value"] }];
+  return aManifest({ tables: [READINGS], services: [{ name: "api", prefix: "", routes, source }] });
+}
+
+async function serve(plan: Plan = {}, connect = (_env: string): SqlPool => target) {
+  const manifest = planned(plan);
+  await stage.apply(manifest);
+  const connectExport: ConnectExport = (to) => connect("env" in to ? to.env : to.url);
+  const { endpoints, post } = await stage.serve(manifest, { deps: { connectExport } });
+  opened.push(endpoints);
+  return post;
+}
+
+const COPIES = `create table copies (sensor varchar(40) primary key, value numeric, at timestamptz, doc jsonb, loud text,
+  seen timestamptz not null default now())`;
+const ROW = { sensor: "s1", value: 1.5, at: "2024-02-29T23:30:00.000100Z", doc: { a: [1] } };
+
+async function copies(text = "select sensor, value, at, doc, loud from copies order by sensor") {
+  return (await target.query({ text })).rows;
+}
+
+test("what is stored is written to the other database as well, in its own types", async () => {
+  await target.query({ text: COPIES });
+  const post = await serve();
+  expect((await post("/in", ROW)).status).toBe(200);
+  expect((await post("/in", { sensor: "s2", value: 2 })).status).toBe(200);
+  expect(await copies()).toEqual([
+    ["s1", "1.5", "2024-02-29 23:30:00.0001+00", '{"a": [1]}', "S1"],
+    ["s2", "2", null, null, "S2"],
+  ]);
+});
+
+test("a route that exports takes one row at a time, and says so of an array", async () => {
+  await target.query({ text: COPIES });
+  const post = await serve();
+  const refused = await post("/in", [ROW]);
+  expect(refused.status).toBe(422);
+  expect(refused.json).toMatchObject({
+    detail: "The body must be a JSON object; it is an array.",
+    hint: expect.stringContaining("Send one row as an object"),
+  });
+  // Nor lines, which are refused before a route is asked.
+  expect(opened[0]?.routes.flatMap(({ streams = [] }) => streams)).toEqual([]);
+  expect([await copies(), await stage.rows("select sensor from readings")]).toEqual([[], []]);
+});
+
+test("a failed export says that the row was stored, and the row is", async () => {
+  await target.query({ text: COPIES });
+  const post = await serve();
+  await target.query({ text: "insert into copies (sensor) values ('s1')" });
+  const taken = await post("/in", ROW);
+  expect(taken.status).toBe(502);
+  expect(taken.json).toMatchObject({
+    code: "export_failed",
+    detail: expect.stringMatching(/^The row was stored, but insert into copies .* it has a row with this key/),
+    meta: { stored: true, table: "readings", key: { sensor: "s1" }, sqlstate: "23505" },
+  });
+  await target.query({ text: "drop table copies" });
+  expect((await post("/in", { sensor: "s2", value: 2 })).json).toMatchObject({ code: "export_failed" });
+  expect(await stage.rows("select sensor from readings order by sensor")).toEqual([["s1"], ["s2"]]);
+});
+
+test("a request with a key whose export failed is told so, and its repetition neither stores nor exports again", async () => {
+  await target.query({ text: COPIES });
+  await target.query({ text: "insert into copies (sensor) values ('s1')" });
+  const post = await serve();
+  const headers = { "idempotency-key": "k1" };
+  expect((await post("/in", ROW, headers)).status).toBe(502);
+  await target.query({ text: "truncate copies" });
+  expect((await post("/in", ROW, headers)).status).toBe(200);
+  expect(await copies()).toEqual([]);
+});
+
+test("update changes the row of the target's key, and says when there is none", async () => {
+  await target.query({ text: COPIES });
+  await target.query({ text: "insert into copies (sensor, value) values ('s1', 0)" });
+  const post = await serve({ method: "update", outputs: ["sensor", "value", "loud"] });
+  expect((await post("/in", ROW)).status).toBe(200);
+  expect((await post("/change", { sensor: "s1", value: 9 })).status).toBe(200);
+  expect(await copies("select sensor, value, loud from copies")).toEqual([["s1", "9", "S1"]]);
+  const missing = await post("/in", { sensor: "s2", value: 2 });
+  expect([missing.status, missing.json.detail]).toEqual([502, expect.stringContaining("no row with this key")]);
+});
+
+test("merge writes a row once, whatever is there", async () => {
+  await target.query({ text: COPIES });
+  const post = await serve({ method: "merge" });
+  expect((await post("/in", ROW)).status).toBe(200);
+  expect((await post("/change", { sensor: "s1", value: 7 })).status).toBe(200);
+  await target.query({ text: "delete from copies" });
+  expect((await post("/change", { sensor: "s1", value: 8 })).status).toBe(200);
+  expect(await copies("select sensor, value from copies")).toEqual([["s1", "8"]]);
+});
+
+test("a table of a schema is found by it", async () => {
+  await target.query({ text: 'create schema "lake house"' });
+  await target.query({ text: 'create table "lake house"."Odd ""name" (sensor text, value float8)' });
+  const post = await serve({ db_schema: "lake house", table: 'Odd "name', outputs: ["sensor", "value"] });
+  expect((await post("/in", ROW)).status).toBe(200);
+  expect(await copies('select * from "lake house"."Odd ""name"')).toEqual([["s1", "1.5"]]);
+});
+
+test.each<[string, string, Plan, RegExp]>([
+  ["there is no such table", "select 1", {}, /no table copies/],
+  ["a column is missing", "create table copies (sensor text)", {}, /has no column value/],
+  [
+    "a type does not fit",
+    "create table copies (sensor text, value date)",
+    { outputs: ["sensor", "value"] },
+    /value is date/,
+  ],
+  [
+    "a column is not given",
+    "create table copies (sensor text, n int not null)",
+    { outputs: ["sensor"] },
+    /copies\.n must have/,
+  ],
+  ["there is no key", "create table copies (sensor text)", { outputs: ["sensor"], method: "merge" }, /no primary key/],
+  [
+    "the key is no output",
+    "create table copies (id int primary key, sensor text)",
+    { outputs: ["sensor"], method: "update" },
+    /the key of copies has id/,
+  ],
+])("a service does not start when %s", async (_why, ddl, plan, words) => {
+  await target.query({ text: ddl });
+  await expect(serve(plan)).rejects.toMatchObject({ code: "export_refused", message: expect.stringMatching(words) });
+  await expect(serve(plan)).rejects.toThrow(/^app\.py:7: the export of \/in: /);
+});
+
+test("nothing that is told or logged has the words of the other database", async () => {
+  await target.query({ text: COPIES });
+  const secret = "hunter2";
+  let is_gone = false;
+  const post = await serve({ db_connect: { url: `postgresql://u:${secret}@other/db` } }, () => {
+    if (!is_gone) return target;
+    throw appError("database_unavailable", { detail: "away", cause: new Error(`connect u:${secret}@other`) });
+  });
+  is_gone = true;
+  const away = await post("/in", ROW);
+  expect(away).toMatchObject({ status: 502, json: { detail: expect.stringContaining("it does not answer") } });
+  is_gone = false;
+  await target.query({ text: `alter table copies add check (sensor <> '${secret}')` });
+  const refused = await post("/in", { sensor: secret, value: 1 });
+  expect(refused.json).toMatchObject({ code: "export_failed", meta: { sqlstate: "23514" } });
+  const described = opened.map((endpoints) => endpoints.openapi("api"));
+  const causes = log.lines.map(({ fields }) => String((fields as { err?: unknown }).err));
+  const { key: _, ...meta } = refused.json.meta;
+  expect(JSON.stringify([away, { ...refused.json, meta }, described, log.lines, causes])).not.toContain(secret);
+});

@@ -1,0 +1,310 @@
+import type { OnError } from "@appdb/contract/jobs";
+import type { CatalogFunction } from "../catalog/catalog.ts";
+import { planCompute, planPython } from "../compute/plan-compute.ts";
+import { makeGenerated, type Row, type RowLayout } from "../compute/row-layout.ts";
+import { type BoundGraph, bindGraph, cellError, runBatch } from "../compute/run-graph.ts";
+import { isKeyTaken } from "../idempotency/request-store.ts";
+import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
+import { fillRow } from "../rows/batch-sql.ts";
+import { copyText } from "../rows/copy-text.ts";
+import { FailingRows } from "../rows/failing-rows.ts";
+import type { RowBatch } from "../rows/many-rows.ts";
+import { atRow } from "../rows/row-place.ts";
+import { buildLock, MARK_PENDING } from "./insert-statement.ts";
+import type { MovingTarget } from "./moving-target.ts";
+import { explainRefusal, isRowRefusal, isShapeRefusal, isUndone, undone, uniqueViolation } from "./sql-refusals.ts";
+import { pendingErrors, pendingIds, type Statements, type TableStatements } from "./table-statements.ts";
+import type { TableWriterDeps } from "./table-writer.ts";
+import type { WriteTarget } from "./write-target.ts";
+
+export interface BulkWriterInput {
+  readonly layout: RowLayout;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  readonly on_error: OnError;
+  readonly target: MovingTarget;
+  /** Those of the table's writer of single rows. */
+  readonly statements: TableStatements;
+}
+
+export interface BulkSteps {
+  /** Told of rows that were written, in their order, with all their values. What was written may still be undone. */
+  written(rows: readonly Row[]): Promise<void>;
+  /** The last before the commit. */
+  finish(connection: SqlConnection): Promise<void>;
+}
+
+const SAVEPOINT = "many_rows";
+/** PostgreSQL may refuse a row when later ones are on their way to it already: so many batches are remembered, to name it. */
+const KEPT_BATCHES = 8;
+
+/** What one transaction writes, and with what. */
+interface Run {
+  readonly connection: SqlTransaction;
+  readonly statements: Statements;
+  readonly first: IteratorResult<RowBatch>;
+  readonly iterator: AsyncIterator<RowBatch>;
+  readonly steps: BulkSteps;
+  readonly signal: AbortSignal;
+}
+
+/** The table is not what the statements were made for; nothing was written yet. */
+class Moved extends Error {}
+
+/**
+ * Writes many rows in one transaction, all or none: by one COPY, and where SQL computes columns by one INSERT a batch. The
+ * next batch is read and computed in Python while one is written, so a few of them are in memory.
+ */
+export class BulkWriter {
+  readonly #deps: TableWriterDeps;
+  readonly #input: BulkWriterInput;
+  readonly #graph: BoundGraph | null;
+  /** What computes in Python the columns that SQL did not. */
+  readonly #rest: BoundGraph | null;
+  readonly #failing: FailingRows;
+
+  constructor(deps: TableWriterDeps, input: BulkWriterInput) {
+    this.#deps = deps;
+    this.#input = input;
+    const { layout, functions } = input;
+    const plan = planCompute(layout.table, functions, layout.computed);
+    const inSql = plan.sql.map((step) => step.column);
+    const rest = planPython(layout.table, functions, inSql);
+    this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
+    this.#rest = rest === null ? null : bindGraph(rest, layout.index);
+    this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: inSql });
+  }
+
+  /** How many rows are best handed over together: an INSERT is dear, a part of a COPY is not, and rows held are. */
+  get batch_rows(): number {
+    return this.#rest === null ? 500 : 2_000;
+  }
+
+  /**
+   * Stores all rows, or throws and has stored none, commit_unknown alone excepted. Gives how many they were. An error that
+   * a row is to blame for names it.
+   * @throws as `TableWriter.run`; whatever `batches` and `steps` throw; the signal's reason
+   */
+  async store(batches: AsyncIterable<RowBatch>, steps: BulkSteps, signal: AbortSignal): Promise<number> {
+    const iterator = batches[Symbol.asyncIterator]();
+    const { target: moving, statements } = this.#input;
+    try {
+      // The connection is taken when there is something to write.
+      const first = await iterator.next();
+      return await moving.run(async (target) => {
+        const progress = { has_begun: false };
+        try {
+          return await this.#deps.sql.transaction(async (connection) => {
+            await this.#begin(connection, target);
+            progress.has_begun = true;
+            const run: Run = { connection, statements: statements.of(target), first, iterator, steps, signal };
+            const count = await (this.#rest === null ? this.#copyAll(run) : this.#writeAll(run));
+            signal.throwIfAborted();
+            await steps.finish(connection);
+            return count;
+          });
+        } catch (error) {
+          if (error instanceof Moved) return undefined;
+          throw this.#explain(error, progress.has_begun);
+        }
+      });
+    } finally {
+      await iterator.return?.();
+    }
+  }
+
+  /** SQL computes nothing: all rows go into one COPY, which takes them without a word back. */
+  async #copyAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
+    // It lasts as long as its client sends. A key that somebody else is just storing is waited for no longer than ever.
+    const { statement_timeout_ms } = this.#deps.limits;
+    await connection.query({
+      text: `set local statement_timeout = 0; set local lock_timeout = ${statement_timeout_ms}`,
+    });
+    const sent: { readonly first: number; readonly batch: RowBatch }[] = [];
+    let count = 0;
+    const texts = async function* (this: BulkWriter): AsyncGenerator<string> {
+      for (let step = first; step.done !== true; step = await iterator.next()) {
+        const batch = step.value;
+        await this.#compute(batch, signal);
+        sent.push({ first: count, batch });
+        if (sent.length > KEPT_BATCHES) sent.shift();
+        count += batch.rows.length;
+        yield this.#copyText(statements, batch.rows);
+        await steps.written(batch.rows);
+      }
+    };
+    try {
+      await connection.copy(statements.copy, texts.call(this));
+    } catch (error) {
+      if (!isRowRefusal(error) || error.line === undefined) throw error;
+      const at = error.line - 1;
+      const known = sent.find(({ first: from, batch }) => at >= from && at < from + batch.rows.length);
+      const row = known?.batch.rows[at - known.first];
+      const place = known?.batch.place(at - known.first) ?? { row: at, name: `Row ${at + 1}` };
+      throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), place);
+    }
+    await connection.query({
+      text: `set local statement_timeout = ${statement_timeout_ms}; set local lock_timeout = 0`,
+    });
+    return count;
+  }
+
+  /** The next batch is read and computed while one is written. */
+  async #writeAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
+    let count = 0;
+    let last: readonly Row[] = [];
+    let writing = Promise.resolve();
+    try {
+      for (let step = first; step.done !== true; step = await iterator.next()) {
+        const batch = step.value;
+        const given = await this.#compute(batch, signal);
+        await writing;
+        writing = this.#write(connection, statements, batch, given);
+        // It is awaited above or below; until then nobody listens.
+        writing.catch(() => undefined);
+        if (last.length > 0) await steps.written(last);
+        last = batch.rows;
+        count += last.length;
+      }
+      await writing;
+      if (last.length > 0) await steps.written(last);
+      return count;
+    } finally {
+      // What is on its way to PostgreSQL ends before the transaction does.
+      await writing.catch(() => undefined);
+    }
+  }
+
+  /** Holds the table as it is until the end of the transaction. @throws Moved; SqlError when there is no such table */
+  async #begin(connection: SqlConnection, target: WriteTarget): Promise<void> {
+    await connection.query({ text: buildLock(target) });
+    if (!(await this.#input.target.isCurrent(target, connection))) throw new Moved();
+    if (target.pending.length === 0) return;
+    await connection.query({ text: MARK_PENDING, values: [target.table_id, pendingIds(target)] });
+  }
+
+  /** Fills in what Python computes; gives the rows whose SQL columns have their values, or their errors, as well. */
+  async #compute(batch: RowBatch, signal: AbortSignal): Promise<ReadonlySet<Row>> {
+    const { layout, on_error } = this.#input;
+    const given = new Set<Row>();
+    for (const row of batch.rows) {
+      makeGenerated(layout, this.#deps, row);
+      if (on_error === "ignore") this.#failing.admit(row);
+    }
+    if (this.#graph === null) return given;
+    const errors = await runBatch(this.#deps.udf(), this.#graph, batch.rows, signal);
+    for (const [at, found] of [...errors].sort(([a], [b]) => a - b)) {
+      const row = batch.rows[at];
+      if (row === undefined) continue;
+      try {
+        if (on_error === "abort") throw cellError(layout.table, found);
+        if (this.#failing.take(row, found)) continue;
+        await this.#failing.complete(row);
+        given.add(row);
+      } catch (error) {
+        throw atRow(error, batch.place(at));
+      }
+    }
+    return given;
+  }
+
+  async #write(
+    connection: SqlTransaction,
+    statements: Statements,
+    batch: RowBatch,
+    given: ReadonlySet<Row>,
+  ): Promise<void> {
+    const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
+    if (computing.length > 0) await this.#insert(connection, statements, batch, computing);
+    if (given.size > 0) await this.#copy(connection, statements, batch, [...given]);
+  }
+
+  /** Values that SQL cannot make may be such that Python can; and COPY says which row is refused. */
+  async #insert(
+    connection: SqlTransaction,
+    statements: Statements,
+    batch: RowBatch,
+    rows: readonly Row[],
+  ): Promise<void> {
+    await connection.query({ text: `savepoint ${SAVEPOINT}` });
+    try {
+      await this.#execute(connection, statements, batch, rows);
+      await connection.query({ text: `release savepoint ${SAVEPOINT}` });
+      return;
+    } catch (error) {
+      if (!isRowRefusal(error)) throw error;
+    }
+    await connection.query({ text: `rollback to savepoint ${SAVEPOINT}` });
+    await this.#computeRest(batch, rows);
+    await this.#copy(connection, statements, batch, rows);
+  }
+
+  async #computeRest(batch: RowBatch, rows: readonly Row[]): Promise<void> {
+    if (this.#rest === null) return;
+    if (this.#input.on_error === "ignore") {
+      await Promise.all(rows.map((row) => this.#failing.complete(row)));
+      return;
+    }
+    const errors = await runBatch(this.#deps.udf(), this.#rest, rows);
+    const at = Math.min(...errors.keys());
+    const found = errors.get(at);
+    if (found !== undefined) throw atRow(cellError(this.#input.layout.table, found), placeOf(batch, rows[at]));
+  }
+
+  async #execute(
+    connection: SqlConnection,
+    { target, computing }: Statements,
+    batch: RowBatch,
+    rows: readonly Row[],
+  ): Promise<void> {
+    const { layout, statements } = this.#input;
+    const values = statements.valuesOf(target, computing, rows);
+    const result = await connection.query({ text: computing.text, name: computing.name, values });
+    if (computing.returned.length === 0) return;
+    for (const [at, row] of rows.entries()) {
+      const stored = result.rows[at];
+      // Those whose key exists are left out; the identity proves it.
+      if (stored === undefined || stored[0] !== row[layout.identity]) {
+        throw atRow(uniqueViolation(layout, row), placeOf(batch, row));
+      }
+      fillRow(row, computing.returned, stored, 0);
+    }
+  }
+
+  async #copy(
+    connection: SqlTransaction,
+    statements: Statements,
+    batch: RowBatch,
+    rows: readonly Row[],
+  ): Promise<void> {
+    try {
+      await connection.copy(statements.copy, [this.#copyText(statements, rows)]);
+    } catch (error) {
+      const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
+      if (row === undefined || !isRowRefusal(error)) throw error;
+      throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), placeOf(batch, row));
+    }
+  }
+
+  #copyText({ given, target }: Statements, rows: readonly Row[]): string {
+    const { layout, on_error } = this.#input;
+    const pending = target.pending.length === 0 ? null : pendingErrors(target);
+    const fixed = pending === null ? null : JSON.stringify(pending);
+    return copyText(given.given, rows, (row) => {
+      const own = on_error === "ignore" ? row[layout.errors] : null;
+      return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
+    });
+  }
+
+  /** What has begun cannot start over: the rows that were read are gone. */
+  #explain(error: unknown, has_begun: boolean): unknown {
+    // Somebody else has answered the same request meanwhile.
+    if (isKeyTaken(error) || (isShapeRefusal(error) && !has_begun)) return error;
+    if (isUndone(error)) return undone(this.#input.layout.table.name, error);
+    if (isShapeRefusal(error)) return new Error("The statement does not fit its table.", { cause: error });
+    return explainRefusal(this.#input.layout, undefined, error, this.#deps.limits);
+  }
+}
+
+function placeOf(batch: RowBatch, row: Row | undefined) {
+  return batch.place(row === undefined ? 0 : batch.rows.indexOf(row));
+}

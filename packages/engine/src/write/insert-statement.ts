@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import { fromRows } from "../compute/from-rows.ts";
+import type { SqlStep } from "../compute/plan-compute.ts";
+import type { Slot } from "../compute/row-layout.ts";
+import { keepWithInsert } from "../idempotency/keep-with-insert.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+
+export interface InsertShape {
+  readonly table: { readonly folder: string; readonly name: string };
+  /** Slots whose values are given, in the order of the array parameters. */
+  readonly given: readonly Slot[];
+  readonly steps: readonly SqlStep[];
+  /** Names that come back, the identity first; empty when the count tells enough. */
+  readonly returning: readonly Slot[];
+  /** The rows get this cell-error object (a parameter), and the fill job is told, in the same statement. */
+  readonly is_pending: boolean;
+  /** Each row brings its own cell errors, in an array behind those of `given`. */
+  readonly has_errors: boolean;
+  /** Rows whose key exists are left out, and thereby alone: they are those that do not come back. */
+  readonly skips_duplicates: boolean;
+  /** The answers of requests are kept with the rows. */
+  readonly keeps_answers: boolean;
+}
+
+export interface Prepared {
+  readonly text: string;
+  readonly name: string;
+}
+
+/**
+ * One INSERT for many rows. Parameters: an array per given slot (and one of cell errors), then the table's id and version, then (when pending) the
+ * ids of the pending columns and the cell errors, then those of the answers. It writes nothing when the table has another version by now: the
+ * version is read after the statement holds its lock on the table, so no schema change can come in between.
+ */
+export function buildInsert(shape: InsertShape): Prepared {
+  const given = shape.has_errors ? [...shape.given, ERRORS] : shape.given;
+  const next = given.length;
+  const names = [...shape.given.map((slot) => slot.name), ...shape.steps.map((step) => step.column)].map(quoteIdent);
+  const conditions = [
+    `(select v.version from appdb.tables v where v.id = $${next + 1}::bigint) = $${next + 2}::bigint`,
+  ];
+  const columns = [...names];
+  const values = [...names];
+  if (shape.is_pending || shape.has_errors) {
+    columns.push(ERRORS.name);
+    values.push(errorsValue(shape, `$${next + 4}::jsonb`));
+  }
+  if (shape.is_pending) {
+    conditions.push(`(select appdb.mark_pending($${next + 1}::bigint, $${next + 3}::bigint[])) is not null`);
+  }
+  const lines = [
+    `insert into ${quoteTable(shape.table)} as t (${columns.join(", ")})`,
+    `select ${values.join(", ")} from ${fromRows(given, shape.steps)}`,
+    `where ${conditions.join(" and ")}`,
+  ];
+  if (shape.skips_duplicates) lines.push("on conflict do nothing");
+  if (shape.returning.length > 0) {
+    lines.push(`returning ${shape.returning.map(({ name }) => `t.${quoteIdent(name)}`).join(", ")}`);
+  }
+  const insert = lines.join("\n");
+  if (!shape.keeps_answers) return prepare(insert);
+  return prepare(keepWithInsert({ insert, returning: shape.returning, parameters: next + (shape.is_pending ? 4 : 2) }));
+}
+
+/** A COPY of whole rows with their cell errors, which come last. It checks no version: its transaction has done so. */
+export function buildCopy(table: InsertShape["table"], given: readonly Slot[]): string {
+  const names = [...given.map((slot) => slot.name), ERRORS.name].map(quoteIdent);
+  return `copy ${quoteTable(table)} (${names.join(", ")}) from stdin`;
+}
+
+/** Lets rows be written and the table not be changed, until the transaction ends. */
+export function buildLock(table: InsertShape["table"]): string {
+  return `lock table ${quoteTable(table)} in row exclusive mode`;
+}
+
+/** The version of a table. Parameter: its id. */
+export const TABLE_VERSION = {
+  name: "table_version",
+  text: "select version from appdb.tables where id = $1::bigint",
+} as const;
+
+/** Tells the job that computes pending cells. Parameters: the table's id, those of the columns. */
+export const MARK_PENDING = "select appdb.mark_pending($1::bigint, $2::bigint[])";
+
+/** The column of the cell errors; json in an array travels as it is written. */
+const ERRORS = { name: "_errors", type: JSON_TYPE } as const;
+
+/** A pending cell is computed anew by a job: what this service found wrong with it does not count. */
+function errorsValue({ is_pending, has_errors }: InsertShape, pending: string): string {
+  if (!has_errors) return pending;
+  return is_pending ? `coalesce(${ERRORS.name}::jsonb, '{}') || ${pending}` : ERRORS.name;
+}
+
+/** Computes without storing: parameters as above without table and version; comes back with the row's number from 1. */
+export function buildCompute(given: readonly Slot[], steps: readonly SqlStep[]): Prepared {
+  const names = steps.map((step) => quoteIdent(step.column));
+  return prepare(`select ${['"#row"', ...names].join(", ")} from ${fromRows(given, steps, '"#row"')}`);
+}
+
+/** The same text has the same name, so a connection prepares it once. */
+export function prepare(text: string): Prepared {
+  return { text, name: createHash("sha256").update(text).digest("hex").slice(0, 32) };
+}

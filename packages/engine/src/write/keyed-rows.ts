@@ -1,0 +1,31 @@
+import { appError } from "@appdb/contract/errors";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import type { PlacedSlot } from "../rows/batch-sql.ts";
+import { shownKey } from "./sql-refusals.ts";
+
+/** A row's key as one text, equal for equal keys. */
+export function keyOf(layout: RowLayout, row: Row): string {
+  const [first = "", ...others] = layout.table.primary_key;
+  let key = String(row[layout.index.get(first) ?? -1]);
+  for (const name of others) key += `\0${row[layout.index.get(name) ?? -1]}`;
+  return key;
+}
+
+/** The slots of the primary key, in its order. */
+export function keySlots(layout: RowLayout): readonly PlacedSlot[] {
+  return layout.table.primary_key.map((name) => {
+    const at = layout.index.get(name) ?? -1;
+    const slot = layout.slots[at];
+    if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}.`);
+    return { ...slot, at };
+  });
+}
+
+export function rowNotFound(layout: RowLayout, row: Row): Error {
+  const { name, primary_key } = layout.table;
+  return appError("row_not_found", {
+    detail: `${name} has no row with (${primary_key.join(", ")}) = (${shownKey(layout, row)}).`,
+    hint: "Send the key of a row that exists; an insert route makes one.",
+    meta: { table: name, columns: primary_key },
+  });
+}

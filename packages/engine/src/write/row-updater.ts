@@ -1,0 +1,291 @@
+import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
+import type { ManifestAnswerer } from "@appdb/contract/manifest";
+import type { CatalogFunction } from "../catalog/catalog.ts";
+import { planAnswer, rowError } from "../compute/answer-graph.ts";
+import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { type BoundGraph, runCells } from "../compute/run-graph.ts";
+import { type PlacedSlot, rowBytes } from "../rows/batch-sql.ts";
+import { Coalescer, type Outcome } from "../rows/coalescer.ts";
+import { BATCHING } from "../rows/limits.ts";
+import { Turns } from "../rows/turns.ts";
+import { planRest, planUpdate, type UpdateShape } from "../rows/update-shape.ts";
+import type { RowChange } from "../rows/validate-row.ts";
+import { measured, type Timing } from "../timing.ts";
+import { isolate } from "./isolate.ts";
+import { keyOf, rowNotFound } from "./keyed-rows.ts";
+import type { MovingTarget } from "./moving-target.ts";
+import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
+import type { TableWriterDeps } from "./table-writer.ts";
+import { readByKey, type StoredRow, UpdateBatch, type Write, type Written, writesInOrder } from "./update-batch.ts";
+
+export interface RowUpdaterInput {
+  readonly layout: RowLayout;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  /** Columns whose values somebody will read after the update. */
+  readonly read: ReadonlySet<string>;
+  readonly target: MovingTarget;
+}
+
+export interface UpdateOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** What becomes of a computed cell that fails; `abort` when left out. */
+  readonly on_error?: OnError;
+  /** Makes the answer of the row before it is written; it then stands in the answer's slot. */
+  readonly answerer?: ManifestAnswerer | null;
+  readonly timing?: Timing | undefined;
+}
+
+/** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
+export const MOST_UPDATE_ATTEMPTS = 50;
+/** Each has statements that every connection keeps. Updates that send other columns than those before them get theirs made anew. */
+const KEPT_SHAPES = 32;
+
+/**
+ * Changes rows of one table for one service, found by their key. What SQL can compute of a changed row is computed in the
+ * statement, from the row as it is locked there. What needs Python is computed from a version of the row, and written
+ * only if the row still has that version: else everything begins anew.
+ */
+export class RowUpdater {
+  readonly #deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">;
+  readonly #input: RowUpdaterInput;
+  readonly #shapes = new Map<string, UpdateShape>();
+  readonly #batch: UpdateBatch;
+  readonly #writes: Coalescer<Write, Written>;
+  readonly #reads: Coalescer<Pick<Write, "row" | "shape">, StoredRow | undefined>;
+  readonly #turns = new Turns();
+
+  constructor(deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">, input: RowUpdaterInput) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#batch = new UpdateBatch(deps, input);
+    this.#writes = new Coalescer({
+      ...BATCHING,
+      weigh: ({ row }) => rowBytes(row),
+      run: (writes) => this.#writeBatch(writes),
+    });
+    this.#reads = new Coalescer({
+      ...BATCHING,
+      weigh: ({ row }) => rowBytes(row),
+      run: (reads) => this.#readBatch(reads),
+    });
+  }
+
+  /** Whether an update of these inputs may wait for Python. */
+  usesPython(inputs: readonly string[]): boolean {
+    return this.#shapeOf(inputs).graph !== null;
+  }
+
+  /**
+   * Changes a row; afterwards its slots hold what the table's routes answer, as it is stored, and its errors those of the
+   * cells that were computed anew and failed. Either the row was changed and this resolves, or it rejects and the row is
+   * as it was, commit_unknown alone excepted.
+   * @throws row_not_found, function_failed and its kin, invalid_request, schema_changed, disk_full, overloaded,
+   *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
+   */
+  async run({ row, sent }: RowChange, options: UpdateOptions = {}): Promise<void> {
+    const { signal, on_error = "abort", answerer = null, timing } = options;
+    const shape = this.#shapeOf(sent, answerer);
+    const change: Change = { row, shape, signal, on_error, answerer, timing };
+    if (sent.length === 0) return this.#look(change);
+    if (answerer !== null) return this.#inTurn(change, true);
+    if (shape.graph !== null) return this.#inTurn(change, false);
+    const write: Write = { row, shape, kind: "computing", stored: null, pending: [] };
+    const written = await measured(timing, "db", this.#writes.submit(write));
+    if (written === "written") return;
+    if (written === "passed_over" && shape.unsure.length === 0) throw this.#notFound(row);
+    return this.#inTurn(change, true);
+  }
+
+  /** Resolves when no update is on its way. */
+  async drain(): Promise<void> {
+    await this.#turns.drain();
+    await this.#reads.drain();
+    await this.#writes.drain();
+  }
+
+  /** Two of our own updates of one row would send each other back to the start. */
+  #inTurn(change: Change, isWhole: boolean): Promise<void> {
+    return this.#turns.take(keyOf(this.#input.layout, change.row), () => this.#computeAndWrite(change, isWhole));
+  }
+
+  /** `isWhole`: Python computes what SQL would have computed, too. */
+  async #computeAndWrite(change: Change, isWhole: boolean): Promise<void> {
+    const { row, shape, timing } = change;
+    let whole = isWhole;
+    for (let attempt = 1; attempt <= MOST_UPDATE_ATTEMPTS; attempt++) {
+      const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
+      if (stored === undefined) throw this.#notFound(row);
+      const write = await this.#compute(change, stored, whole);
+      const written = await measured(timing, "db", this.#writes.submit(write));
+      if (written === "written") return;
+      if (written === "refused") whole = true;
+    }
+    throw appError("overloaded", {
+      detail: `The row was changed by others ${MOST_UPDATE_ATTEMPTS} times while its columns were computed; it was not updated.`,
+      hint: "Send the request again in a moment.",
+      meta: { table: this.#input.layout.table.name },
+    });
+  }
+
+  /** Computes the dependents of what is sent, all in Python or those that need it. */
+  async #compute(change: Change, stored: StoredRow, isWhole: boolean): Promise<Write> {
+    const { layout, functions } = this.#input;
+    const { row, shape } = change;
+    for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
+    const names = shape.dependents.map(({ name }) => name);
+    const before = stored.errors;
+    const pending = this.#readersOf(
+      shape,
+      Object.keys(before).filter((name) => isPending(before[name])),
+    );
+    const failed = this.#inherited(shape, before);
+    let errors: CellErrors = failed;
+    const isSure = pending.size === 0 && Object.keys(failed).length === 0;
+    if (isSure && !isWhole && shape.graph !== null) {
+      errors = await this.#runGraph(change, shape.graph, before, errors);
+      if (Object.keys(errors).length === 0) {
+        row[layout.errors] = null;
+        return { row, shape, kind: "computing", stored, pending: [] };
+      }
+    }
+    const made = new Set(isSure && !isWhole ? shape.graph?.graph.steps.map(({ name }) => name) : []);
+    const lacking = names.filter((name) => !made.has(name) && !pending.has(name) && errors[name] === undefined);
+    for (const slot of shape.dependents) if (!made.has(slot.name)) row[slot.at] = null;
+    const { answerer, on_error } = change;
+    const isOneRun = answerer !== null && on_error === "abort";
+    const rest = isOneRun ? planAnswer(layout, functions, answerer, lacking) : planRest(layout, functions, lacking);
+    if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
+    if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
+    row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
+    return { row, shape, kind: "given", stored, pending: [...pending] };
+  }
+
+  /** Runs a graph over the row. Gives the errors of all dependents as they are then. @throws as `run` */
+  async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
+    const { layout } = this.#input;
+    const { row, shape, on_error, signal, timing } = change;
+    const others = Object.entries(before).filter(([name]) => !shape.dependents.some((slot) => slot.name === name));
+    // Where a step reads why a cell has no value, it reads that here.
+    row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
+    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
+    if (found === null) return errors;
+    if (on_error === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
+    const names = new Set(shape.dependents.map(({ name }) => name));
+    return spreadErrors(layout.table, names, { ...errors, ...ownErrors(found) });
+  }
+
+  /** Has the function make the answer of a row whose values are all there. @throws as `run` */
+  async #answer({ row, signal, timing }: Change, answerer: ManifestAnswerer): Promise<void> {
+    const { layout, functions } = this.#input;
+    const graph = planAnswer(layout, functions, answerer, []);
+    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
+    if (found !== null) throw rowError(layout, answerer, found);
+  }
+
+  /** Errors of dependents that read a cell which failed before and is not computed anew. */
+  #inherited(shape: UpdateShape, before: CellErrors): CellErrors {
+    const failed = shape.unsure.flatMap((name) => {
+      const error = before[name];
+      return error === undefined || isPending(error) ? [] : [[name, error] as const];
+    });
+    if (failed.length === 0) return {};
+    const names = new Set(shape.dependents.map(({ name }) => name));
+    const all = spreadErrors(this.#input.layout.table, names, Object.fromEntries(failed));
+    return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
+  }
+
+  /** The dependents that hang on some of `names`. */
+  #readersOf(shape: UpdateShape, names: readonly string[]): ReadonlySet<string> {
+    const outside = names.filter((name) => shape.unsure.includes(name));
+    if (outside.length === 0) return new Set();
+    const { layout, functions } = this.#input;
+    const readers = new Set(planUpdate(layout, functions, outside).dependents.map(({ name }) => name));
+    return new Set(shape.dependents.flatMap(({ name }) => (readers.has(name) ? [name] : [])));
+  }
+
+  /** A body that changes nothing is answered with the row as it is. */
+  async #look(change: Change): Promise<void> {
+    const { row, shape, answerer, timing } = change;
+    const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
+    if (stored === undefined) throw this.#notFound(row);
+    for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
+    if (answerer !== null) await this.#answer(change, answerer);
+  }
+
+  async #readBatch(reads: readonly Pick<Write, "row" | "shape">[]): Promise<Outcome<StoredRow | undefined>[]> {
+    const { layout, target } = this.#input;
+    const outcomes: Outcome<StoredRow | undefined>[] = [];
+    for (const shape of new Set(reads.map((read) => read.shape))) {
+      const rows = reads.flatMap((read) => (read.shape === shape ? [read.row] : []));
+      const places = reads.flatMap((read, at) => (read.shape === shape ? [at] : []));
+      try {
+        const found = await target.run((now) => readByKey(this.#deps.sql, this.#input, now, shape, rows));
+        for (const [at, place] of places.entries()) outcomes[place] = { answer: found.get(at) };
+      } catch (error) {
+        const explained = explainRefusal(layout, undefined, error, this.#deps.limits);
+        for (const place of places) outcomes[place] = { error: explained };
+      }
+    }
+    return outcomes;
+  }
+
+  async #writeBatch(writes: readonly Write[]): Promise<readonly Outcome<Written>[]> {
+    const outcomes = new Map<Write, Outcome<Written>>();
+    for (const group of writesInOrder(this.#input.layout, writes)) {
+      const found = await isolate(
+        group,
+        (part) => this.#input.target.run((now) => this.#batch.execute(now, part)),
+        (write, error) => this.#alone(write, error),
+      );
+      for (const [at, write] of group.entries())
+        outcomes.set(write, found[at] ?? { error: new Error("A row has no outcome.") });
+    }
+    return writes.map((write) => outcomes.get(write) ?? { error: new Error("A row has no outcome.") });
+  }
+
+  /** What becomes of a row that PostgreSQL refused by itself. A value that SQL cannot make may be one that Python can. */
+  #alone({ row, shape, kind }: Write, error: unknown): Outcome<Written> {
+    if (isValueRefusal(error) && kind === "computing" && shape.sql.length > 0) return { answer: "refused" };
+    return { error: explainRefusal(this.#input.layout, row, error, this.#deps.limits) };
+  }
+
+  #shapeOf(sent: readonly string[], answerer: ManifestAnswerer | null = null): UpdateShape {
+    const key = [...sent, ...(answerer === null ? [] : ["", answerer.id])].join("\0");
+    const kept = this.#shapes.get(key);
+    if (kept !== undefined) return kept;
+    const { layout, functions, read } = this.#input;
+    const planned = planUpdate(layout, functions, sent);
+    const is_kept = this.#shapes.size < KEPT_SHAPES;
+    const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependents.map(({ name }) => name)]);
+    const asked = (answerer?.parameters ?? []).filter((name) => !known.has(name));
+    // What changes nothing reads what is answered.
+    const also = sent.length > 0 ? asked : [...read, ...asked];
+    const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
+    const shape = { ...planned, is_kept, ...(also.length === 0 ? {} : { reads: placed(layout, names) }) };
+    if (is_kept) this.#shapes.set(key, shape);
+    return shape;
+  }
+
+  #notFound(row: Row): Error {
+    return rowNotFound(this.#input.layout, row);
+  }
+}
+
+interface Change {
+  readonly row: Row;
+  readonly shape: UpdateShape;
+  readonly signal: AbortSignal | undefined;
+  readonly on_error: OnError;
+  readonly answerer: ManifestAnswerer | null;
+  readonly timing: Timing | undefined;
+}
+
+function isPending(error: unknown): boolean {
+  return error === "pending";
+}
+
+function placed(layout: RowLayout, names: ReadonlySet<string>): PlacedSlot[] {
+  return layout.slots.flatMap((slot, at) => (names.has(slot.name) ? [{ ...slot, at }] : []));
+}

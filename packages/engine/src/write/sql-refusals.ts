@@ -1,0 +1,107 @@
+import { appError } from "@appdb/contract/errors";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { isKeyTaken } from "../idempotency/request-store.ts";
+import { STRING_TYPE } from "../kinds/kinds.ts";
+import { valueToJson } from "../kinds/values.ts";
+import { SqlError } from "../ports.ts";
+import { type QueryLimits, rowTimedOut } from "../rows/query-limits.ts";
+
+const LONGEST_SHOWN = 100;
+
+/** PostgreSQL refused a row for what is in it: the others of its batch may well be fine. Classes 22, 23 and 54. */
+export function isRowRefusal(error: unknown): error is SqlError {
+  return error instanceof SqlError && /^(22|23|54)/.test(error.sqlstate);
+}
+
+/** PostgreSQL refused a value that an expression met or made. */
+export function isValueRefusal(error: unknown): boolean {
+  return error instanceof SqlError && error.sqlstate.startsWith("22");
+}
+
+/** The statement does not fit the table any more: a column or the table is gone or has another type. */
+export function isShapeRefusal(error: unknown): boolean {
+  return error instanceof SqlError && (error.sqlstate.startsWith("42") || error.sqlstate === "0A000");
+}
+
+/** The transaction was undone in favour of another one: deadlock, serialization. It is certain that nothing was stored. */
+export function isUndone(error: unknown): boolean {
+  return error instanceof SqlError && (error.sqlstate === "40001" || error.sqlstate === "40P01");
+}
+
+/** What the caller of a transaction is told that cannot start over by itself. */
+export function undone(table: string, cause: unknown): Error {
+  return appError("database_unavailable", {
+    detail: `PostgreSQL undid the rows of ${table} in favour of another request that wrote the same keys; nothing was stored.`,
+    hint: "Send the request again.",
+    cause,
+  });
+}
+
+/** The row's key exists already. */
+export function uniqueViolation(layout: RowLayout, row: Row): Error {
+  const { name, primary_key } = layout.table;
+  return appError("unique_violation", {
+    detail: `${name} has a row with (${primary_key.join(", ")}) = (${shownKey(layout, row)}) already; its unique constraint refuses a second one.`,
+    hint: "Send another key; the row that is there was not touched.",
+    meta: { table: name, columns: primary_key },
+  });
+}
+
+/** A row's key for people, long values cut. */
+export function shownKey(layout: RowLayout, row: Row): string {
+  const values = layout.table.primary_key.map((column) => {
+    const slot = layout.index.get(column) ?? -1;
+    const { kind } = layout.slots[slot]?.type ?? STRING_TYPE;
+    return shorten(valueToJson(kind, row[slot] ?? null));
+  });
+  return values.join(", ");
+}
+
+/** Turns PostgreSQL's refusal of a write into an error for the caller; what no caller could mend passes as it is. */
+export function explainRefusal(
+  layout: RowLayout,
+  row: Row | undefined,
+  error: unknown,
+  limits: Pick<QueryLimits, "statement_timeout_ms">,
+): unknown {
+  // Whoever does requests once finds out what the first one was answered.
+  if (!(error instanceof SqlError) || isKeyTaken(error)) return error;
+  const { sqlstate } = error;
+  if (sqlstate === "23505" && row !== undefined) return uniqueViolation(layout, row);
+  if (sqlstate === "57014" || sqlstate === "55P03") return rowTimedOut(layout.table.name, limits, error);
+  if (sqlstate === "53100") {
+    return appError("disk_full", {
+      detail: "The disk of the database is full; the row was not stored.",
+      hint: "Free space on the disk, or delete rows, and send the request again.",
+      cause: error,
+    });
+  }
+  if (/^(53|57|25006)/.test(sqlstate)) {
+    return appError("database_unavailable", {
+      detail: `PostgreSQL does not take the row at this moment (SQLSTATE ${sqlstate}); it was not stored.`,
+      hint: "Send the request again in a moment.",
+      cause: error,
+    });
+  }
+  if (!isRowRefusal(error)) return error;
+  const column = error.column;
+  return appError("invalid_request", {
+    detail: refusalDetail(layout, error),
+    hint: "Send other values.",
+    meta: { table: layout.table.name, sqlstate },
+    ...(column === undefined ? {} : { errors: [{ pointer: `/${column}`, detail: "The value cannot be stored." }] }),
+    cause: error,
+  });
+}
+
+function refusalDetail(layout: RowLayout, error: SqlError): string {
+  const { name } = layout.table;
+  if (error.sqlstate.startsWith("54"))
+    return `The row is too large for ${name}: a value or an index entry has no room.`;
+  if (error.sqlstate === "23502") return `${name}.${error.column ?? "?"} must not be null.`;
+  return `${name} cannot store the row (SQLSTATE ${error.sqlstate}).`;
+}
+
+function shorten(text: string): string {
+  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN - 3)}...`;
+}

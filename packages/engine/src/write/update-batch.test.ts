@@ -1,0 +1,54 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { layOutRow } from "../compute/row-layout.ts";
+import type { SqlPool } from "../ports.ts";
+import { planUpdate } from "../rows/update-shape.ts";
+import { MovingTarget } from "./moving-target.ts";
+import type { TableWriterDeps } from "./table-writer.ts";
+import { UpdateBatch } from "./update-batch.ts";
+import { planWriteTarget } from "./write-target.ts";
+
+const column = (id: number, name: string, primary_key = false): CatalogTable["columns"][number] => ({
+  ...{ id, name, type: { kind: "int" }, nullable: false, primary_key, computed: null, state: "ready" },
+  ...{ comment: null, custom_metadata: null, stale: false },
+});
+
+const TABLE: CatalogTable = {
+  ...{ id: 7, folder: "public", name: "items", version: 1, model: "Items", comment: null, custom_metadata: null },
+  ...{ primary_key: ["sku"], has_default_idxs: false, identity: "_row", has_rows: true, indexes: [] },
+  columns: [column(1, "sku", true), column(2, "n")],
+};
+
+/** A database in which every row is there. */
+const sql = { query: async () => ({ rows: [["1"]], row_count: 1 }) } as unknown as SqlPool;
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
+
+test("what is kept for an update's columns goes with them", async () => {
+  const layout = layOutRow(TABLE);
+  const service = { app_file: "app.py", target: "main" };
+  const now = planWriteTarget(layout, { version: 1, tables: [TABLE], functions: new Map() }, service);
+  const target = new MovingTarget(sql, layout, service, now);
+  const requests = {} as TableWriterDeps["requests"];
+  const batch = new UpdateBatch({ sql, requests }, { layout, read: new Set(), target });
+  async function update(): Promise<WeakRef<object>> {
+    const shape = { ...planUpdate(layout, new Map(), ["n"]), is_kept: false };
+    const written = await batch.execute(now, [
+      { row: ["1", "2", null], shape, kind: "computing", stored: null, pending: [] },
+    ]);
+    expect(written).toEqual([{ answer: "written" }]);
+    return new WeakRef(shape);
+  }
+  const shape = await update();
+  // A WeakRef holds what it names until the turn that made it is over.
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  expect(shape.deref()).toBeUndefined();
+  // The batch itself is still there.
+  expect(batch).toBeInstanceOf(UpdateBatch);
+});

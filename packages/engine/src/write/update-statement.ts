@@ -1,0 +1,172 @@
+import type { SqlStep } from "../compute/plan-compute.ts";
+import type { Slot } from "../compute/row-layout.ts";
+import { fromTransport, transportType } from "../kinds/storage-type.ts";
+import { matchKey } from "../rows/match-key.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { type Prepared, prepare } from "./insert-statement.ts";
+
+/** Builders of the statements that change rows found by their key. Names with `#` are ours: no column can be called so. */
+
+interface KeyedTable {
+  readonly table: { readonly folder: string; readonly name: string };
+  /** Column that identifies a row to PostgreSQL. */
+  readonly identity: string;
+  readonly key: readonly Slot[];
+}
+
+export interface UpdateStatementShape extends KeyedTable {
+  /** Slots whose new values are given, in the order of their array parameters. */
+  readonly given: readonly Slot[];
+  /** Columns that are computed here. */
+  readonly steps: readonly SqlStep[];
+  /** Stored columns that the steps read. */
+  readonly reads: readonly Slot[];
+  /** Columns that get new values from a computation: their former errors go. */
+  readonly recomputed: readonly string[];
+  /** Rows with an error in one of these are passed over. */
+  readonly unsure: readonly string[];
+  /** Rows bring the version (xmin) that they were computed from, and are passed over if it is another by now. */
+  readonly checks_xmin: boolean;
+  /** Rows bring the errors of `recomputed`. */
+  readonly has_errors: boolean;
+  readonly returning: readonly string[];
+}
+
+/**
+ * One UPDATE of many rows, of which no two may have the same key. Parameters: an array per key column and per given slot,
+ * one of xmin and one of cell errors if the shape says so, then the table's id and version, ids of pending columns (null
+ * for none) and their cell errors (null for none). A row that was written comes back with its number from 1; none does when
+ * the table has another version by now.
+ *
+ * Rows are locked one after the other in the order in which they are given, so that two statements which lock in one order
+ * cannot wait for each other; what the steps read of a locked row is what the row has at that moment.
+ */
+export function buildUpdate(shape: UpdateStatementShape): Prepared {
+  const { table, identity, key, given, steps, reads } = shape;
+  const next = new Numbers();
+  const id = quoteIdent(identity);
+  const asked = askedRows(key, given, next, [
+    ...(shape.checks_xmin ? [{ name: "#xmin", type: "xid" }] : []),
+    ...(shape.has_errors ? [{ name: "#errors", type: "jsonb" }] : []),
+  ]);
+  const conditions = [
+    keyCondition(key),
+    ...(shape.checks_xmin ? ['"#t".xmin = "#asked"."#xmin"'] : []),
+    ...(shape.unsure.length === 0 ? [] : [`("#t"._errors is null or not "#t"._errors ?| ${textArray(shape.unsure)})`]),
+  ];
+  const stored = [`"#t".${id} as "#id"`, ...reads.map(({ name }) => `"#t".${quoteIdent(name)}`)];
+  const [tableId, version, pendingIds, pending] = [next.take(), next.take(), next.take(), next.take()];
+  const laterals = steps.map(
+    ({ expression, column }, at) => `, lateral (select ${expression} as ${quoteIdent(column)}) as "#step${at}"`,
+  );
+  const columns = [...given.map(({ name }) => name), ...steps.map(({ column }) => column)].map(quoteIdent);
+  const former = `coalesce("#target"._errors, '{}') - ${textArray(shape.recomputed)}`;
+  const own = shape.has_errors ? `coalesce("#new"."#errors", '{}')` : "'{}'";
+  const noErrors = `"#target"._errors is null and ${pending}::jsonb is null${shape.has_errors ? ' and "#new"."#errors" is null' : ""}`;
+  return prepare(
+    [
+      'with "#locked" as materialized (',
+      `  select "#asked".*, "#stored".* from ${asked} as "#asked", lateral (`,
+      `    select ${stored.join(", ")} from ${quoteTable(table)} as "#t"`,
+      `    where ${conditions.join(" and ")} for no key update of "#t"`,
+      '  ) as "#stored"',
+      `  where ${isCurrent(tableId, version)}`,
+      `    and (${pendingIds}::bigint[] is null or (select appdb.mark_pending(${tableId}::bigint, ${pendingIds}::bigint[])) is not null)`,
+      ")",
+      `update ${quoteTable(table)} as "#target" set`,
+      ...columns.map((column) => `  ${column} = "#new".${column},`),
+      `  _errors = case when ${noErrors} then null`,
+      `    else nullif((${former}) || ${own} || coalesce(${pending}::jsonb, '{}'), '{}') end`,
+      `from (select "#locked".*${steps.map(({ column }) => `, ${quoteIdent(column)}`).join("")} from "#locked"${laterals.join("")}) as "#new"`,
+      `where "#target".${id} = "#new"."#id"`,
+      `returning ${['"#new"."#row"', ...shape.returning.map((name) => `"#target".${quoteIdent(name)}`)].join(", ")}`,
+    ].join("\n"),
+  );
+}
+
+/**
+ * Reads rows by key. Parameters: an array per key column, then the table's id and version. A row comes back with its number
+ * from 1, its xmin and its cell errors, then the columns.
+ */
+export function buildReadByKey({ table, key }: KeyedTable, columns: readonly string[]): Prepared {
+  const next = new Numbers();
+  const asked = askedRows(key, [], next, []);
+  const values = ['"#t".xmin', '"#t"._errors', ...columns.map((name) => `"#t".${quoteIdent(name)}`)];
+  return prepare(
+    [
+      `select "#asked"."#row", "#stored".* from ${asked} as "#asked", lateral (`,
+      `  select ${values.join(", ")} from ${quoteTable(table)} as "#t" where ${keyCondition(key)}`,
+      '  offset 0) as "#stored"',
+      `where ${isCurrent(next.take(), next.take())}`,
+    ].join("\n"),
+  );
+}
+
+/**
+ * Deletes rows by key, in the order in which they are given. Parameters as of `buildReadByKey`. A row that was deleted comes
+ * back with its number from 1; of a key that is given twice one number does.
+ */
+export function buildDeleteByKey({ table, identity, key }: KeyedTable): Prepared {
+  const next = new Numbers();
+  const id = quoteIdent(identity);
+  const asked = askedRows(key, [], next, []);
+  return prepare(
+    [
+      'with "#locked" as materialized (',
+      `  select "#asked"."#row", "#stored".* from ${asked} as "#asked", lateral (`,
+      `    select "#t".${id} as "#id" from ${quoteTable(table)} as "#t" where ${keyCondition(key)} for update of "#t"`,
+      '  ) as "#stored"',
+      `  where ${isCurrent(next.take(), next.take())}`,
+      ")",
+      `delete from ${quoteTable(table)} as "#target" using "#locked"`,
+      `where "#target".${id} = "#locked"."#id"`,
+      'returning "#locked"."#row"',
+    ].join("\n"),
+  );
+}
+
+class Numbers {
+  #last = 0;
+
+  take(): string {
+    this.#last += 1;
+    return `$${this.#last}`;
+  }
+}
+
+interface Extra {
+  readonly name: string;
+  readonly type: string;
+}
+
+/**
+ * The parameters as rows: `#key0` and up, the given columns, the extra ones, `#row`. The inner selects keep the arrays'
+ * lengths from the planner, who for many rows would rather go through the whole table than look each row up.
+ */
+function askedRows(key: readonly Slot[], given: readonly Slot[], next: Numbers, extra: readonly Extra[]): string {
+  const columns = [...key.map((slot, at) => ({ ...slot, name: `#key${at}` })), ...given];
+  const arrays = [
+    ...columns.map(({ type }) => `(select ${next.take()}::${transportType(type)}[])`),
+    ...extra.map(({ type }) => `(select ${next.take()}::${type}[])`),
+  ];
+  const names = [...columns, ...extra].map(({ name }) => quoteIdent(name));
+  const values = columns.map(({ name, type }) => `${fromTransport(quoteIdent(name), type)} as ${quoteIdent(name)}`);
+  const others = [...extra.map(({ name }) => quoteIdent(name)), '"#row"'];
+  const source = `unnest(${arrays.join(", ")}) with ordinality as u(${[...names, '"#row"'].join(", ")})`;
+  return `(select ${[...values, ...others].join(", ")} from ${source})`;
+}
+
+function keyCondition(key: readonly Slot[]): string {
+  return matchKey(
+    "#t",
+    key.map(({ name, type }, at) => ({ name, type, sql: `"#asked"."#key${at}"` })),
+  );
+}
+
+function isCurrent(tableId: string, version: string): string {
+  return `(select v.version from appdb.tables v where v.id = ${tableId}::bigint) = ${version}::bigint`;
+}
+
+function textArray(names: readonly string[]): string {
+  return `array[${names.map(quoteLiteral).join(", ")}]::text[]`;
+}

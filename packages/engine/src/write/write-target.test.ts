@@ -1,0 +1,97 @@
+import type { Expr } from "@appdb/contract/expressions";
+import { expect, test } from "vitest";
+import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { layOutRow } from "../compute/row-layout.ts";
+import { planWriteTarget } from "./write-target.ts";
+
+const text = { type: { kind: "string" }, nullable: false } as const;
+const col = (name: string): Expr => ({ node: "column", name, ...text });
+const call = (fn: string, ...args: Expr[]): Expr => ({ node: "call", fn, args, kwargs: {}, ...text });
+
+const column = (id: number, name: string, expr: Expr | null, parts: Partial<CatalogColumn> = {}): CatalogColumn => ({
+  id,
+  name,
+  type: { kind: "string" },
+  nullable: false,
+  primary_key: false,
+  computed: expr === null ? null : { text: name, expr },
+  state: "ready",
+  comment: null,
+  custom_metadata: null,
+  stale: false,
+  ...parts,
+});
+
+const KNOWN: CatalogTable = {
+  id: 7,
+  folder: "public",
+  name: "docs",
+  version: 1,
+  model: "Docs",
+  comment: null,
+  custom_metadata: null,
+  primary_key: [],
+  has_default_idxs: false,
+  identity: "_row",
+  has_rows: true,
+  columns: [
+    column(1, "title", null),
+    column(2, "loud", call("string.upper", col("title"))),
+    column(3, "louder", call("string.upper", col("loud"))),
+  ],
+  indexes: [],
+};
+
+function plan(columns: readonly CatalogColumn[], parts: Partial<CatalogTable> = {}) {
+  const catalog: Catalog = {
+    version: 2,
+    tables: [{ ...KNOWN, version: 2, columns, ...parts }],
+    functions: new Map(),
+  };
+  return planWriteTarget(layOutRow(KNOWN), catalog, { app_file: "app.py", target: "main/reports" });
+}
+
+test("a table that only has another version is written as before", () => {
+  expect(plan(KNOWN.columns)).toMatchObject({ table_id: 7, version: 2, pending: [], has_key: false });
+});
+
+test("a new nullable column is no concern, a new computed one is pending, and so is what reads it", () => {
+  const added = [
+    ...KNOWN.columns,
+    column(4, "note", null, { nullable: true }),
+    column(6, "late", call("string.upper", col("early"))),
+    column(5, "early", call("string.lower", col("title"))),
+  ];
+  expect(plan(added).pending).toEqual([
+    { name: "late", id: 6, reads: new Set(["early", "title"]) },
+    { name: "early", id: 5, reads: new Set(["title"]) },
+  ]);
+});
+
+test("a changed expression makes its column and its readers pending; key order is no change", () => {
+  const [title, loud, louder] = KNOWN.columns;
+  if (title === undefined || loud?.computed == null || louder === undefined) throw new Error("no columns");
+  const changed = { ...loud, computed: { text: "lower", expr: call("string.lower", col("title")) } };
+  expect(plan([title, changed, louder]).pending.map((one) => one.name)).toEqual(["loud", "louder"]);
+  const expr = Object.fromEntries(Object.entries(loud.computed.expr).reverse()) as Expr;
+  expect(plan([title, { ...loud, computed: { text: "loud", expr } }, louder]).pending).toEqual([]);
+});
+
+test.each<[string, readonly CatalogColumn[], RegExp]>([
+  ["dropped", KNOWN.columns.slice(0, 2), /docs\.louder was dropped/],
+  ["retyped", [column(1, "title", null, { type: { kind: "int" } }), ...KNOWN.columns.slice(1)], /String to Int/],
+  ["stored", [...KNOWN.columns.slice(0, 2), column(3, "louder", null)], /a stored column now/],
+  ["required", [...KNOWN.columns, column(9, "must", null)], /docs\.must was added and must not be null/],
+])("a column that was %s is refused with the command to type", (_what, columns, message) => {
+  expect(() => plan(columns)).toThrow(
+    expect.objectContaining({
+      code: "schema_changed",
+      message: expect.stringMatching(message),
+      hint: expect.stringContaining("cli service update app.py main/reports"),
+    }),
+  );
+});
+
+test("a table that was dropped, or made anew under its name, is refused", () => {
+  expect(() => plan(KNOWN.columns, { id: 8 })).toThrow(expect.objectContaining({ code: "schema_changed" }));
+});

@@ -1,0 +1,146 @@
+import { appError } from "@appdb/contract/errors";
+import { displayType } from "@appdb/contract/types";
+import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { changedQueries } from "../catalog/column-queries.ts";
+import { isSameType } from "../catalog/compare.ts";
+import { computedClosure } from "../compute/plan-compute.ts";
+import type { RowLayout } from "../compute/row-layout.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import { folderSchema } from "../target.ts";
+
+/** The table as it is now, seen from a service that was started when it was as its layout says. */
+export interface WriteTarget {
+  readonly table_id: number;
+  readonly version: number;
+  readonly folder: string;
+  readonly name: string;
+  readonly has_key: boolean;
+  /** Computed columns that this service cannot give the right value: new ones, changed ones, and their readers. */
+  readonly pending: readonly PendingColumn[];
+  /** Hidden columns that the service computes and the table no longer has: an index changed, which is nobody's concern. */
+  readonly gone: ReadonlySet<string>;
+}
+
+export interface PendingColumn {
+  readonly name: string;
+  readonly id: number;
+  /** All columns that it hangs on as it is computed now. */
+  readonly reads: ReadonlySet<string>;
+}
+
+export interface ServiceIdentity {
+  readonly app_file: string;
+  readonly target: string;
+}
+
+/**
+ * Compares the table as the service knows it with the table as it is. What was only added does not concern the service:
+ * new stored columns get their default or null, new computed ones pending. A changed expression is pending too, with the value that
+ * this service computes until the fill job comes by.
+ * @throws schema_changed for a dropped table, a dropped or retyped column, or a new one that must not be null
+ */
+export function planWriteTarget(layout: RowLayout, catalog: Catalog, service: ServiceIdentity): WriteTarget {
+  const known = layout.table;
+  const current = catalog.tables.find((table) => table.id === known.id);
+  if (current === undefined) {
+    throw schemaChanged(service, `Table ${known.name} was dropped.`, { table: known.name });
+  }
+  const isThere = (column: CatalogColumn) => current.columns.some((candidate) => candidate.id === column.id);
+  const gone = known.columns.filter((column) => column.is_hidden === true && !isThere(column));
+  for (const column of known.columns) if (!gone.includes(column)) refuseChange(service, known, column, current);
+  const knownIds = new Set(known.columns.map((column) => column.id));
+  const added = current.columns.filter((column) => !knownIds.has(column.id));
+  for (const column of added) {
+    if (column.computed !== null || column.nullable || column.default != null) continue;
+    throw schemaChanged(service, `Column ${known.name}.${column.name} was added and must not be null.`, {
+      table: known.name,
+      column: column.name,
+    });
+  }
+  return {
+    table_id: current.id,
+    version: current.version,
+    folder: current.folder,
+    name: current.name,
+    // A key that is the identity is made by us and new each time.
+    has_key: current.primary_key.length > 0 && !isOwnKey(current),
+    pending: pendingColumns(known, current, added),
+    gone: new Set(gone.map((column) => column.name)),
+  };
+}
+
+/** Makes the error that tells a person to move the service to the tables as they are now. */
+export function schemaChanged(service: ServiceIdentity, what: string, meta: Record<string, unknown>): Error {
+  return appError("schema_changed", {
+    detail: `${what} The service was started before that and cannot write to the table.`,
+    hint: `Move the service to the tables as they are now: cli service update ${service.app_file} ${service.target}`,
+    meta: { ...meta, folder: folderSchema(service.target) },
+  });
+}
+
+function refuseChange(
+  service: ServiceIdentity,
+  known: CatalogTable,
+  column: CatalogColumn,
+  current: CatalogTable,
+): void {
+  const path = `${known.name}.${column.name}`;
+  const meta = { table: known.name, column: column.name };
+  const now = current.columns.find((candidate) => candidate.id === column.id);
+  if (now === undefined) throw schemaChanged(service, `Column ${path} was dropped.`, meta);
+  if (now.name !== column.name) throw schemaChanged(service, `Column ${path} is called ${now.name} now.`, meta);
+  if (!isSameType(now.type, column.type)) {
+    const types = `${displayType(column.type, column.nullable)} to ${displayType(now.type, now.nullable)}`;
+    throw schemaChanged(service, `Column ${path} was changed from ${types}.`, meta);
+  }
+  if ((now.computed === null) !== (column.computed === null)) {
+    const kind = now.computed === null ? "stored" : "computed";
+    throw schemaChanged(service, `Column ${path} is a ${kind} column now.`, meta);
+  }
+}
+
+function isOwnKey(table: CatalogTable): boolean {
+  return table.primary_key.length === 1 && table.primary_key[0] === table.identity;
+}
+
+function pendingColumns(known: CatalogTable, current: CatalogTable, added: readonly CatalogColumn[]): PendingColumn[] {
+  const stale = new Set(added.filter((column) => column.computed !== null).map((column) => column.name));
+  for (const column of known.columns) {
+    const now = current.columns.find((candidate) => candidate.id === column.id);
+    if (canonical(now?.computed?.expr) !== canonical(column.computed?.expr)) stale.add(column.name);
+    else if (asksAnother(now?.computed, column.computed)) stale.add(column.name);
+  }
+  // Readers of what is stale are stale; as they may be listed before it, go round until nothing is added.
+  for (let before = -1; before !== stale.size; ) {
+    before = stale.size;
+    for (const { name, computed } of current.columns) {
+      if (computed !== null && referencedColumns(computed.expr).some((read) => stale.has(read))) stale.add(name);
+    }
+  }
+  return current.columns
+    .filter((column) => stale.has(column.name))
+    .map(({ name, id }) => ({ name, id, reads: allReads(current, name) }));
+}
+
+function allReads(table: CatalogTable, name: string): ReadonlySet<string> {
+  const closure = computedClosure(table, [name]);
+  const reads = table.columns.flatMap(({ name: of, computed }) =>
+    computed === null || !closure.has(of) ? [] : referencedColumns(computed.expr),
+  );
+  return new Set(reads);
+}
+
+/** A catalog of an earlier version says nothing of queries: then the service's are taken for the same. */
+function asksAnother(now: CatalogColumn["computed"] | undefined, known: CatalogColumn["computed"]): boolean {
+  if (now == null || known === null || now.queries === undefined) return false;
+  return changedQueries(now, known).length > 0;
+}
+
+/** JSON text that does not hang on the order of object keys, which storage may change. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, item: unknown) =>
+    typeof item === "object" && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}
