@@ -10,7 +10,7 @@ const IS_TEST = /\.test\.ts$|\/testing\//;
 function readPackages(): Map<string, string> {
   const args = ["ls-files", "-co", "--exclude-standard", "--", ...Object.keys(LAYERS)];
   const paths = execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).split("\n");
-  const code = paths.filter((path) => path.endsWith(".ts") && !IS_TEST.test(path) && existsSync(join(ROOT, path)));
+  const code = paths.filter((path) => /\.tsx?$/.test(path) && !IS_TEST.test(path) && existsSync(join(ROOT, path)));
   return new Map(code.map((path) => [path, readFileSync(join(ROOT, path), "utf8")]));
 }
 

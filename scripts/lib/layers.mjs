@@ -40,6 +40,7 @@ export const LAYERS = {
     ["roles"],
     ["."],
   ],
+  "apps/dashboard/src": [["api"], ["ui"], ["features"], ["routes"], ["."]],
   "apps/server/src": [
     ["config"],
     ["lifecycle", "database"],

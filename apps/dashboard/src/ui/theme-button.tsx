@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { chooseTheme, currentTheme, THEMES, type Theme } from "../theme.ts";
 import { Button } from "./button.tsx";
 import { MoonIcon, SunIcon, SystemIcon } from "./icons.tsx";
+import { chooseTheme, currentTheme, THEMES, type Theme } from "./theme.ts";
 
 const ICONS: Readonly<Record<Theme, () => React.JSX.Element>> = { system: SystemIcon, light: SunIcon, dark: MoonIcon };
 

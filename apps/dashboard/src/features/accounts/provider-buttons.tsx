@@ -1,6 +1,6 @@
 import type { ServerInfo } from "@appdb/contract/routes/control";
+import { safePath } from "../../api/safe-path.ts";
 import { useAction } from "../../api/use-action.ts";
-import { safePath } from "../../safe-path.ts";
 import { ProblemAlert } from "../../ui/alert.tsx";
 import { Button } from "../../ui/button.tsx";
 
