@@ -29,7 +29,7 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/root/doctor.ts")).doctor,
   },
   deploy: {
-    brief: "Bring a project to a hosted database: files and image, tables, services",
+    brief: "Deploy a project to a hosted database: files, image, tables and services",
     load: async () => (await import("./commands/root/deploy.ts")).deploy,
   },
   rollback: {
@@ -37,11 +37,11 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/root/rollback.ts")).rollback,
   },
   dev: {
-    brief: "Follow the project's files: keep tables and services as they say",
+    brief: "Watch the project's files and keep tables and services up to date",
     load: async () => (await import("./commands/root/dev.ts")).dev,
   },
   recompute: {
-    brief: "Compute columns again for the rows that are there",
+    brief: "Recompute columns of existing rows",
     load: async () => (await import("./commands/root/recompute.ts")).recompute,
   },
   errors: {
@@ -53,11 +53,11 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/root/login.ts")).login,
   },
   logout: {
-    brief: "End the sign-in of this machine",
+    brief: "Sign out on this machine",
     load: async () => (await import("./commands/root/logout.ts")).logout,
   },
   whoami: {
-    brief: "Show who you are, by which credential, on which server",
+    brief: "Show the current identity, credential and server",
     load: async () => (await import("./commands/root/whoami.ts")).whoami,
   },
   events: {
@@ -80,7 +80,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/schema/diff.ts")).diff,
       },
       update: {
-        brief: "Make the tables what the file declares",
+        brief: "Create or change tables to match the file",
         load: async () => (await import("./commands/schema/update.ts")).update,
       },
       check: {
@@ -120,7 +120,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/service/diff.ts")).diff,
       },
       update: {
-        brief: "Serve in the background, on addresses that are kept",
+        brief: "Start or update services in the background",
         load: async () => (await import("./commands/service/update.ts")).update,
       },
       list: {
@@ -140,7 +140,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/service/stop.ts")).stop,
       },
       retry: {
-        brief: "Try again what made a hosted service FAILED",
+        brief: "Retry a hosted service that FAILED",
         load: async () => (await import("./commands/service/retry.ts")).retry,
       },
       releases: {
@@ -148,7 +148,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/service/releases.ts")).releases,
       },
       rollback: {
-        brief: "Go back to a former release of a hosted service",
+        brief: "Roll a hosted service back to an earlier release",
         load: async () => (await import("./commands/service/rollback.ts")).rollback,
       },
       check: {
@@ -156,7 +156,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/service/check.ts")).check,
       },
       prune: {
-        brief: "Stop and forget services that the file does not define",
+        brief: "Stop and remove services that the file does not define",
         load: async () => (await import("./commands/service/prune.ts")).prune,
       },
       example: {
@@ -190,7 +190,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/db/logs.ts")).logs,
       },
       start: {
-        brief: "Wake a database that was stopped or sleeps",
+        brief: "Start a stopped or sleeping database",
         load: async () => (await import("./commands/db/start.ts")).start,
       },
       stop: {
@@ -202,11 +202,11 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/db/restart.ts")).restart,
       },
       retry: {
-        brief: "Try again what made a database FAILED",
+        brief: "Retry a database that FAILED",
         load: async () => (await import("./commands/db/retry.ts")).retry,
       },
       "build-image": {
-        brief: "Build the image of a database anew",
+        brief: "Rebuild the image of a database",
         load: async () => (await import("./commands/db/build-image.ts")).buildImage,
       },
       delete: {
@@ -214,21 +214,21 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/db/delete.ts")).deleteDatabase,
       },
       undelete: {
-        brief: "Take the deletion of a database back",
+        brief: "Restore a deleted database",
         load: async () => (await import("./commands/db/undelete.ts")).undelete,
       },
     },
   },
   jobs: {
-    brief: "Long work on tables",
+    brief: "Background jobs on tables",
     has_plan: false,
     verbs: {
       list: {
-        brief: "Show long work and how far it is",
+        brief: "List background jobs and their progress",
         load: async () => (await import("./commands/jobs/list.ts")).list,
       },
       cancel: {
-        brief: "End a job",
+        brief: "Cancel a job",
         load: async () => (await import("./commands/jobs/cancel.ts")).cancel,
       },
     },
@@ -268,11 +268,11 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/org/create.ts")).create,
       },
       list: {
-        brief: "List the organizations that you belong to",
+        brief: "List your organizations",
         load: async () => (await import("./commands/org/list.ts")).list,
       },
       switch: {
-        brief: "Have the session work in another of your organizations",
+        brief: "Switch organization",
         load: async () => (await import("./commands/org/switch.ts")).switchTo,
       },
     },
@@ -318,11 +318,11 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     },
   },
   operations: {
-    brief: "What was asked of the hosted service",
+    brief: "Operations of the hosted service",
     has_plan: false,
     verbs: {
       list: {
-        brief: "List what was asked of the hosted service, and how it went",
+        brief: "List operations and their results",
         load: async () => (await import("./commands/operations/list.ts")).list,
       },
       show: {
@@ -344,7 +344,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     has_plan: false,
     verbs: {
       status: {
-        brief: "Show how the server of this machine is",
+        brief: "Show the state of this machine's server",
         load: async () => (await import("./commands/server/status.ts")).status,
       },
       orgs: {
@@ -376,7 +376,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/server/rotate-master-key.ts")).rotateMasterKey,
       },
       "reset-link": {
-        brief: "Print a link to a new password for an account",
+        brief: "Print a password reset link for an account",
         load: async () => (await import("./commands/server/reset-link.ts")).resetLink,
       },
     },

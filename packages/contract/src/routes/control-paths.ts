@@ -163,7 +163,7 @@ export const CONTROL_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/build-image",
     permission: "database.update",
-    summary: "Build the image of a database anew",
+    summary: "Rebuild the image of a database",
     body_bytes: TREE_BODY_BYTES,
   },
   databaseStart: {
@@ -188,7 +188,7 @@ export const CONTROL_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/retry",
     permission: "database.update",
-    summary: "Try again what made a database FAILED",
+    summary: "Retry a database that FAILED",
   },
   databaseDelete: {
     method: "DELETE",
@@ -200,7 +200,7 @@ export const CONTROL_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/undelete",
     permission: "database.delete",
-    summary: "Take the deletion of a database back",
+    summary: "Restore a deleted database",
   },
   databaseLogs: {
     method: "GET",
@@ -309,7 +309,7 @@ export const CONTROL_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/jobs/cancel",
     permission: "database.update",
-    summary: "End a job",
+    summary: "Cancel a job",
   },
 
   operationList: {

@@ -2,7 +2,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { type DaemonStatus, describeDaemon, printDaemon } from "./status.ts";
 
 export const start = defineCommand<JsonFlag, [], DaemonStatus>({
-  brief: "Start the daemon if it does not run; other commands do it by themselves",
+  brief: "Start the daemon if it does not run; other commands start it automatically",
   examples: [
     ["cli daemon start", "start it, or say that it runs"],
     ["SERVICE_HOME=/data/home cli daemon start", "for another home"],

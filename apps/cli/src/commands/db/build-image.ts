@@ -23,7 +23,7 @@ interface BuildResult extends ChangeResult {
 
 /** Sends the project's files and environment as they are: the way on for a database whose first build failed. */
 export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
-  brief: "Send the project's files and build the image of a database anew",
+  brief: "Upload the project's files and rebuild the image of a database",
   examples: [
     ["cli db build-image cloud://acme:main", "after a build that failed: corrected, or for no fault of the project's"],
     ["cli db build-image cloud://acme:main --no-wait --json", "do not wait, for a program"],

@@ -3,7 +3,7 @@ import { defineChange } from "./change.ts";
 /** For what was not the fault of the project: a machine that was full, an index that did not answer. */
 export const retry = defineChange({
   verb: "retry",
-  brief: "Try again what made a database FAILED",
+  brief: "Retry a database that FAILED",
   examples: [
     ["cli db retry cloud://acme:main", "start it once more, and wait"],
     ["cli db retry cloud://acme:main --no-wait --json", "do not wait, for a program"],

@@ -3,7 +3,7 @@ import { defineChange } from "./change.ts";
 /** Its data is where it was. */
 export const start = defineChange({
   verb: "start",
-  brief: "Wake a database that was stopped or sleeps",
+  brief: "Start a stopped or sleeping database",
   examples: [
     ["cli db start cloud://acme:main", "and wait until it is AVAILABLE"],
     ["cli db start cloud://acme:main --no-wait --json", "do not wait, for a program"],

@@ -3,7 +3,7 @@ import { defineChange } from "./change.ts";
 /** It comes back stopped, with its rows and secrets. */
 export const undelete = defineChange({
   verb: "undelete",
-  brief: "Take the deletion of a database back",
+  brief: "Restore a deleted database",
   examples: [
     ["cli db undelete cloud://acme:staging", "within the days that cli db delete named"],
     ["cli db undelete cloud://acme:staging --no-wait --json", "do not wait, for a program"],

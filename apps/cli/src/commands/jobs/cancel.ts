@@ -9,7 +9,7 @@ interface Cancelled {
 
 /** What a cancelled job did is undone: new columns go, values come back. One that ignores errors leaves what it did. */
 export const cancel = defineCommand<JsonFlag, [target: string, id: string], Cancelled>({
-  brief: "End a job",
+  brief: "Cancel a job",
   examples: [
     ["cli jobs cancel main 019a", "the job whose id begins so"],
     ["cli jobs cancel main/reports 019a7c --json", "for a program"],

@@ -16,7 +16,7 @@ interface JobList {
 
 /** Fills, recomputes and index builds, the latest first. */
 export const list = defineCommand<Flags, [target: string], JobList>({
-  brief: "Show long work and how far it is",
+  brief: "List background jobs and their progress",
   examples: [
     ["cli jobs list main", "what runs or waits"],
     ["cli jobs list cloud://acme:main", "that of a hosted database"],

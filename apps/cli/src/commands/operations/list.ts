@@ -17,7 +17,7 @@ interface OperationList {
 
 /** The latest first. */
 export const list = defineCommand<Flags, [], OperationList>({
-  brief: "List what was asked of the hosted service, and how it went",
+  brief: "List operations and their results",
   examples: [
     ["cli operations list", "the latest of the session's organization"],
     ["cli operations list --database staging", "of one database, by its name"],

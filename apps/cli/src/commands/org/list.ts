@@ -4,7 +4,7 @@ import { takeAll } from "../account.ts";
 
 /** Exit 0 also when there is none. */
 export const list = defineCommand<JsonFlag, [], Org[]>({
-  brief: "List the organizations that you belong to",
+  brief: "List your organizations",
   examples: [
     ["cli org list", "name and id of each"],
     ["cli org list --json", "with role and number of databases, for a program"],

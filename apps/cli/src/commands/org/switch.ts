@@ -7,7 +7,7 @@ import { text } from "../parameters.ts";
 
 /** For whoever belongs to several; a key stays where it was made. */
 export const switchTo = defineCommand<JsonFlag, [name: string], Whoami>({
-  brief: "Have the session work in another of your organizations",
+  brief: "Switch organization",
   examples: [
     ["cli org switch acme", "commands without --org work in acme"],
     ["cli org switch acme --json", "the same, for a program"],

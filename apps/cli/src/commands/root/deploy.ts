@@ -57,7 +57,7 @@ interface Deployment {
 
 /** Database, tables and services as the project says, in this order: each by the very steps of its own command. */
 export const deploy = defineCommand<Flags, [file: string, target: string], DeployResult>({
-  brief: "Bring a project to a hosted database: files and image, tables, services",
+  brief: "Deploy a project to a hosted database: files, image, tables and services",
   examples: [
     ["cli deploy app.py cloud://acme:main", "after showing all that changes and asking once"],
     ["cli deploy app.py cloud://acme:main -f", "without asking"],

@@ -37,7 +37,7 @@ interface RoundResult {
 
 /** Until Ctrl-C. What would destroy data or break callers is shown with the command that does it, and never done by itself. */
 export const dev = defineCommand<Flags, [file: string, target: string], undefined>({
-  brief: "Follow the project's files: keep tables and services of a local database as the file says",
+  brief: "Watch the project's files and keep tables and services of a local database up to date",
   examples: [
     ["cli dev app.py main", "apply what is saved, show errors where they are, until Ctrl-C"],
     ["cli dev app.py main --python .venv/bin/python", "with this Python"],

@@ -11,7 +11,7 @@ interface LogoutResult {
 
 /** Forgets the sign-in whatever the server says: a machine that is given away must not keep it. */
 export const logout = defineCommand<JsonFlag, [], LogoutResult>({
-  brief: "End the sign-in of this machine",
+  brief: "Sign out on this machine",
   examples: [
     ["cli logout", "end the session at the server, and forget it here"],
     ["cli logout --json", "say whether the server ended it, for a program"],

@@ -23,7 +23,7 @@ interface Flags extends JsonFlag {
 
 /** With `abort` a failing cell puts every row back; where only failing cells are computed there is nothing to put back. */
 export const recompute = defineCommand<Flags, string[], RecomputePlan | RecomputeResult>({
-  brief: "Compute columns again for the rows that are there",
+  brief: "Recompute columns of existing rows",
   examples: [
     ["cli recompute main/docs summary", "the column summary and what reads it"],
     ["cli recompute main/docs summary --errors-only", "only cells that failed"],

@@ -11,7 +11,7 @@ interface WhoamiResult extends Whoami {
 
 /** Exit 1 when nobody is signed in, or what is there is not accepted. */
 export const whoami = defineCommand<JsonFlag, [], WhoamiResult>({
-  brief: "Show who you are, by which credential, on which server",
+  brief: "Show the current identity, credential and server",
   examples: [
     ["cli whoami", "identity, organization, and where credential and server came from"],
     ["cli whoami --json", "the same for a program; never a secret"],

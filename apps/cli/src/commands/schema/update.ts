@@ -25,7 +25,7 @@ interface Flags extends JsonFlag {
 
 /** Applies the very plan that it prints, or one that does the same. What destroys data needs `--allow-destructive` and an answer. */
 export const update = defineCommand<Flags, [file: string, target: string], SchemaPlan>({
-  brief: "Make the tables what the file declares",
+  brief: "Create or change tables to match the file",
   examples: [
     ["cli schema update app.py main", "create and extend tables of the local database main"],
     ["cli schema update app.py cloud://acme:main", "those of a hosted one, after cli db update"],

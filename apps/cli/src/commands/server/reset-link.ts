@@ -4,7 +4,7 @@ import { text } from "../parameters.ts";
 
 /** For servers without mail. */
 export const resetLink = defineCommand<JsonFlag, [email: string], OperatorAnswer<"reset-link">>({
-  brief: "Print a link to a new password for an account",
+  brief: "Print a password reset link for an account",
   examples: [
     ["cli server reset-link ann@example.com", "send it to that person alone"],
     ["cli server reset-link ann@example.com --json", "the same for a program"],

@@ -5,7 +5,7 @@ import { formatBytes } from "../../output/sizes.ts";
 
 /** Asks the server's PostgreSQL, so that it answers beside a server that hangs. */
 export const status = defineCommand<JsonFlag, [], OperatorAnswer<"status">>({
-  brief: "Show how the server of this machine is",
+  brief: "Show the state of this machine's server",
   examples: [
     ["cli server status", "databases and services by state, free disk"],
     ["cli server status --json", "the same for a program"],

@@ -15,7 +15,7 @@ interface Flags extends JsonFlag {
 
 /** The tables stay; only services go. */
 export const prune = defineCommand<Flags, [file: string, target: string], ServicePlan>({
-  brief: "Stop and forget the target's services that the file does not define",
+  brief: "Stop and remove the target's services that the file does not define",
   examples: [
     ["cli service prune app.py main", "after asking"],
     ["cli service prune app.py main -n", "only show which"],

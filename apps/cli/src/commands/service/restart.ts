@@ -9,7 +9,7 @@ import { type AnyService, changeServices } from "./change-service.ts";
  * has, its secrets read anew, and without refusing a request. Exit 1 when one does not come up.
  */
 export const restart = defineCommand<JsonFlag, string[], AnyService[]>({
-  brief: "Restart services on the addresses that they have; hosted ones read new secrets",
+  brief: "Restart services; hosted ones read new secrets",
   examples: [
     ["cli service restart main/ingest", "one service"],
     ["cli service restart main/ingest --json", "its record afterwards, for a program"],

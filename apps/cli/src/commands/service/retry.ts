@@ -5,7 +5,7 @@ import { HOSTED_SERVICE } from "../parameters.ts";
 import { changeHosted, requireHostedService } from "./change-service.ts";
 
 export const retry = defineCommand<JsonFlag, [name: string], HostedService>({
-  brief: "Try again what made a hosted service FAILED",
+  brief: "Retry a hosted service that FAILED",
   examples: [
     ["cli service retry cloud://acme:main/ingest", "start it once more and wait for it"],
     ["cli service retry cloud://acme:main/ingest --json", "its record afterwards, for a program"],

@@ -19,7 +19,7 @@ type RollbackResult = HostedService | (HostedServiceRollbackPlan & { readonly ta
 
 /** The tables stay as they are; a release that needs others is refused with what to do. */
 export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
-  brief: "Go back to a former release of a hosted service, without refusing a request",
+  brief: "Roll a hosted service back to an earlier release, without refusing a request",
   examples: [
     ["cli service rollback cloud://acme:main/ingest", "to the release before"],
     ["cli service rollback cloud://acme:main/ingest --to 3 -f", "to this one, without asking"],

@@ -5,7 +5,7 @@ import { type AnyService, changeServices } from "./change-service.ts";
 
 /** They stay stopped until the next `service restart` or `service update`, also after a restart of the daemon or of their database. */
 export const stop = defineCommand<JsonFlag, string[], AnyService[]>({
-  brief: "Stop services; their addresses stay theirs",
+  brief: "Stop services; they keep their addresses",
   examples: [
     ["cli service stop main/ingest", "one service"],
     ["cli service stop main/ingest main/admin", "two"],

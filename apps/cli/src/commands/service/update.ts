@@ -29,7 +29,7 @@ interface Flags extends JsonFlag {
 
 /** Starts what is missing and restarts what changed; each service keeps its address. A hosted one is replaced without refusing a request. */
 export const update = defineCommand<Flags, [file: string, target: string, service?: string], ServicePlan>({
-  brief: "Serve in the background, on addresses that are kept",
+  brief: "Start or update services in the background",
   examples: [
     ["cli service update app.py main", "start or restart the file's services, after asking"],
     ["cli service update app.py main ingest --port 8000 -f", "one of them, on this port, without asking"],
