@@ -92,7 +92,8 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
 function nearFile(path: string, cwd: string): string | undefined {
   const folder = dirname(path);
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".py")) : [];
-  const near = nearestName(basename(path), files);
+  const typed = basename(path);
+  const near = files.includes(`${typed}.py`) ? `${typed}.py` : nearestName(typed, files);
   return near === undefined ? undefined : relative(cwd, join(folder, near));
 }
 

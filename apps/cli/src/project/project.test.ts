@@ -73,6 +73,7 @@ describe("the application file", () => {
   test("that does not exist is refused with what was typed", () => {
     write("main.py", "");
     expect(refusal(() => findApplication(folder, "mian.py")).hint).toBe("Did you mean main.py?");
+    expect(refusal(() => findApplication(folder, "main")).hint).toBe("Did you mean main.py?");
     const error = refusal(() => findApplication(folder, "nope.py"));
     expect(error.code).toBe("app_file_not_found");
     expect(error.message).toContain("nope.py");
