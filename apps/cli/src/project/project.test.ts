@@ -79,6 +79,13 @@ describe("the application file", () => {
     expect(error.message).toContain("nope.py");
   });
 
+  test("of the project's root is named to a person in a folder below it", () => {
+    write("service.toml", "");
+    write("app.py", "");
+    mkdirSync(join(folder, "data"));
+    expect(refusal(() => findApplication(join(folder, "data"), "app.py")).hint).toBe("Did you mean ../app.py?");
+  });
+
   test("without a project is refused with the command that makes one", () => {
     write("app.py", "");
     const error = refusal(() => findApplication(folder, "app.py"));
