@@ -60,6 +60,25 @@ test("a folder that nobody may write to is no home, and is told so", async () =>
   expect(existsSync(home)).toBe(false);
 });
 
+test.runIf(process.platform === "linux")(
+  "a home where the system makes no folder is refused, and never waited for",
+  async () => {
+    await using place = makePlace();
+    const ran = await place.type("SERVICE_HOME=/proc/no-home cli db list --local --json");
+    expect(ran.code, ran.stderr).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "home_not_writable" });
+    const doctor = await place.type("SERVICE_HOME=/proc/no-home cli doctor");
+    expect(doctor.stdout).toContain("The home folder /proc/no-home cannot be written");
+  },
+);
+
+test("a command in a folder that was removed says so", async () => {
+  await using place = makePlace();
+  const ran = await place.type("mkdir gone && cd gone && rmdir ../gone && cli db list --local");
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toContain("error: The current folder no longer exists.\nhint: Go to a folder that exists: cd ~");
+});
+
 test("a database of a newer version is refused with both versions by every verb, and left as it is", async () => {
   await using place = await makeProject(APP);
   const url = await serveProject(place);

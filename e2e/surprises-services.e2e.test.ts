@@ -100,6 +100,7 @@ test("S9: another file with a service of the same name is refused, and takes not
     expect(await expectProblem(place, 1, "service", verb, "other.py", "main")).toMatchObject({
       code: "service_conflict",
       detail: `The service main/greeter belongs to app.py of ${place.project}; other.py claims the same name.`,
+      hint: expect.stringContaining("cli service update other.py <name>"),
     });
   }
   expect(await greet()).toBe("Hello Ada");

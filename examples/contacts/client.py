@@ -216,6 +216,8 @@ def remove(ids, gil):
     check("who is in Graz", get("/people/list", city="Graz"), (200, {"rows": rest}))
 
 
+if len(sys.argv) != 3:
+    sys.exit("usage: python client.py ADDRESS ADDRESS    (cli service list main prints both)")
 SERVICES = services([address.rstrip("/") for address in sys.argv[1:]])
 ids = add()
 change(ids)

@@ -12,6 +12,8 @@ import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+if len(sys.argv) != 2:
+    sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
 ADDRESS = sys.argv[1].rstrip("/")
 OWN_PAGES = "https://museum.example"
 

@@ -285,4 +285,6 @@ def expect(what, got, wanted):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python client.py ADDRESS ADDRESS    (cli service list main prints both: catalogue, then front-desk)")
     main(*sys.argv[1:])

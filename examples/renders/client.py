@@ -15,6 +15,8 @@ import urllib.request
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
+if len(sys.argv) != 2:
+    sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
 ADDRESS = sys.argv[1].rstrip("/")
 
 # The set itself, 9 rows of it.

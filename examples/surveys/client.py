@@ -257,4 +257,6 @@ def expect(what, got, wanted):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
     main(*sys.argv[1:])

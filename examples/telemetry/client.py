@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
+if len(sys.argv) != 2:
+    sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
 ADDRESS = sys.argv[1].rstrip("/")
 
 

@@ -13,6 +13,8 @@ import urllib.request
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
+if len(sys.argv) != 2:
+    sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
 ADDRESS = sys.argv[1].rstrip("/")
 
 

@@ -183,10 +183,17 @@ class Expr:
     def __call__(self, *args, **kwargs):
         # `doc.tags.len()`: on a Json value every name is a key, so its methods are seen when they are called.
         if self._base is None or "key" not in self._node["steps"][-1]:
-            raise AppFileError(f"{self._text} is {article(self)} and cannot be called.", "Leave out the parentheses.")
+            raise AppFileError(f"{self._text} is {article(self)} and cannot be called.", self._instead_of_calling())
         from appdb.functions._methods import call_json_method
 
         return call_json_method(self._base, self._node["steps"][-1]["key"], args, kwargs)
+
+    def _instead_of_calling(self):
+        from appdb._model import VERBS
+
+        if self._base is None and self._text in VERBS:
+            return f"The column '{self._text}' hides the verb {self._text}() of queries; give the column another name."
+        return "Leave out the parentheses."
 
     def __repr__(self):
         return f"<{display(self._kind, self._nullable)}: {self._text}>"

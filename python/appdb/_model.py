@@ -25,7 +25,7 @@ _LATER_METHODS = frozenset(
 _ROW_VERBS = frozenset("collect show cursor insert update delete".split())
 
 # What a query begins with. A column of that name wins.
-_VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
+VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
 
 
 class Table:
@@ -94,7 +94,7 @@ class ModelMeta(type):
         if name.startswith("__"):
             raise AttributeError(name)
         table = cls.__dict__.get("__appdb_table__")
-        if table is not None and name in _VERBS:
+        if table is not None and name in VERBS:
             from appdb._query import verb
 
             return verb(cls, name)

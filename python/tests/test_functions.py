@@ -127,6 +127,12 @@ def test_a_property_is_not_called(project):
     assert "cannot be called" in error["detail"] and error["hint"] == "Leave out the parentheses."
 
 
+def test_a_column_that_hides_a_verb_is_named(project):
+    source = "class A(Base, name='a'):\n    where: db.Int\n@db.query\ndef q():\n    return A.where(A.where > 1)\n"
+    error = project.error(source)
+    assert error["hint"] == "The column 'where' hides the verb where() of queries; give the column another name."
+
+
 def test_a_function_of_a_namespace_is_pointed_to_when_asked_at_the_top(project):
     error = project.error("class A(Base, name='a'):\n    n: db.Float\n    x = fn.sqrt(n)\n")
     assert error["hint"] == "Write fn.math.sqrt"

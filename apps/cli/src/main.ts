@@ -14,6 +14,10 @@ async function start(argv: readonly string[]): Promise<void> {
     interrupt.abort();
   });
   process.on("SIGTERM", () => interrupt.abort());
+  if (!hasCurrentFolder()) {
+    (await import("./run-program.ts")).refuseLostFolder(argv);
+    return;
+  }
   const program = locateProgram(import.meta.url, process);
   const input = guessApplication(argv);
   const { signal } = interrupt;
@@ -25,6 +29,15 @@ async function start(argv: readonly string[]): Promise<void> {
   if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
   const { runProgram } = await import("./run-program.ts");
   await runProgram({ argv, ahead, program, signal });
+}
+
+/** False for a shell that stands in a folder which somebody has removed: every relative path is void there. */
+function hasCurrentFolder(): boolean {
+  try {
+    return process.cwd() !== "";
+  } catch {
+    return false;
+  }
 }
 
 const argv = process.argv.slice(2);

@@ -1,9 +1,22 @@
+import { appError, toProblem } from "@appdb/contract/errors";
+import { NOUNS } from "./command-table.ts";
 import { createContext } from "./create-context.ts";
+import { exitCodeOf } from "./output/exit-codes.ts";
+import { createOutput } from "./output/output.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
 /** Commands that print until somebody ends them. */
 const READERS: ReadonlySet<string> = new Set(["logs", "events", "run", "dev"]);
+
+/** Says that the current folder is gone, and fails. */
+export function refuseLostFolder(argv: readonly string[]): void {
+  const problem = toProblem(
+    appError("usage", { detail: "The current folder no longer exists.", hint: "Go to a folder that exists: cd ~" }),
+  );
+  createOutput(process.stdout, process.stderr, true).problem(problem, argv.includes("--json"));
+  process.exitCode = exitCodeOf("usage", NOUNS[argv[0] ?? ""]?.has_plan ?? false);
+}
 
 /** Runs the command line to its end, and ends the process. */
 export async function runProgram(input: {

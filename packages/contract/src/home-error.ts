@@ -6,6 +6,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
   ENOTDIR: "a part of the path is a file",
   EEXIST: "it is a file",
+  ENOENT: "the system allows no folder there",
 };
 const FULL = ["ENOSPC", "EDQUOT"];
 

@@ -181,6 +181,11 @@ describe("the address of a table or a service", () => {
     },
   );
 
+  test("the name of the database alone is answered with an example in it", () => {
+    expect(refusal(() => parseTablePath("main")).hint).toBe("Write for example: main/docs");
+    expect(refusal(() => parseServiceName("main")).hint).toBe("Write for example: main/ingest");
+  });
+
   test("a bare service name is answered with its target before it", () => {
     expect(refusal(() => parseServiceName("ingest")).hint).toContain("main/ingest");
   });

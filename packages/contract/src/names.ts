@@ -260,7 +260,8 @@ function parseAddress(kind: "table" | "service", path: string, text: string): { 
   if (hosted ? cut < HOSTED_SCHEME.length : cut < 0) {
     throw appError("invalid_target", {
       detail: `'${shown(text)}' does not say which ${kind}: a target and a ${kind} are wanted, with '/' between them.`,
-      hint: `Write for example: ${hosted ? `${shown(text)}/${EXAMPLES[kind]}` : `main/${shown(text)}`}`,
+      // "main" alone is a database whose table or service is missing; another word is most likely that name itself.
+      hint: `Write for example: ${hosted || text === "main" ? `${shown(text)}/${EXAMPLES[kind]}` : `main/${shown(text)}`}`,
       meta: { address: text.slice(0, 200) },
     });
   }

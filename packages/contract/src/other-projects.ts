@@ -16,3 +16,13 @@ export function refuseOtherProjects(plan: SchemaPlan): void {
     meta: { target, tables: tables.map(({ path, project }) => ({ path, project })) },
   });
 }
+
+/** What to do about a plan that cannot be carried out: the table of another project is seldom the one to change. */
+export function unsupportedHint({ app_file, tables }: SchemaPlan): string {
+  const isForeign = tables.some(
+    ({ project, ops }) => project !== undefined && ops.some(({ severity }) => severity === "unsupported"),
+  );
+  return isForeign
+    ? `Use a database of your own: cli schema update ${app_file} <name>   or give the table another name=`
+    : "Change the file as the plan says, or back to what it was.";
+}

@@ -1,5 +1,6 @@
-import { accessSync, constants, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { join } from "node:path";
+import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
@@ -32,7 +33,7 @@ export function readSession(home: string, url: string): Session | undefined {
 export function checkSessions(home: string): void {
   readSessions(sessionsFile(home));
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
+    makePrivateFolder(home);
     accessSync(home, constants.W_OK);
   } catch (cause) {
     throw homeError(home, cause);

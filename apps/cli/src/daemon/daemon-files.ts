@@ -1,5 +1,6 @@
-import { closeSync, mkdirSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
@@ -35,7 +36,7 @@ export function readDaemonAddress(home: string): DaemonAddress | undefined {
 export function openDaemonLog(home: string): number {
   const path = join(home, HOME_PATHS.daemonLog);
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makePrivateFolder(dirname(path));
     return openSync(path, "a", 0o600);
   } catch (cause) {
     throw homeError(home, cause);

@@ -4,6 +4,7 @@ import { probePython } from "@appdb/adapters/images/probe-python";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
 import { AppError, ERRORS } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { homeError } from "@appdb/contract/home-error";
 import { VERSION } from "@appdb/contract/version";
 import type { CliConfig } from "../config/config.ts";
 import type { MachineCheck } from "../context.ts";
@@ -50,8 +51,11 @@ async function checkPython(config: CheckMachineDeps["config"], python: string | 
     const facts = await probePython({ python, cache_folder: `${config.home}/${HOME_PATHS.pythons}`, env });
     return { name: "python", ok: true, detail: `${facts.version.join(".")} (${python})`, hint: null };
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return { name: "python", ok: false, detail: error.message, hint: error.hint ?? hint };
+    // The probe keeps what it found in the home, which the system may refuse.
+    const isOfHome = (error as NodeJS.ErrnoException).path?.startsWith(config.home) === true;
+    const known = isOfHome ? homeError(config.home, error) : error;
+    if (!(known instanceof AppError)) throw error;
+    return { name: isOfHome ? "home" : "python", ok: false, detail: known.message, hint: known.hint ?? hint };
   }
 }
 

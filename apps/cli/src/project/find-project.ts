@@ -88,12 +88,17 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
   return { project, file, app_file };
 }
 
-/** The Python file of that folder that was meant, as it would be typed; undefined where none is near. */
+/** The Python file that was meant, as it would be typed: one of that folder, or of the root of the project that the person is in. */
 function nearFile(path: string, cwd: string): string | undefined {
   const folder = dirname(path);
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".py")) : [];
-  const near = nearestName(basename(path), files);
-  return near === undefined ? undefined : relative(cwd, join(folder, near));
+  const typed = basename(path);
+  const near = files.includes(`${typed}.py`) ? `${typed}.py` : nearestName(typed, files);
+  if (near !== undefined) return relative(cwd, join(folder, near));
+  const root = findProject(cwd)?.root;
+  return root !== undefined && files.length === 0 && existsSync(join(root, typed))
+    ? relative(realpathSync(cwd), join(root, typed))
+    : undefined;
 }
 
 /** A path below a folder, from there, parts divided by `/`; undefined for one that is not below it, as on another drive of Windows. */

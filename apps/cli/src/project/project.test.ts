@@ -73,9 +73,17 @@ describe("the application file", () => {
   test("that does not exist is refused with what was typed", () => {
     write("main.py", "");
     expect(refusal(() => findApplication(folder, "mian.py")).hint).toBe("Did you mean main.py?");
+    expect(refusal(() => findApplication(folder, "main")).hint).toBe("Did you mean main.py?");
     const error = refusal(() => findApplication(folder, "nope.py"));
     expect(error.code).toBe("app_file_not_found");
     expect(error.message).toContain("nope.py");
+  });
+
+  test("of the project's root is named to a person in a folder below it", () => {
+    write("service.toml", "");
+    write("app.py", "");
+    mkdirSync(join(folder, "data"));
+    expect(refusal(() => findApplication(join(folder, "data"), "app.py")).hint).toBe("Did you mean ../app.py?");
   });
 
   test("without a project is refused with the command that makes one", () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { accessSync, constants, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
@@ -8,7 +9,7 @@ import { homeError } from "@appdb/contract/home-error";
 /** Makes the home if it is missing and returns its real path. @throws home_not_writable, disk_full */
 export function openHome(home: string): string {
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
+    makePrivateFolder(home);
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
     return realpathSync(home);
   } catch (cause) {

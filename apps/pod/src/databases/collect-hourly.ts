@@ -6,15 +6,26 @@ const HOUR_MS = 3_600_000;
 
 /** Removes what a service keeps for a time, now and then once an hour, until it is disposed. */
 export function collectHourly(endpoints: Pick<Endpoints, "collect">, log: Logger): Disposable {
+  let isEnded = false;
   const collect = (): void => {
     endpoints.collect().then(
       (removed) => log.debug({ removed }, "expired answers removed"),
-      // The next hour tries again; what is left only takes room.
-      (error: unknown) => log.warn({ code: toProblem(error).code, err: error }, "expired answers could not be removed"),
+      (error: unknown) => {
+        const said = { code: toProblem(error).code, err: error };
+        // A service that ends closes its connections; the next start collects again.
+        if (isEnded) log.debug(said, "collecting expired answers was cut off by the end of the service");
+        // The next hour tries again; what is left only takes room.
+        else log.warn(said, "expired answers could not be removed");
+      },
     );
   };
   const timer = setInterval(collect, HOUR_MS);
   timer.unref();
   collect();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return {
+    [Symbol.dispose]: () => {
+      isEnded = true;
+      clearInterval(timer);
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { accessSync, constants, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
 import { acquireHomeLock, type HomeLock } from "@appdb/adapters/processes/home-lock";
 import { type LockResult, tryLock } from "@appdb/adapters/processes/numbered-lock";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
@@ -15,7 +16,7 @@ const SECRET_BYTES = 32;
 /** Makes the home's folder of the server and returns the home's real path. @throws home_not_writable, disk_full */
 export function openHome(home: string): string {
   try {
-    mkdirSync(join(home, "server"), { recursive: true, mode: 0o700 });
+    makePrivateFolder(join(home, "server"));
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
     return realpathSync(home);
   } catch (cause) {

@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "../files/is-disk-full.ts";
 import { moveFile } from "../files/move-file.ts";
+import { makePrivateFolder } from "../files/private-folder.ts";
 import { lateCrypto } from "./late-crypto.ts";
 
 /** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
@@ -10,7 +11,7 @@ import { lateCrypto } from "./late-crypto.ts";
 export function writePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${lateCrypto().randomBytes(6).toString("hex")}.tmp`;
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makePrivateFolder(dirname(path));
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
     moveFile(temporary, path);
   } catch (error) {

@@ -155,7 +155,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
       ? "Put the function back, or change the column and run `cli schema update`."
       : isAsked
         ? "Correct the function or that row and try again, or let failing cells be null: --on-error ignore"
-        : "Correct the function or that row, then run the update again.",
+        : "Correct the function or that row, then run the update again, or let failing cells be null: --on-error ignore",
     meta: {
       table: job.table_name,
       column,

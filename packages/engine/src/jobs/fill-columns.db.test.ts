@@ -71,6 +71,7 @@ test("a function that raises fails the update, says for which row and why, and i
   const [[row] = []] = await rows("select _row from docs where title = 'title 700'");
   expect(failure).toMatchObject({
     code: "fill_failed",
+    hint: expect.stringContaining("--on-error ignore"),
     meta: {
       table: "docs",
       column: "excerpt",

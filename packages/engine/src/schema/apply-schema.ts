@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
-import { refuseOtherProjects } from "@appdb/contract/other-projects";
+import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { bumpCatalog, keepErrors, lockCatalog, rememberRenames, rememberRuntime } from "../catalog/catalog-store.ts";
@@ -122,7 +122,7 @@ function refuse(plan: SchemaPlan, operations: readonly Operation[], allowDestruc
   if (unsupported.length > 0) {
     throw appError("schema_unsupported", {
       detail: `The change cannot be made. ${unsupported.join(". ")}.`,
-      hint: "Change the file as the plan says, or back to what it was.",
+      hint: unsupportedHint(plan),
       meta: { plan: refused },
     });
   }

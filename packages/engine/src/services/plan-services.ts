@@ -107,7 +107,7 @@ function conflict(
 ): Error {
   return appError("service_conflict", {
     detail: `The service ${target}/${service} belongs to ${app_file} of ${place}; ${manifest.app_file} claims the same name.`,
-    hint: `Give one of them another name, or remove it there and run in its project: cli service prune ${app_file} ${target}`,
+    hint: `Rename this one: Router(name="..."), or use a database of your own: cli service update ${manifest.app_file} <name>. To remove the other one, take it out of ${app_file} in ${place}, and run there: cli service prune ${app_file} ${target}`,
     meta: { service, target, app_file, place },
   });
 }

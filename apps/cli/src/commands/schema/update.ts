@@ -1,6 +1,6 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
-import { refuseOtherProjects } from "@appdb/contract/other-projects";
+import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -119,7 +119,7 @@ function refuseUnsupported(plan: SchemaPlan): void {
   if (plan.summary.unsupported === 0) return;
   throw appError("schema_unsupported", {
     detail: `${plan.target} cannot become what ${plan.app_file} declares, and nothing was changed: ${ops.join("; ")}.`,
-    hint: "Change the file as the plan says, or back to what it was.",
+    hint: unsupportedHint(plan),
     meta: { plan },
   });
 }

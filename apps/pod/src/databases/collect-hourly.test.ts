@@ -1,0 +1,26 @@
+import { expect, test, vi } from "vitest";
+import { collectHourly } from "./collect-hourly.ts";
+
+function refusing() {
+  let refuse: (cause: Error) => void = () => undefined;
+  const promise = new Promise<never>((_, reject) => {
+    refuse = reject;
+  });
+  const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  return { log, fail: () => refuse(new Error("the pool has ended")), endpoints: { collect: () => promise } };
+}
+
+test("a collection that fails is told", async () => {
+  const { log, fail, endpoints } = refusing();
+  using _collecting = collectHourly(endpoints, log);
+  fail();
+  await vi.waitFor(() => expect(log.warn).toHaveBeenCalledOnce());
+});
+
+test("a collection that the end of its service cuts off warns of nothing", async () => {
+  const { log, fail, endpoints } = refusing();
+  collectHourly(endpoints, log)[Symbol.dispose]();
+  fail();
+  await vi.waitFor(() => expect(log.debug).toHaveBeenCalledOnce());
+  expect(log.warn).not.toHaveBeenCalled();
+});
