@@ -15,12 +15,20 @@ has_run=
 tell_after=1
 hung=9
 silent=${KEEPER_SILENT_SECONDS:-30}
-if beats=$(mktemp -d "${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/appdb-keeper.XXXXXX"); then
-  trap 'rm -rf "$beats"' EXIT
-  export KEEPER_HEARTBEAT_FILE="$beats/beat"
-else
-  echo "a server that hangs is not replaced: there is no room for its heartbeat" >&2
-fi
+beats=
+trap '[ -z "$beats" ] || rm -rf "$beats"' EXIT
+# Whoever cleans up temporary files may have taken the folder, and another user its name: what is not ours is left as it is.
+prepare_beats() {
+  if [ -n "$beats" ] && [ ! -L "$beats" ] && [ -d "$beats" ] && [ -O "$beats" ]; then
+    rm -f "$beats/beat"
+  elif beats=$(mktemp -d "${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/appdb-keeper.XXXXXX"); then
+    export KEEPER_HEARTBEAT_FILE="$beats/beat"
+  else
+    beats=
+    unset KEEPER_HEARTBEAT_FILE
+    echo "a server that hangs is not replaced: there is no room for its heartbeat" >&2
+  fi
+}
 ask() {
   asked=yes
   [ -z "$server" ] || tell
@@ -57,11 +65,7 @@ trap ask TERM INT
 while :; do
   began=$(date +%s)
   told=
-  if [ -n "$beats" ]; then
-    rm -f "$KEEPER_HEARTBEAT_FILE"
-    # whoever cleans up temporary files may have taken it
-    [ -d "$beats" ] || mkdir -m 700 "$beats"
-  fi
+  prepare_beats
   "$@" &
   server=$!
   if [ -n "$beats" ]; then

@@ -96,6 +96,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/adapters/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
   "packages/adapters/src/processes/private-files.ts": "files of the server's own",
   "packages/adapters/src/processes/process-table.ts": "reads /proc",
+  "packages/adapters/src/processes/raise-priority.ts": "writes /proc",
 };
 
 /** Files that may remove a folder with all that is in it by its path, and what no tenant can do in that folder meanwhile. */

@@ -25,7 +25,7 @@ const PROGRAMS = [
   { name: "traces", entry: "packages/adapters/src/traces/otlp-tracer.ts", minify: true },
   // pg-native is an addition that pg asks for and goes without
   { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
-  // a thread of the server, in which documents of tenants are read (tenant-documents.ts)
+  // a process of the server's, in which documents of tenants are read (tenant-documents.ts)
   { name: "documents-worker", entry: "packages/adapters/src/documents/documents-worker.ts", minify: false },
   // the server starts it, as a process that ends neither with it nor by what it works at
   { name: "gateway-program", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },

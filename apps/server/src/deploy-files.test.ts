@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -134,6 +134,18 @@ test("a server that hangs as it is asked to stop is replaced by one that ends wh
   expect(await nextPid()).toBeGreaterThan(0);
   expect(await ended).toEqual([0, null]);
 }, 20_000);
+
+test("a heartbeat follows no link that another user put where its folder was", async () => {
+  using folder = makeFolder();
+  const file = join(folder.path, "beat");
+  writeFileSync(file, "of another program");
+  const replace = `beats=$(dirname "$KEEPER_HEARTBEAT_FILE"); rm -r "$beats"; ln -s ${folder.path} "$beats"; exit 1`;
+  const runs = `${folder.path}/runs`;
+  const again = `rm "$(cat ${runs})"; echo 1 >"$KEEPER_HEARTBEAT_FILE" && exit 0`;
+  const first = `dirname "$KEEPER_HEARTBEAT_FILE" >${runs}; ${replace}`;
+  expect(await keep(0, `if [ -e ${runs} ]; then ${again}; else ${first}; fi`).ended).toEqual([0, null]);
+  expect(readFileSync(file, "utf8")).toBe("of another program");
+});
 
 test("a server that cannot start ends its keeper with its status, and one that stops by itself with none", async () => {
   expect(await keep(60, "exit 3").ended).toEqual([3, null]);

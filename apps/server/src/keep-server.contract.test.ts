@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
@@ -31,6 +31,8 @@ test("a server that hangs is replaced next to its gateway, which a dead gateway 
   try {
     const first = await lives(0);
     const served = gateway();
+    // what keeps the processors busy does not keep requests from it
+    if (process.getuid?.() === 0) expect(getPriority(served)).toBeLessThan(getPriority(first));
     process.kill(first, "SIGSTOP");
     const second = await lives(first);
     expect(gateway()).toBe(served);

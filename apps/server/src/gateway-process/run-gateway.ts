@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { findLockOwner, tryLock } from "@appdb/adapters/processes/numbered-lock";
+import { raisePriority } from "@appdb/adapters/processes/raise-priority";
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import { readServerConfig, SERVER_PATHS } from "../config/config.ts";
@@ -34,6 +35,8 @@ export async function runGateway(): Promise<void> {
   const log = createLogger(config.log_level, lines);
   const stopped = listenForStop(log);
   lockGateway(config.home);
+  // all organizations' requests pass here: while one keeps the processors busy, those of others wait for this process
+  raisePriority(log);
   using _sockets = goneWithHome(config);
   const { url } = config.database;
   if (url === undefined) throw new Error("The gateway was not told where PostgreSQL is.");

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
 import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
 import { type Exchange, REQUEST_ID } from "./exchange.ts";
-import { ownCookies } from "./own-cookies.ts";
+import { ownCookies, ownSiteData } from "./own-cookies.ts";
 
 /** Between two neighbours alone. */
 const HOP_BY_HOP = new Set([
@@ -30,6 +30,8 @@ const OWN = new Set([
   "forwarded",
   "x-real-ip",
 ]);
+
+const SITE_DATA = "clear-site-data";
 
 /** What a service is told: the client's headers as they were read once, so that gateway and service understand the same. */
 export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
@@ -89,6 +91,12 @@ export function answerHeaders(
   }
   const cookies = sent["set-cookie"];
   if (cookies !== undefined) sent["set-cookie"] = ownCookies([cookies].flat().map(String), host);
+  const forgotten = sent[SITE_DATA];
+  if (forgotten !== undefined) {
+    const kept = ownSiteData(String(forgotten));
+    if (kept === undefined) delete sent[SITE_DATA];
+    else sent[SITE_DATA] = kept;
+  }
   return Object.assign(sent, own);
 }
 
@@ -108,7 +116,10 @@ export function flatAnswerHeaders(
     if (HOP_BY_HOP.has(lower) || Object.hasOwn(own, lower) || dropped?.has(lower) === true) continue;
     if (lower === "content-length") continue;
     if (lower === "set-cookie") for (const cookie of ownCookies([value], host)) sent.push(name, cookie);
-    if (lower !== "set-cookie") sent.push(name, value);
+    else {
+      const kept = lower === SITE_DATA ? ownSiteData(value) : value;
+      if (kept !== undefined) sent.push(name, kept);
+    }
   }
   for (const name in own) sent.push(name, own[name] ?? "");
   return sent;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { answerHeaders, flatAnswerHeaders } from "./forwarded-headers.ts";
 import { ownCookies } from "./own-cookies.ts";
 
 const HOST = "d0f3a.apps.example.com:8443";
@@ -28,4 +29,15 @@ test("a service sets no cookie that the dashboard would read", () => {
     "__Host-appdb.session_token=x",
   ];
   expect(ownCookies(set, HOST)).toEqual(["a=1"]);
+});
+
+test("a service has a browser forget what is of its own origin, and no cookies", () => {
+  const exchange = { headers: {}, host: HOST };
+  for (const all of ['"cookies"', '"*"', ' "Cookies" , "*"']) {
+    expect(answerHeaders({ "clear-site-data": all }, exchange)).toEqual({});
+    expect(flatAnswerHeaders(["Clear-Site-Data", all], exchange)).toEqual([]);
+  }
+  const some = '"cache", "cookies", "storage"';
+  expect(answerHeaders({ "clear-site-data": some }, exchange)).toEqual({ "clear-site-data": '"cache", "storage"' });
+  expect(flatAnswerHeaders(["Clear-Site-Data", some], exchange)).toEqual(["Clear-Site-Data", '"cache", "storage"']);
 });

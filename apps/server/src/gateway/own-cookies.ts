@@ -19,6 +19,15 @@ export function ownCookies(cookies: readonly string[], host: string): string[] {
     );
 }
 
+/**
+ * What a service may have a browser forget: what is of its own origin. Cookies are kept by a browser for the whole domain and for all ports of
+ * a host, so that a service would sign people out of the dashboard. Undefined when nothing is left.
+ */
+export function ownSiteData(value: string): string | undefined {
+  const kept = value.split(",").filter((part) => !/^\s*"?(cookies|\*)"?\s*$/i.test(part));
+  return kept.length === 0 ? undefined : kept.join(",").trim();
+}
+
 function isAbove(attribute: string, own: string): boolean {
   const [name = "", value = ""] = attribute.split("=", 2);
   if (name.trim().toLowerCase() !== "domain") return false;

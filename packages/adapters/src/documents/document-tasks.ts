@@ -13,7 +13,7 @@ export interface ManifestOutput {
   readonly written: WrittenManifest;
 }
 
-/** What is computed from documents that tenants send. Everything given and answered can be sent between threads. */
+/** What is computed from documents that tenants send. Everything given and answered can be sent between processes. */
 export const DOCUMENT_TASKS = {
   /** @throws environment_refused */
   check({ document }: { readonly document: EnvironmentDocument }): boolean {

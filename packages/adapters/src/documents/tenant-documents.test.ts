@@ -2,7 +2,7 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import { expect, test, vi } from "vitest";
 import { createTenantDocuments, DOCUMENT_LIMITS } from "./tenant-documents.ts";
 
-// a thread loads this from source, which takes long where much else runs
+// a process loads this from source, which takes long where much else runs
 vi.setConfig({ testTimeout: 60_000 });
 
 const documents = createTenantDocuments();
@@ -109,7 +109,7 @@ const manifestOf = (more: string) => ({
   },
 });
 
-test("a large manifest is read in a thread as a small one is without", async () => {
+test("a large manifest is read in a process apart as a small one is without", async () => {
   const modules = (count: number) =>
     `"tables":[],"modules":[${Array.from({ length: count }, (_, at) => `{"path":"m${at}.py","sha256":"a"}`).join()}]`;
   await expect(documents.readManifest(manifestOf(modules(1)), "acme")).resolves.toMatchObject({
@@ -140,6 +140,15 @@ test("a manifest of 7,000,000 wrong modules is refused while the server works on
   });
   clearInterval(timer);
   expect(turns).toBeGreaterThan(10);
+});
+
+test("a manifest that needs more memory at once than its bound is refused, and the server works on", async () => {
+  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, memory_mb: 48 });
+  const wide = manifestOf(`"tables":[],"modules":[${"0,".repeat(7_900_000)}0]`);
+  await expect(bounded.readManifest(wide, "acme")).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("its manifest takes more than 48 MB of memory"),
+  });
 });
 
 test("a manifest of too many tables, or with a path of 2,001 characters, is refused with the place", async () => {

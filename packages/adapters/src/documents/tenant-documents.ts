@@ -1,6 +1,7 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
-import { Worker, type WorkerOptions } from "node:worker_threads";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
@@ -16,13 +17,13 @@ import type { SharedIndex } from "./lock-sources.ts";
 /** Bounds on the work for one document. */
 export interface DocumentLimits {
   readonly timeout_ms: number;
-  /** Memory of the thread. */
+  /** Memory of the process that reads it, for what V8 keeps. */
   readonly memory_mb: number;
-  /** Threads at a time; more documents wait. An organization has one at a time. */
+  /** Processes at a time; more documents wait. An organization has one at a time. */
   readonly at_once: number;
   /** Documents of one organization that wait at a time. */
   readonly most_waiting: number;
-  /** Characters of a document that is small enough to be read without a thread. */
+  /** Characters of a document that is small enough to be read in the server itself. */
   readonly inline_length: number;
 }
 
@@ -47,15 +48,17 @@ export interface TenantDocuments {
   readManifest(output: ManifestOutput, organization_id: string): Promise<Manifest>;
 }
 
-/** What a thread is given. */
+/** What a process is given. */
 export interface DocumentRequest {
   readonly task: DocumentTask;
   readonly input: unknown;
 }
 
-/** What a thread answers. */
+/** What a process answers. */
 export type DocumentAnswer =
   | { readonly value: unknown }
+  /** A mistake of ours, with its stack. */
+  | { readonly failure: string }
   | {
       readonly error: {
         readonly code: ErrorCode;
@@ -78,7 +81,7 @@ export function createTenantDocuments(limits: DocumentLimits = DOCUMENT_LIMITS):
       return inline(input as never) as DocumentTaskValue<Task>;
     }
     if (queue.waiting(organization_id) >= limits.most_waiting) throw tooMany(limits.most_waiting);
-    const value = await queue.run(organization_id, () => runInThread({ task, input }, limits, refuse));
+    const value = await queue.run(organization_id, () => runApart({ task, input }, limits, refuse));
     return value as DocumentTaskValue<Task>;
   }
 
@@ -111,55 +114,61 @@ function lengthOf({ files }: EnvironmentDocument): number {
   return files.reduce((sum, { path, text }) => sum + path.length + text.length, 0);
 }
 
-async function runInThread(
+async function runApart(
   request: DocumentRequest,
   limits: DocumentLimits,
   refuse: RunOptions["refuse"],
 ): Promise<unknown> {
-  const { entry, options } = findWorker();
-  const worker = new Worker(entry, {
-    ...options,
-    workerData: request,
+  const { entry, execArgv } = findWorker();
+  const child = fork(entry, {
+    execArgv: [...execArgv, `--max-old-space-size=${limits.memory_mb}`],
+    serialization: "advanced",
+    // what Node says as it ends for want of memory is no line of the server's log
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
     // nothing of the server's is in its reach
     env: {},
-    resourceLimits: { maxOldGenerationSizeMb: limits.memory_mb },
   });
   let timer: NodeJS.Timeout | undefined;
   try {
     const answer = await new Promise<DocumentAnswer>((resolve, reject) => {
       timer = setTimeout(() => reject(refuse(`${limits.timeout_ms / 1000} seconds`)), limits.timeout_ms);
-      worker.once("message", resolve);
-      worker.once("error", (error) =>
-        reject(isOutOfMemory(error) ? refuse(`${limits.memory_mb} MB of memory`) : error),
-      );
-      worker.once("exit", (code) => reject(new Error(`The thread that reads a document ended with code ${code}.`)));
+      child.once("message", (message) => resolve(message as DocumentAnswer));
+      child.once("error", reject);
+      const failWhenGone = () => {
+        const { connected, exitCode, signalCode } = child;
+        // an answer may still be in the channel
+        if (connected || (exitCode === null && signalCode === null)) return;
+        if (signalCode !== null) reject(refuse(`${limits.memory_mb} MB of memory`));
+        else reject(new Error(`The process that reads a document ended with code ${exitCode}.`));
+      };
+      child.once("exit", failWhenGone);
+      child.once("disconnect", failWhenGone);
+      // one that ends while it is told tells why by its end
+      child.send(request, () => undefined);
     });
     if ("value" in answer) return answer.value;
+    if ("failure" in answer) throw new Error(answer.failure);
     const { code, detail, hint, meta } = answer.error;
     throw appError(code, { detail, meta, ...(hint === undefined ? {} : { hint }) });
   } finally {
     clearTimeout(timer);
-    await worker.terminate();
+    await end(child);
   }
 }
 
-/** In the bundle the worker lies beside the server. From source a thread first loads what reads TypeScript. */
-function findWorker(): { readonly entry: URL | string; readonly options: WorkerOptions } {
-  if (!import.meta.url.endsWith(".ts")) {
-    return { entry: new URL("./documents-worker.js", import.meta.url), options: { execArgv: [] } };
-  }
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx"));
-  // by its file: `resolve` finds what `require` would load
-  const loader = new URL("./esm/api/index.mjs", tsx).href;
-  const file = new URL("./documents-worker.ts", import.meta.url).href;
-  return {
-    entry: `import("${loader}").then(({ register }) => { register(); return import("${file}"); });`,
-    options: { eval: true, execArgv: ["--conditions=source"] },
-  };
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
 }
 
-function isOutOfMemory(error: Error): boolean {
-  return "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+/** In the bundle the worker lies beside the server. From source a process first loads what reads TypeScript. */
+function findWorker(): { readonly entry: string; readonly execArgv: readonly string[] } {
+  const of = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  if (!import.meta.url.endsWith(".ts")) return { entry: of("./documents-worker.js"), execArgv: [] };
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+  return { entry: of("./documents-worker.ts"), execArgv: ["--conditions=source", "--import", tsx] };
 }
 
 function tooMany(most_waiting: number): AppError {
