@@ -15,7 +15,15 @@ has_run=
 tell_after=1
 hung=9
 silent=${KEEPER_SILENT_SECONDS:-30}
-if beats=$(mktemp -d "${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/appdb-keeper.XXXXXX"); then
+sockets=${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}
+# a keeper that was killed left its folder
+for left in "$sockets"/appdb-keeper.*.*; do
+  keeper=${left##*/appdb-keeper.}
+  keeper=${keeper%%.*}
+  [ -O "$left" ] || continue
+  if [ "$keeper" = "$$" ] || ! kill -0 "$keeper" 2>/dev/null; then rm -rf "$left"; fi
+done
+if beats=$(mktemp -d "$sockets/appdb-keeper.$$.XXXXXX"); then
   trap 'rm -rf "$beats"' EXIT
   export KEEPER_HEARTBEAT_FILE="$beats/beat"
 else
