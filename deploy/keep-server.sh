@@ -15,13 +15,21 @@ has_run=
 tell_after=1
 hung=9
 silent=${KEEPER_SILENT_SECONDS:-30}
+sockets=${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}
 beats=
 trap '[ -z "$beats" ] || rm -rf "$beats"' EXIT
+# a keeper that was killed left its folder
+for left in "$sockets"/appdb-keeper.*.*; do
+  keeper=${left##*/appdb-keeper.}
+  keeper=${keeper%%.*}
+  [ -O "$left" ] && [ ! -L "$left" ] || continue
+  if [ "$keeper" = "$$" ] || ! kill -0 "$keeper" 2>/dev/null; then rm -rf "$left"; fi
+done
 # Whoever cleans up temporary files may have taken the folder, and another user its name: what is not ours is left as it is.
 prepare_beats() {
   if [ -n "$beats" ] && [ ! -L "$beats" ] && [ -d "$beats" ] && [ -O "$beats" ]; then
     rm -f "$beats/beat"
-  elif beats=$(mktemp -d "${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/appdb-keeper.XXXXXX"); then
+  elif beats=$(mktemp -d "$sockets/appdb-keeper.$$.XXXXXX"); then
     export KEEPER_HEARTBEAT_FILE="$beats/beat"
   else
     beats=
@@ -31,6 +39,7 @@ prepare_beats() {
 }
 ask() {
   asked=yes
+  interrupted=yes
   [ -z "$server" ] || tell
 }
 # once: a second request ends the server at once
@@ -77,7 +86,15 @@ while :; do
     tell_after=$((tell_after * 2))
     tell
   fi
-  while wait "$server"; status=$?; kill -0 "$server" 2>/dev/null; do :; done
+  # A request interrupts the wait, whose status is then that of the signal: the server's own is asked for again.
+  status=
+  while :; do
+    interrupted=
+    wait "$server"
+    now=$?
+    if [ "$now" -ne 127 ] || [ -z "$status" ]; then status=$now; fi
+    [ -n "$interrupted" ] || break
+  done
   server=
   told_by=
   if [ -n "$beats" ]; then

@@ -46,6 +46,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/reconciler/resume-services.ts": "looks at folders of the server's own, by lstat",
   "apps/server/src/welcome.ts": "a file of the server's own",
   "packages/adapters/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
+  "packages/adapters/src/files/private-folder.ts": "makes folders of the person who runs the command",
   "packages/adapters/src/files/move-file.ts": "renames files of the caller's own",
   "packages/adapters/src/processes/systems/linux.ts": "reads /proc",
   "packages/adapters/src/files/deleted-files.ts": "reads /proc",

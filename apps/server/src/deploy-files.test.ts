@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -74,10 +74,10 @@ function makeFolder() {
 }
 
 /** A keeper of a stand-in that prints its process id, and what the keeper itself has for a status at the end. */
-function keep(seconds: number, script: string) {
+function keep(seconds: number, script: string, sockets?: string) {
   const child = spawn("/bin/sh", [join(ROOT, "deploy/keep-server.sh"), String(seconds), "/bin/sh", "-c", script], {
     stdio: ["ignore", "pipe", "ignore"],
-    env: { ...process.env, KEEPER_SILENT_SECONDS: "2" },
+    env: { ...process.env, KEEPER_SILENT_SECONDS: "2", ...(sockets === undefined ? {} : { XDG_RUNTIME_DIR: sockets }) },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { child, ended: once(child, "exit"), nextPid: async () => Number((await lines.next()).value) };
@@ -92,6 +92,27 @@ test("a server that is killed is started again by its keeper, which passes on th
   child.kill("SIGTERM");
   expect(await ended).toEqual([7, null]);
   expect(() => process.kill(second, 0)).toThrow("ESRCH");
+});
+
+test("a keeper removes the folder of one that was killed, and none of one that runs", async () => {
+  using sockets = makeFolder();
+  const script = `trap "exit 0" TERM; echo $$; ${RUN}`;
+  const killed = keep(0, script, sockets.path);
+  const server = await killed.nextPid();
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  process.kill(server, "SIGTERM");
+  const first = keep(0, script, sockets.path);
+  await first.nextPid();
+  const second = keep(0, script, sockets.path);
+  await second.nextPid();
+  const owners = readdirSync(sockets.path).map((name) => Number(name.split(".")[1]));
+  expect(owners.toSorted()).toEqual([first.child.pid, second.child.pid].toSorted());
+  for (const { child, ended } of [first, second]) {
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  }
+  expect(readdirSync(sockets.path)).toEqual([]);
 });
 
 test("a stop right after a crash ends what the crashed server left: the next one is asked again once it hears", async () => {

@@ -34,6 +34,8 @@ export type OperatedOrg = z.output<typeof operatedOrgSchema>;
 
 const operatedDatabaseSchema = z.object({
   uri: z.string(),
+  /** As the server's log and the folders of the home have it. */
+  id: z.string(),
   state: z.string(),
   /** Names of services with their states. */
   services: z.record(z.string(), z.string()),

@@ -7,6 +7,8 @@ import type { Tables } from "./tables.ts";
 const CONNECTIONS = 16;
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
+/** Losses within it have one cause, the end of a PostgreSQL for example. */
+const TOGETHER_MS = 1_000;
 /** Texts that are prepared: those of the code are fewer, but lists of values make more. */
 const MOST_PREPARED = 500;
 
@@ -72,11 +74,22 @@ export function writtenOnce<Row>(
   };
 }
 
-/** Logs that a connection was lost; the next request opens another. Also of those in use: an error that nobody hears would
- *  end the process. */
+/** Logs that connections were lost, those of one moment in one line; the next request opens others. Also of those in use: an
+ *  error that nobody hears would end the process. */
 export function hearLosses(pool: pg.Pool, log: Logger): void {
-  // not the error itself: pg hangs the whole client on it
-  const lost = (error: Error) => log.warn({ reason: error.message }, "a connection to PostgreSQL was lost");
+  const reasons = new Set<string>();
+  let is_due = false;
+  const lost = (error: Error) => {
+    // not the error itself: pg hangs the whole client on it
+    reasons.add(error.message);
+    if (is_due) return;
+    is_due = true;
+    setTimeout(() => {
+      is_due = false;
+      log.warn({ reason: [...reasons].join("; ") }, "connections to PostgreSQL were lost; others are opened");
+      reasons.clear();
+    }, TOGETHER_MS).unref();
+  };
   pool.on("error", lost);
   pool.on("connect", (client) => client.on("error", lost));
 }
@@ -101,6 +114,11 @@ export function fromDatabaseError(error: unknown): unknown {
 /** Whether the control plane's PostgreSQL was lost; what files and sockets of the machine say is no such error. */
 export function isDatabaseLost(error: unknown): boolean {
   return fromDatabaseError(error) !== error && !(error instanceof Error && "path" in error);
+}
+
+/** What a log says of an error that the next try may mend: the reason alone while the control plane's PostgreSQL is away. */
+export function sayError(error: unknown): { readonly reason: string } | { readonly err: unknown } {
+  return error instanceof Error && isDatabaseLost(error) ? { reason: error.message } : { err: error };
 }
 
 /** Whether PostgreSQL refused a row because its key is there: SQLSTATE 23505, of the constraint when one is named. */

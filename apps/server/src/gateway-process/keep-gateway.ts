@@ -4,7 +4,6 @@ import { endProcess } from "@appdb/adapters/processes/end-process";
 import type { ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { restartPause } from "@appdb/adapters/processes/restart-pause";
 import type { Secret } from "@appdb/adapters/secret";
-import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { Gauge, type Registry } from "prom-client";
 import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
@@ -13,7 +12,8 @@ import { askAbout, askMetrics, followLog } from "./ask-gateway.ts";
 import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
 import { digestGateway } from "./settings-digest.ts";
-import { adoptGateway, END_STEPS, type EndedGateway, type RunningGateway, startGateway } from "./start-gateway.ts";
+import { toStartError } from "./start-error.ts";
+import { adoptGateway, END_STEPS, type RunningGateway, startGateway } from "./start-gateway.ts";
 import { ANSWER_MS, watchAnswers } from "./watch-answers.ts";
 
 const LOOK_MS = 20;
@@ -23,7 +23,6 @@ const LONG_ENOUGH_MS = 60_000;
 const READY_MS = 30_000;
 const FOLLOW_AGAIN_MS = 500;
 const KILL_MS = 5_000;
-const LINES_SAID = 12;
 const DOWN: Problem = { code: "gateway_down", what: "The gateway does not answer: no service is served." };
 
 export interface KeepGatewayDeps {
@@ -205,17 +204,4 @@ async function printLog(running: RunningGateway, socket: string, tellServes: () 
     await followLog(socket, (lines) => process.stdout.write(lines));
     if (!has_ended) await Promise.race([running.ended, sleep(FOLLOW_AGAIN_MS)]);
   }
-}
-
-/** Why it has ended: by what it said itself, where it knew. */
-function toStartError({ code, errors, output, signal }: EndedGateway): AppError {
-  const problem = parseProblem(output.trim().split("\n").at(-1) ?? "");
-  if (problem !== undefined) return fromProblem(problem);
-  const how = signal === null ? `with the status ${code}` : `by ${signal}`;
-  const said = errors.trim().split("\n").slice(-LINES_SAID).join("\n");
-  return appError("gateway_failed", {
-    detail: `The gateway has ended ${how}${said === "" ? "." : `:\n${said}`}`,
-    hint: "Read the log of the server; SERVICE_ROLES=control-plane,reconciler starts it without a gateway.",
-    meta: { code, signal },
-  });
 }

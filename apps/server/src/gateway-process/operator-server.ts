@@ -4,7 +4,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import { type Database, sayError } from "../database/pool.ts";
 import { createProblemLog, healthCode, statusOf } from "../health/problems.ts";
 import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
 import type { ComposedGateway } from "./compose-gateway.ts";
@@ -73,7 +73,7 @@ async function readiness({ db, log }: OperatorDeps): Promise<[number, object]> {
     await sql`select 1`.execute(db);
     return [200, { status: "ready" }];
   } catch (error) {
-    log.warn({ err: error }, "PostgreSQL does not answer");
+    log.warn(sayError(error), "PostgreSQL does not answer");
     return [503, { status: "not ready" }];
   }
 }

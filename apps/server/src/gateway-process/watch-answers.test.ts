@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { watchAnswers } from "./watch-answers.ts";
+import { ANSWER_MS, watchAnswers } from "./watch-answers.ts";
 
 function asking(answers: string) {
   let asked = 0;
@@ -28,4 +29,14 @@ test("many questions that are refused at once say nothing before their time", as
   const { signal } = new AbortController();
   expect(await watchAnswers({ ask: async () => false, signal, pause_ms: 1, silent_ms: 300 })).toBe(true);
   expect(performance.now() - began).toBeGreaterThanOrEqual(300);
+});
+
+test("one that hangs is known within 8 s", { timeout: 20_000 }, async () => {
+  const began = performance.now();
+  const ask = async () => {
+    await sleep(ANSWER_MS);
+    return false;
+  };
+  expect(await watchAnswers({ ask, signal: new AbortController().signal })).toBe(true);
+  expect(performance.now() - began).toBeLessThan(8_000);
 });

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Between two questions. */
 const PAUSE_MS = 500;
 /** So long nobody answers one that hangs, whatever the number of questions: one that is busy answers late. */
-const SILENT_MS = 10_000;
+const SILENT_MS = 6_000;
 /** Questions without an answer, one after the other. */
 const MOST_SILENT = 2;
-/** How long an answer is waited for. With it, one that hangs is known within 12 s. */
-export const ANSWER_MS = 5_000;
+/** How long an answer is waited for. With it, one that hangs is known within 8 s, and another serves within 10 s. */
+export const ANSWER_MS = 3_000;
 /** A question that took so long to give up was not asked in time: this process itself was stopped, or had no processor. */
 const LATE_MS = ANSWER_MS + 2_000;
 

@@ -8,11 +8,12 @@ const LINGER_MS = 2_000;
 
 /** Answers with a problem; what is no AppError becomes `internal_error` without its inner text. Answers its status. */
 export function answerProblem(
-  exchange: Pick<Exchange, "req" | "res" | "id" | "headers" | "cors">,
+  exchange: Pick<Exchange, "req" | "res" | "id" | "headers" | "cors" | "code">,
   error: unknown,
 ): number {
   const { req, res, id } = exchange;
   const problem = toProblem(error, id);
+  exchange.code = problem.code;
   const cors = corsOf(exchange);
   if (res.headersSent || isGone(exchange)) {
     res.destroy();

@@ -150,6 +150,14 @@ test("every answer by https says that browsers are to come by https alone", asyn
   for (const { headers } of said) expect(headers["strict-transport-security"]).toBe("max-age=31536000");
 });
 
+test("the access log says why the gateway refused a request", async () => {
+  await get(host, port, key, { headers: { "x-request-id": "good" } });
+  await get(host, port, `${key}x`, { headers: { "x-request-id": "refused" } });
+  const line = (req: string) => log.lines.find(({ fields }) => "req" in fields && fields.req === req)?.fields;
+  await eventually(() => expect(line("refused")).toMatchObject({ status: 401, code: "unauthorized" }));
+  expect(line("good")).not.toHaveProperty("code");
+});
+
 test("a service sets cookies for its own host alone", async () => {
   const { headers } = await get(host, port, key, { path: "/cookies/docs" });
   expect(headers["set-cookie"]).toEqual(["a=1; Path=/", "b=2; HttpOnly"]);

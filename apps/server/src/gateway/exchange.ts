@@ -52,6 +52,8 @@ export interface Exchange {
   trace: RequestTrace | undefined;
   /** The service says that the application's code failed, with a status of 4xx. */
   has_failed: boolean;
+  /** Of what the gateway itself answered in place of the service. */
+  code?: string;
   /** What every answer says beside what the service says. */
   headers: OutgoingHttpHeaders;
 }

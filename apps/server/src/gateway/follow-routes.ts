@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import type { Notifications } from "../database/notifications.ts";
-import type { Database } from "../database/pool.ts";
+import { type Database, sayError } from "../database/pool.ts";
 import { readRoutes } from "./read-routes.ts";
 import type { RoutingTable } from "./routing-table.ts";
 
@@ -35,7 +35,7 @@ export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposa
       is_lost = false;
     } catch (error) {
       if (!is_lost)
-        log.warn({ err: error }, "the gateway goes on with the routes that it knows: PostgreSQL does not answer");
+        log.warn(sayError(error), "the gateway goes on with the routes that it knows: PostgreSQL does not answer");
       is_lost = true;
     }
   };

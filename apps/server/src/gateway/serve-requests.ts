@@ -99,6 +99,7 @@ export function createAccept(deps: AcceptDeps): Accept {
           ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
           ...{ service: exchange.service, route, key: exchange.key },
           client: exchange.client_address,
+          ...(exchange.code === undefined ? {} : { code: exchange.code }),
         },
         "request to a service",
       );

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import { type Database, sayError } from "../database/pool.ts";
 import type { CountedRoute } from "../database/service-tables.ts";
 import { bucketOf } from "../edge/latencies.ts";
 
@@ -76,7 +76,8 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Traffic
       is_lost = false;
     } catch (error) {
       is_changed = true;
-      if (!is_lost) log.warn({ err: error }, "what services were asked cannot be written; it is kept for some minutes");
+      if (!is_lost)
+        log.warn(sayError(error), "what services were asked cannot be written; it is kept for some minutes");
       is_lost = true;
     }
   };

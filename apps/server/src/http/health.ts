@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
 import type { ServerConfig } from "../config/config.ts";
-import type { Database } from "../database/pool.ts";
+import { type Database, sayError } from "../database/pool.ts";
 import type { Health } from "../health/health.ts";
 import { healthCode } from "../health/problems.ts";
 import { writeServerMetrics } from "../health/server-metrics.ts";
@@ -51,7 +51,7 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
       await sql`select 1`.execute(deps.db);
       return { status: "ready" };
     } catch (error) {
-      deps.log.warn({ err: error }, "PostgreSQL does not answer");
+      deps.log.warn(sayError(error), "PostgreSQL does not answer");
       return reply.code(503).send({ status: "not ready" });
     }
   });

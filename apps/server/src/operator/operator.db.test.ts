@@ -130,6 +130,7 @@ test("lists name organizations and databases with why they failed", async () => 
   const [database] = await listOperatedDatabases(server.deps.db, org.name);
   expect(database).toMatchObject({
     uri: `cloud://${org.name}:main`,
+    id,
     state: "FAILED",
     failure: { code: "disk_full" },
     services: {},

@@ -41,7 +41,7 @@ export async function listOperatedDatabases(db: Database, org: string | undefine
   const { rows } = await sql<
     Omit<OperatedDatabase, "uri" | "retry_at"> & { org: string; name: string; at: Date | null }
   >`
-    select o.name as org, d.name, d.state, (d.usage ->> 'disk_bytes')::float8 as disk_bytes,
+    select o.name as org, d.name, d.id, d.state, (d.usage ->> 'disk_bytes')::float8 as disk_bytes,
       case when d.state = 'FAILED' then d.failure end as failure,
       case when d.state = 'FAILED' then d.retry_at end as at,
       coalesce((select jsonb_object_agg(s.name, s.state) from control.services s

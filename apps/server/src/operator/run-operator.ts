@@ -17,6 +17,7 @@ import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-serv
 import { retryFailed } from "./retry-failed.ts";
 import { rotateMasterKey } from "./rotate-master-key.ts";
 import { setQuota } from "./set-quota.ts";
+import { unreachable } from "./unreachable.ts";
 
 /**
  * Does one act of the operator, on the home's own files and its PostgreSQL: who may read these may do that. What reconcilers and gateways
@@ -65,7 +66,7 @@ export async function runOperator(asked: unknown): Promise<OperatorAnswer<Operat
     }
   } catch (error) {
     throw fromDatabaseError(error) instanceof AppError && !(error instanceof AppError)
-      ? notRunning(config, error)
+      ? unreachable(config, error)
       : error;
   }
 }
@@ -76,7 +77,7 @@ export async function runOperator(asked: unknown): Promise<OperatorAnswer<Operat
  */
 async function makeResetLink(config: ServerConfig, db: Database, email: string): Promise<string> {
   const url = config.public_url ?? readRunning(config.home);
-  if (url === undefined) throw notRunning(config);
+  if (url === undefined) throw unreachable(config);
   const identity = createIdentity({
     ...{ db, log: createLogger("error"), site: { url }, oidc: undefined, mail: undefined },
     secret: config.auth_secret ?? openSecret(config.home, SERVER_PATHS.authSecret, "base64url"),
@@ -105,20 +106,5 @@ async function refuseOtherVersion(db: Database): Promise<void> {
     detail: `The server's database has migration ${number}, this program knows ${newest}: they are of different versions.`,
     hint: "Use the cli of the installation that the server runs from.",
     meta: { found: number, known: newest },
-  });
-}
-
-function notRunning(config: ServerConfig, cause?: unknown): Error {
-  const { url } = config.database;
-  return appError("server_unreachable", {
-    detail:
-      url === undefined
-        ? `No server of the home ${config.home} runs, and its PostgreSQL runs with it.`
-        : "The PostgreSQL of SERVICE_DATABASE_URL does not answer.",
-    hint:
-      url === undefined
-        ? "Start the server first: npm start"
-        : "Start that PostgreSQL, or correct SERVICE_DATABASE_URL.",
-    ...(cause === undefined ? {} : { cause }),
   });
 }

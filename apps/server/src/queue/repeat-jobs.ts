@@ -1,4 +1,5 @@
 import type { Logger } from "@appdb/engine/ports";
+import { sayError } from "../database/pool.ts";
 
 /** Of what is done again and again: finding what was left undone, and removing what nothing uses. */
 const REPEATED = [
@@ -22,7 +23,7 @@ export async function repeatJobs({ enqueue, log }: RepeatDeps): Promise<Disposab
   for (const { name } of REPEATED) await enqueue(name);
   const timers = REPEATED.map(({ every_ms, name }) =>
     setInterval(() => {
-      enqueue(name).catch((error) => log.warn({ err: error, job: name }, "a repeated job was not asked for"));
+      enqueue(name).catch((error) => log.warn({ ...sayError(error), job: name }, "a repeated job was not asked for"));
     }, every_ms),
   );
   return {

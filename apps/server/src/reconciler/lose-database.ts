@@ -19,6 +19,13 @@ export interface LostPod {
   readonly reason: string;
   /** Before it is started again. */
   readonly pause_ms: number;
+  /** Its process runs, though it serves nobody. */
+  readonly is_running?: boolean;
+}
+
+/** What becomes of a lost pod, for the log. */
+export function sayNext({ is_running }: LostPod): string {
+  return is_running === true ? "its pod runs, and is ended if it stays silent" : "its pod is started again";
 }
 
 /**
@@ -35,7 +42,8 @@ export async function loseDatabase(deps: LoseDeps, database: LosableDatabase, po
       .execute();
     await enqueueReconcileDatabase(tx, database.id, pause_ms < SHORT_MS ? 0 : pause_ms / 1_000);
   });
-  if (lost) deps.log.warn({ db: database.id, reason, pause_ms }, "a database was lost; its pod is started again");
+  if (lost)
+    deps.log.warn({ db: database.id, uri: database.uri, reason, pause_ms }, `a database was lost; ${sayNext(pod)}`);
   return lost;
 }
 
@@ -60,7 +68,7 @@ export async function failLost(
     await keepPod(tx, database.id, { id: pod_id, kind: "database", state: "FAILED", reason });
   });
   if (!failed) return false;
-  deps.log.error({ db: database.id, reason }, "a database has failed");
+  deps.log.error({ db: database.id, uri: database.uri, reason }, "a database has failed");
   await endServicePods(deps, database.id);
   await deps.machine.driver.stop(pod_id, STOP_GRACE_MS);
   await deps.machine.driver.forget(pod_id);

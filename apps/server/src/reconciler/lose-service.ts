@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { Tx } from "../database/pool.ts";
 import { enqueueReconcileService } from "../queue/jobs.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import type { LostPod } from "./lose-database.ts";
+import { type LostPod, sayNext } from "./lose-database.ts";
 import { keepPod } from "./pod-rows.ts";
 import type { SeenService } from "./see-service.ts";
 import { endInstance } from "./service-pods.ts";
@@ -27,7 +27,8 @@ export async function loseService(deps: LoseDeps, seen: SeenService, pod: LostPo
       .execute();
     await enqueueReconcileService(tx, seen.row.id, pause_ms < SHORT_MS ? 0 : pause_ms / 1_000);
   });
-  if (lost) deps.log.warn({ service: seen.row.id, reason, pause_ms }, "a service was lost; its pod is started again");
+  if (lost)
+    deps.log.warn({ service: seen.row.id, uri: seen.uri, reason, pause_ms }, `a service was lost; ${sayNext(pod)}`);
   return lost;
 }
 
@@ -51,7 +52,7 @@ export async function failLostService(
       .execute();
   });
   if (!failed) return false;
-  deps.log.error({ service: seen.row.id, reason }, "a service has failed");
+  deps.log.error({ service: seen.row.id, uri: seen.uri, reason }, "a service has failed");
   if (observed !== null) await endInstance(deps, seen.row, observed.instance);
   await keepPod(deps.db, seen.row.database_id, { id: pod_id, kind: "service", state: "FAILED", reason });
   return true;

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { stopSuspended } from "../control-plane/organizations/suspend-organization.ts";
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
 import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
-import { hearLosses } from "../database/pool.ts";
+import { hearLosses, sayError } from "../database/pool.ts";
 import type { Problem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
 import { keepIsolated } from "../pods/isolation.ts";
@@ -72,7 +72,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { job_key: name, queue: name });
   const repeating = await repeatJobs({ log, enqueue });
   const timer = setInterval(() => {
-    look().catch((error) => log.warn({ err: error }, "jobs of workers that died were not looked for"));
+    look().catch((error) => log.warn(sayError(error), "jobs of workers that died were not looked for"));
   }, LOOK_FOR_DEAD_MS);
   const stopping = new AbortController();
   const crews = toCrews(deps, databases, stopping.signal);

@@ -5,7 +5,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
-import type { Database } from "../database/pool.ts";
+import { type Database, sayError } from "../database/pool.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { findPodToken } from "../pods/pod-token.ts";
 import { parseServicePodId, servicePlaces } from "../pods/service-places.ts";
@@ -98,7 +98,7 @@ class Books {
     }
     if (health.state !== "ready") return "starting";
     await this.#write(pod, page, health).catch((error) => {
-      log.warn({ err: error, db: database_id }, "how a database is was not written down");
+      log.warn({ ...sayError(error), db: database_id }, "how a database is was not written down");
     });
     return "ready";
   }

@@ -214,3 +214,9 @@ test("a log is read from a bounded number of files", async () => {
   const lines = await read();
   expect([lines.length, lines[0], lines.at(-1)]).toEqual([100, "old 99", "new"]);
 });
+
+test("the last words of a pod are none of the requests that it answered", async () => {
+  const requests = Array.from({ length: 30 }, (_, at) => entry(6 + at, "request", { status: 200 }));
+  write("pod.log", entry(5, "its disk is full"), ...requests);
+  expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 5)).toEqual(["its disk is full"]);
+});

@@ -28,6 +28,10 @@ const OUTPUT_FILE = "output.log";
 const MAX_OUTPUT_BYTES = 4_000_000;
 const MAX_LINE_LENGTH = 64 * 1024;
 const POLL_MS = 100;
+/** How a pod logs that it answered a request; it says nothing of why the pod ended. */
+const REQUEST_LINE = "request {";
+/** Lines that are read for one that is no request's. */
+const LINES_OF_REQUESTS = 100;
 /** Of ours from its first byte, whatever the pod has put in its place. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | TENANT_FILE;
 /** What the system says of a folder that is unlinked; other systems than Linux say the second. */
@@ -64,9 +68,14 @@ export async function* readPodLog(log_folder: string, input: PodLogsInput): Asyn
 
 /** The last lines of a pod since it was started, what it printed by itself last: why it ended, if it could still say so. */
 export async function readLastWords(log_folder: string, started_at: Date, count: number): Promise<string[]> {
-  const input = { tail: count, since: started_at, follow: false, signal: new AbortController().signal };
+  const input = {
+    tail: count * LINES_OF_REQUESTS,
+    since: started_at,
+    follow: false,
+    signal: new AbortController().signal,
+  };
   const words: string[] = [];
-  for await (const { line } of readPodLog(log_folder, input)) words.push(line);
+  for await (const { line } of readPodLog(log_folder, input)) if (!line.startsWith(REQUEST_LINE)) words.push(line);
   await using output = new LogFiles(join(log_folder, OUTPUT_FILE));
   await output.seekLast(count);
   const lines = createLineSplitter((text) => void words.push(parseLogLine(text, "").line), MAX_LINE_LENGTH);

@@ -25,8 +25,8 @@ export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
   },
 });
 
-function linesOf({ failure, retry_at, services, state, uri }: OperatedDatabase): string[] {
-  const lines = [`${uri}  ${state}`];
+function linesOf({ failure, id, retry_at, services, state, uri }: OperatedDatabase): string[] {
+  const lines = [`${uri}  ${state}  id=${id}`];
   if (failure !== null) lines.push(`  ${failure.code}: ${showControls(failure.detail)}`);
   if (retry_at !== null) lines.push(`  the server tries again at ${retry_at}`);
   for (const [name, of] of Object.entries(services)) lines.push(`  /${name}  ${of}`);

@@ -1,0 +1,34 @@
+import { EventEmitter } from "node:events";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import type pg from "pg";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { hearLosses, sayError } from "./pool.ts";
+
+test("connections that are lost together are one line of the log, which has each reason once", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const pool = new EventEmitter();
+  const log = createSilentLog();
+  hearLosses(pool as pg.Pool, log);
+  const clients = Array.from({ length: 5 }, () => new EventEmitter());
+  for (const client of clients) pool.emit("connect", client);
+  for (const client of clients) client.emit("error", new Error("Connection terminated unexpectedly"));
+  pool.emit("error", new Error("write EPIPE"));
+  vi.advanceTimersByTime(1_000);
+  const line = {
+    level: "warn",
+    message: "connections to PostgreSQL were lost; others are opened",
+    fields: { reason: "Connection terminated unexpectedly; write EPIPE" },
+  };
+  expect(log.lines).toEqual([line]);
+  clients[0]?.emit("error", new Error("write EPIPE"));
+  vi.advanceTimersByTime(1_000);
+  expect(log.lines).toEqual([line, { ...line, fields: { reason: "write EPIPE" } }]);
+});
+
+test("a log says the reason alone while PostgreSQL is away, and the whole of any other error", () => {
+  const away = Object.assign(new Error("the database system is starting up"), { code: "57P03" });
+  expect(sayError(away)).toEqual({ reason: "the database system is starting up" });
+  const other = new TypeError("x is undefined");
+  expect(sayError(other)).toEqual({ err: other });
+});
