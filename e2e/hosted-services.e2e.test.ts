@@ -124,7 +124,7 @@ describe("somebody who serves an application from a hosted database", () => {
     const { release } = await service();
     const planned = await expectExit(place, 2, "rollback", MAIN, "-n");
     expect(planned.stdout).toContain(`from release ${release} to release`);
-    expect(planned.stdout).toContain("the project files will be the former ones");
+    expect(planned.stdout).toContain("the project files will be those from before");
     await expectExit(place, 0, "rollback", MAIN, "-f");
     const { acknowledged, refused, unknown } = await stop();
     expect([...refused, ...unknown]).toEqual([]);

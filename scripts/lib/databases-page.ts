@@ -65,7 +65,7 @@ export function databasesPage(generated: string): string {
     "| part | what is compared | what it costs |",
     "|---|---|---|",
     "| image | `uv.lock` or `requirements.txt` with what they name, Python version, system packages | a build, unless the organization has that image; one restart |",
-    "| files | each file's bytes, its executable bit, links | an upload of what is missing; one restart |",
+    "| files | each file's bytes, its executable bit, links | an upload of what is missing; services run them after `cli service update` |",
     "| resources | `cpu`, `memory_mb`, `disk_gb`, `workers` | one restart; less than before asks for `--allow-destructive` |",
     "| settings | `sleep_after`, `wake_on_request` | nothing |",
     "| settings | `vars`, `db_input_media_dest`, `db_output_media_dest` | one restart |",

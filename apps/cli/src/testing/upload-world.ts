@@ -81,7 +81,7 @@ function planOf(body: Asked["body"], stored: ReadonlyMap<string, Buffer>): Plan 
   const missing = body.files.filter((file: { chunks: string[] }) => file.chunks.some((chunk) => !stored.has(chunk)));
   const op = {
     ...({ target: "files", op: "upload", severity: "additive", requires_restart: false, details: {} } as const),
-    ...{ description: `the project files will be others: ${missing.length} changed`, lines: [] },
+    ...{ description: `the project files will change: ${missing.length} changed`, lines: [] },
   };
   const ops = missing.length === 0 ? [] : [op];
   return {

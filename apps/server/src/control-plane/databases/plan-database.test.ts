@@ -162,8 +162,8 @@ test("files are counted and named: what is new, what is other, what is gone", ()
   const { plan: found } = plan({ files, wanted: { tree: "t2" }, stored });
   expect(found.ops).toMatchObject([
     {
-      ...{ target: "files", op: "upload", requires_restart: true, details: { added: 1, changed: 2, removed: 1 } },
-      description: "the project files will be others: 1 added, 2 changed, 1 removed",
+      ...{ target: "files", op: "upload", requires_restart: false, details: { added: 1, changed: 2, removed: 1 } },
+      description: "the project files will change: 1 added, 2 changed, 1 removed",
       lines: ["~ app.py", "~ run.sh", "+ new.py", "- old.py"],
     },
   ]);

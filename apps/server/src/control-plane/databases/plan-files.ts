@@ -27,7 +27,8 @@ export function planFiles(
     severity: "additive",
     description: describe(before === undefined || before.length === 0, counts),
     lines: shorten(paths),
-    requires_restart: before !== undefined,
+    // services move to the files by an update of their own
+    requires_restart: false,
     details: counts,
   };
 }
@@ -41,7 +42,7 @@ export function shorten(lines: readonly string[]): string[] {
 function describe(is_first: boolean, counts: { added: number; changed: number; removed: number }): string {
   if (is_first) return `${counts.added} ${counts.added === 1 ? "project file" : "project files"} will be uploaded`;
   const parts = Object.entries(counts).filter(([, count]) => count > 0);
-  return `the project files will be others: ${parts.map(([what, count]) => `${count} ${what}`).join(", ")}`;
+  return `the project files will change: ${parts.map(([what, count]) => `${count} ${what}`).join(", ")}`;
 }
 
 function isOther(before: TreeEntry | undefined, after: TreeEntry): boolean {

@@ -170,7 +170,7 @@ test("a deployment is undone as one: services go back and what it made goes, the
   expect(json.ops.map(({ description }: { description: string }) => description)).toEqual([
     "service 'fresh', which was deployed, will be stopped and forgotten",
     "service 'ingest' goes back from release 2 to release 1",
-    "the project files will be the former ones",
+    "the project files will be those from before",
     "the image will be the former one",
   ]);
   expect((await rollBack(stage, NO_DEPLOY.deploy)).json.detail).toContain("another deployment was made");

@@ -164,7 +164,7 @@ function planServices(locked: LockedContent, deploy: DeployRow, checked: FormerR
 
 function planDatabase({ content }: LockedContent, { before }: DeployRow): PlanOp[] {
   const lines = [
-    ...(content.tree === before.tree ? [] : ["the project files will be the former ones"]),
+    ...(content.tree === before.tree ? [] : ["the project files will be those from before"]),
     ...(content.environment === before.environment ? [] : ["the image will be the former one"]),
     ...planResources(content.resources, before.resources).map(({ description }) => description),
     ...planSettings(content.settings, before.settings).map(({ description }) => description),
