@@ -5,7 +5,7 @@
 #   keep-server.sh SECONDS PROGRAM [ARGUMENT...]
 # A server that fails before any has run for SECONDS, as by a wrong setting, is systemd's to start again, with all anew.
 # A server that hangs is killed and started again as one that crashed: it writes a growing number each second, and a number that
-# stays for KEEPER_SILENT_SECONDS (30) says that its event loop stands.
+# stays for KEEPER_SILENT_SECONDS (6) says that its event loop stands.
 seconds=$1
 shift
 server=
@@ -14,7 +14,7 @@ told=
 has_run=
 tell_after=1
 hung=9
-silent=${KEEPER_SILENT_SECONDS:-30}
+silent=${KEEPER_SILENT_SECONDS:-6}
 sockets=${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}
 beats=
 trap '[ -z "$beats" ] || rm -rf "$beats"' EXIT
