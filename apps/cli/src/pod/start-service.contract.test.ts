@@ -48,6 +48,8 @@ describe("a service in the foreground", () => {
     const before = specFolders();
     const running = start("main");
     expect(await running.ready).toEqual({ event: "listening", address: "127.0.0.1", port: 4711 });
+    // nor would a command that is killed from now on
+    expect(specFolders().filter((name) => !before.includes(name))).toEqual([]);
     await running.stop();
     expect(await running.ended).toBe(0);
     expect(lines).toEqual(["mode 600", "stopped in order"]);

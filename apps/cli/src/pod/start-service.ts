@@ -42,13 +42,14 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
       last.splice(0, last.length - LAST_LINES);
     });
   }
+  const removeSpec = () => rmSync(folder, { recursive: true, force: true });
   const ended = new Promise<number | null>((resolve) => {
     child.once("error", (error) => {
       last.push(error.message);
       resolve(1);
     });
     child.once("close", (code) => resolve(code));
-  }).finally(() => rmSync(folder, { recursive: true, force: true }));
+  }).finally(removeSpec);
   const ready = new Promise<ServiceMessage>((resolve) => {
     child.on("message", (message) => {
       const parsed = serviceMessageSchema.safeParse(message);
@@ -56,6 +57,8 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
     });
     void ended.then((code) => resolve(endedEarly(code, last)));
   });
+  // its first word says that it has read the file: a command that is killed later leaves no folder
+  void ready.then(removeSpec);
   return {
     ready,
     ended,
