@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,6 +31,29 @@ test("a test run that has ended is left alone", async () => {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test.skipIf(!mayMount())("a mount in a folder whose name has spaces and letters beyond ASCII is removed", async () => {
+  const { folder, guard } = startRun();
+  const mount = join(folder, "home \u00e9 \u00fc");
+  mkdirSync(mount);
+  execFileSync("mount", ["-t", "tmpfs", "tmpfs", mount]);
+  guard.stdin.end(`${folder}\n`);
+  await eventually(() => expect(guard.exitCode).toBe(0));
+  expect(existsSync(folder)).toBe(false);
+});
+
+function mayMount() {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-guard-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("umount", [folder]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 /** A folder with a file, processes that name it as those of tests do or write into it as pods do, and a guard that was told nothing yet. */
 function startRun() {

@@ -38,7 +38,8 @@ function killIfThere(pid) {
 
 function mountsBelow(folder) {
   if (!existsSync("/proc/self/mounts")) return [];
-  return readFileSync("/proc/self/mounts", "utf8")
+  // one character a byte, since what is escaped is a byte
+  return readFileSync("/proc/self/mounts", "latin1")
     .split("\n")
     .map((line) =>
       (line.split(" ")[1] ?? "").replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),

@@ -69,11 +69,16 @@ async function openSleeping(cors: object | null) {
     })
     .execute();
   await stage.serve(service_id, null);
-  await eventually(() => expect(stage.gateway.table.byId(id)?.services[0]?.cors ?? null).toEqual(cors));
+  const { label } = await eventually(() => {
+    const entry = stage.gateway.table.byId(id);
+    expect(entry?.services[0]).toBeDefined();
+    expect(entry?.services[0]?.cors ?? null).toEqual(cors);
+    return entry as NonNullable<typeof entry>;
+  });
   const state = async () =>
     (await server.deps.db.selectFrom("control.databases").select("state").where("id", "=", id).executeTakeFirst())
       ?.state;
-  return { name, state, host: `${stage.gateway.table.byId(id)?.label}.${DOMAIN}` };
+  return { name, state, host: `${label}.${DOMAIN}` };
 }
 
 function openSession(settings: { initialWindowSize?: number } = {}): ClientHttp2Session & Disposable {
