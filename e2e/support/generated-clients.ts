@@ -116,11 +116,11 @@ process.stdout.write(JSON.stringify(answers));
 `;
 
 function writeCalls(name: string, calls: readonly Call[]): string {
-  const lines = calls.map(({ id, method, path, parameters, body, is_json }) => {
+  const lines = calls.map(({ id, method, path, parameters, body, is_json: isJson }) => {
     const init = {
       ...(Object.keys(parameters).length > 0 ? { params: parameters } : {}),
       ...(body === undefined ? {} : { body }),
-      ...(is_json ? {} : { parseAs: "text" }),
+      ...(isJson ? {} : { parseAs: "text" }),
     };
     return `  await report(${JSON.stringify(id)}, client.${method.toUpperCase()}(${JSON.stringify(path)}, ${JSON.stringify(init)}));`;
   });

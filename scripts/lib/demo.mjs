@@ -48,9 +48,9 @@ async function startDemoServer(env) {
   try {
     return await startServer(env);
   } catch (error) {
-    const is_ours =
+    const isOurs =
       (env.SERVICE_PODS ?? "") === "" && (env.SERVICE_HOST ?? "") === "" && (env.SERVICE_DOMAIN ?? "") === "";
-    if (!is_ours || !(error instanceof Stop) || !error.message.includes(AS_ROOT)) throw error;
+    if (!isOurs || !(error instanceof Stop) || !error.message.includes(AS_ROOT)) throw error;
     const why = /^error: (.*)$/m.exec(error.message)?.[1] ?? error.message;
     say(
       `\nWARNING: ${why}\nThe demo runs its pods as plain processes: code that is deployed to it is root on this machine.`,

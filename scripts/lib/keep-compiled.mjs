@@ -37,7 +37,7 @@ export function keepStartCompiled(bundle) {
  */
 export function keepPodCompiled(bundle) {
   const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
-  const [data_folder, template_folder, postgres_bin, run_folder, log_folder, services_folder, files_folder] = [
+  const [dataFolder, templateFolder, postgresBin, runFolder, logFolder, servicesFolder, filesFolder] = [
     "data",
     "template",
     "bin",
@@ -46,16 +46,24 @@ export function keepPodCompiled(bundle) {
     "services",
     "files",
   ].map((name) => join(folder, name));
-  for (const path of [run_folder, log_folder, files_folder]) mkdirSync(path, { mode: 0o700 });
+  for (const path of [runFolder, logFolder, filesFolder]) mkdirSync(path, { mode: 0o700 });
   const spec = {
     ...{ role: "database", database_id: "build", uri: "cloud://build:build", token: "build", notices: [] },
-    ...{ data_folder, template_folder, postgres_bin, run_folder, log_folder, services_folder, files_folder },
+    ...{
+      data_folder: dataFolder,
+      template_folder: templateFolder,
+      postgres_bin: postgresBin,
+      run_folder: runFolder,
+      log_folder: logFolder,
+      services_folder: servicesFolder,
+      files_folder: filesFolder,
+    },
     resources: { cpu: 1, memory_mb: 1024, disk_gb: 1, workers: 1 },
     limits: LIMITS,
     runtime: {
       python: process.execPath,
       python_source: "build",
-      project_root: files_folder,
+      project_root: filesFolder,
       library_paths: [],
       env: {},
     },

@@ -149,16 +149,16 @@ async function openTenant(place: Place, hosted: Hosted, name: string): Promise<T
 }
 
 export async function send(url: string, key: string, method: string, body?: object | Uint8Array): Promise<Asked> {
-  const is_bytes = body instanceof Uint8Array;
-  const type = is_bytes ? "application/x-tar" : "application/json";
+  const isBytes = body instanceof Uint8Array;
+  const type = isBytes ? "application/x-tar" : "application/json";
   const response = await fetch(url, {
     method,
     headers: { "x-api-key": key, ...(body === undefined ? {} : { "content-type": type }) },
-    ...(body === undefined ? {} : { body: is_bytes ? Uint8Array.from(body) : JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const is_json =
+  const isJson =
     /json/.test(response.headers.get("content-type") ?? "") &&
     !/ndjson/.test(response.headers.get("content-type") ?? "");
-  return { status: response.status, text, json: is_json && text !== "" ? JSON.parse(text) : undefined };
+  return { status: response.status, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
 }

@@ -106,15 +106,15 @@ async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: 
 async function awaitQuiet(traffic: Traffic, stopped: Promise<string>, log: Logger): Promise<void> {
   const stopping = new AbortController();
   void stopped.then(() => stopping.abort());
-  const is_quiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });
-  if (!is_quiet) log.warn({ in_flight: traffic.in_flight }, "requests are still under way at the end of the drain");
+  const isQuiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });
+  if (!isQuiet) log.warn({ in_flight: traffic.in_flight }, "requests are still under way at the end of the drain");
 }
 
 function workingSpec(spec: ServicePodSpec): WorkingSpec {
-  const { dsn, manifest, runtime, limits, resources, scratch_folder } = spec;
+  const { dsn, manifest, runtime, limits, resources, scratch_folder: scratchFolder } = spec;
   const cut = spec.uri.lastIndexOf("/");
   return {
-    ...{ dsn, manifest, runtime, scratch_folder },
+    ...{ dsn, manifest, runtime, scratch_folder: scratchFolder },
     export_reach: spec.may_export_private ? "private" : "public",
     target: spec.uri.slice(0, cut),
     services: [spec.uri.slice(cut + 1)],

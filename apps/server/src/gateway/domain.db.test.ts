@@ -215,13 +215,13 @@ test("a client of HTTP/2 that stops in its body, or takes nothing of its answer,
 });
 
 test("a gateway that starts while PostgreSQL is down goes on with the routes and keys that it kept, in a private file", async () => {
-  const state_file = join(folder, "gateway.json");
+  const stateFile = join(folder, "gateway.json");
   const config = { domain: DOMAIN, port: 0, tls: files };
   {
-    await using first = await openGatewayStage(server, { config, deps: { state_file } });
+    await using first = await openGatewayStage(server, { config, deps: { state_file: stateFile } });
     expect((await get(host, first.gateway.port)).status).toBe(200);
   }
-  expect(statSync(state_file).mode & 0o077).toBe(0);
+  expect(statSync(stateFile).mode & 0o077).toBe(0);
   const log = createSilentLog();
   await using down = openDatabase("postgresql:///none?host=/nowhere", log);
   await using notifications = createNotifications(down.pool.options, log);
@@ -231,7 +231,7 @@ test("a gateway that starts while PostgreSQL is down goes on with the routes and
     notifications,
     master_key: testMasterKey(server.deps.config),
   });
-  const deps = { state_file, db: down.db, notifications, snapshots, log };
+  const deps = { state_file: stateFile, db: down.db, notifications, snapshots, log };
   await using second = await openGatewayStage(server, { config, deps });
   expect((await get(host, second.gateway.port)).status).toBe(200);
   expect((await get(host, second.gateway.port, `${key}x`)).status).toBe(401);

@@ -81,7 +81,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const kept = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
   table.replace(kept?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, kept });
-  const key_uses = createKeyUses(db, log);
+  const keyUses = createKeyUses(db, log);
   const agents = createPodAgents();
   const budget = createByteBudget(config.limits.memory_bytes);
   const links = createPodLinks({
@@ -98,7 +98,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       log,
       table,
       keys,
-      key_uses,
+      key_uses: keyUses,
       agents,
       links,
       counts,
@@ -114,10 +114,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     docs: createDocsFiles(),
   };
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
-  const { access_log, domain } = config;
+  const { access_log: accessLog, domain } = config;
   const traffic = createTraffic({ db, log });
   const follow = (exchange: Exchange) => followAnswer(exchange, budget, config.limits);
-  const accepting = { log, metrics, traffic, access_log, handle, follow };
+  const accepting = { log, metrics, traffic, access_log: accessLog, handle, follow };
   const findByHost = (host: string) => table.byLabel(labelOf(host, domain ?? ""));
   const readForwarded = createReadForwarded(deps.trusted_proxies ?? []);
   const bounds = createConnectionBounds(config.limits, createIsTrusted(deps.trusted_proxies ?? []));
@@ -137,22 +137,22 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
             ),
         })
       : undefined;
-  let is_due = false;
+  let isDue = false;
   const following = await followRoutes({ ...deps, table });
   let certificates: Certificates | undefined;
   const look = () => {
-    is_due = false;
+    isDue = false;
     certificates?.look();
     kept?.keepRoutes(table.all());
     const serving = places.serving(table);
-    agents.keepOnly(new Set(serving.map(({ http_socket }) => http_socket)));
-    links.keepOnly(new Set(serving.map(({ link_socket }) => link_socket)));
+    agents.keepOnly(new Set(serving.map(({ http_socket: httpSocket }) => httpSocket)));
+    links.keepOnly(new Set(serving.map(({ link_socket: linkSocket }) => linkSocket)));
     return ports?.follow();
   };
   // once for many changes that come together
   table.onChange(() => {
-    if (!is_due) setImmediate(() => void look());
-    is_due = true;
+    if (!isDue) setImmediate(() => void look());
+    isDue = true;
   });
   await look();
   const ordered = domain === undefined ? undefined : await openCertificates(deps, { domain, table, kept });
@@ -194,7 +194,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     await traffic[Symbol.asyncDispose]();
-    await withinTime(Promise.resolve(key_uses[Symbol.asyncDispose]()), LAST_USES_MS);
+    await withinTime(Promise.resolve(keyUses[Symbol.asyncDispose]()), LAST_USES_MS);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
     links[Symbol.dispose]();

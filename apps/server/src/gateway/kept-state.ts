@@ -44,8 +44,8 @@ export interface KeptState extends Disposable {
   /** As they were when it was last written. */
   readonly databases: readonly RoutedDatabase[];
   keepRoutes(databases: Iterable<RoutedDatabase>): void;
-  findKeys(database_id: string): KeptKeys | undefined;
-  keepKeys(database_id: string, keys: KeptKeys): void;
+  findKeys(databaseId: string): KeptKeys | undefined;
+  keepKeys(databaseId: string, keys: KeptKeys): void;
   /** By host, as they were when it was last written. */
   readonly certificates: Readonly<Record<string, KeptCertificate>>;
   keepCertificates(certificates: Readonly<Record<string, KeptCertificate>>): void;
@@ -101,8 +101,8 @@ function read(path: string, log: Logger): State {
   try {
     return stateSchema.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
-    const is_new = error instanceof Error && "code" in error && error.code === "ENOENT";
-    if (!is_new) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
+    const isNew = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (!isNew) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
     return { databases: [], keys: {}, certificates: {} };
   }
 }

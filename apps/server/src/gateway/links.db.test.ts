@@ -150,14 +150,14 @@ test("an answer that streams is passed on as it comes, and one that breaks off d
 });
 
 test("a pod that drains is asked by HTTP, one that hangs up is not asked twice, and a silent one is given up", async () => {
-  let is_silent = false;
+  let isSilent = false;
   let asked = 0;
   const { insert, link, socket } = await openLinked(async (request) => {
     asked += 1;
-    if (is_silent) return await new Promise<never>(() => undefined);
+    if (isSilent) return await new Promise<never>(() => undefined);
     return await echo(request);
   });
-  is_silent = true;
+  isSilent = true;
   const late = await insert();
   expect(late.status).toBe(504);
   expect(JSON.parse(late.text)).toMatchObject({ code: "service_timeout" });
@@ -168,7 +168,7 @@ test("a pod that drains is asked by HTTP, one that hangs up is not asked twice, 
   expect(JSON.parse((await cut).text)).toMatchObject({ status: 502, code: "service_broken" });
   rmSync(socket, { force: true });
   expect((await insert()).text).toContain('"instance":1');
-  is_silent = false;
+  isSilent = false;
   const other = await openLinked(echo);
   other.link.drain();
   await eventually(async () => expect((await other.insert()).text).toContain('"instance":1'));

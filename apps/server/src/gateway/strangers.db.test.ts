@@ -60,15 +60,15 @@ async function openSleeping(cors: object | null) {
     ...{ name, state: "STOPPED" },
     desired: { is_awake: false, settings: { ...SETTINGS, wake_on_request: true } },
   });
-  const service_id = await stage.makeService(people.org, id, "ingest");
+  const serviceId = await stage.makeService(people.org, id, "ingest");
   await server.deps.db
     .insertInto("control.releases")
     .values({
-      ...{ service_id, number: 1, tree: null, environment: null, app_file: "app.py", workers: 1 },
+      ...{ service_id: serviceId, number: 1, tree: null, environment: null, app_file: "app.py", workers: 1 },
       ...{ manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }), changes: "[]", created_by: "a test" },
     })
     .execute();
-  await stage.serve(service_id, null);
+  await stage.serve(serviceId, null);
   const { label } = await eventually(() => {
     const entry = stage.gateway.table.byId(id);
     expect(entry?.services[0]).toBeDefined();

@@ -82,14 +82,16 @@ test("a project's files become tables of its hosted database, and rows of them a
     };
     await update(TEXTS);
 
-    const file_digests = Object.fromEntries(Object.entries(TEXTS).map(([path, text]) => [path, digestOf(text)]));
-    const app = { app_file: "app.py", folders: [], file_digests };
+    const fileDigests = Object.fromEntries(Object.entries(TEXTS).map(([path, text]) => [path, digestOf(text)]));
+    const app = { app_file: "app.py", folders: [], file_digests: fileDigests };
     const { plan } = (await ask("schemaPlan", { body: { ...app, files: null } })).json;
     expect(plan).toMatchObject({ target: "cloud://acme:main", summary: { create: 1 } });
-    const { catalog_version } = plan;
-    const applied = await ask("schemaApply", { body: { ...app, catalog_version, allow_destructive: false } });
+    const { catalog_version: catalogVersion } = plan;
+    const applied = await ask("schemaApply", {
+      body: { ...app, catalog_version: catalogVersion, allow_destructive: false },
+    });
     expect(applied.text).toContain('"event":"done"');
-    const other = { ...file_digests, "lib/names.py": digestOf("changed") };
+    const other = { ...fileDigests, "lib/names.py": digestOf("changed") };
     const blocked = await server.ask("schemaPlan", {
       as,
       params,

@@ -24,8 +24,8 @@ beforeEach(() => stage.machine.build({ outcome: "succeeds" }));
 const NAMED = (stage: ReconcilerStage) => ({ org: stage.org.name, db: "data" });
 
 /** Asks for an image of another Python: each of them is built once. */
-async function prepare(python_version: string) {
-  const environment = { ...NO_PACKAGES, python_version };
+async function prepare(pythonVersion: string) {
+  const environment = { ...NO_PACKAGES, python_version: pythonVersion };
   const request = { settings: { cpu: 2 }, files: [], environment };
   const params = NAMED(stage);
   const body = { ...request, app_file: "app.py" };

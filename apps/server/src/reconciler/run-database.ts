@@ -79,9 +79,9 @@ async function startPod(
 ): Promise<void> {
   const before = await machine.driver.inspect(spec.id);
   if (before?.state === "running") return;
-  const { started_at } = await machine.driver.ensure(spec, signal);
+  const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
-  await keepPod(db, row.id, { id: spec.id, kind: "database", state: "STARTING", started_at, reason });
+  await keepPod(db, row.id, { id: spec.id, kind: "database", state: "STARTING", started_at: startedAt, reason });
 }
 
 /** Whether nothing of what was asked for is left to do. */

@@ -81,9 +81,15 @@ async function startPod(
 ): Promise<void> {
   const before = await machine.driver.inspect(spec.id);
   if (before?.state === "running") return;
-  const { started_at } = await machine.driver.ensure(spec, signal);
+  const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
-  await keepPod(db, row.database_id, { id: spec.id, kind: "service", state: "STARTING", started_at, reason });
+  await keepPod(db, row.database_id, {
+    id: spec.id,
+    kind: "service",
+    state: "STARTING",
+    started_at: startedAt,
+    reason,
+  });
 }
 
 /** Nobody asked for this start: what was lost, or slept, is back. */

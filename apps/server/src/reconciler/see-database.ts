@@ -41,13 +41,13 @@ export async function seeDatabase(db: Database, id: string): Promise<SeenDatabas
     .where("d.id", "=", id)
     .executeTakeFirst();
   if (found === undefined) return undefined;
-  const { is_retry_due, org_name, operations, ...row } = found;
+  const { is_retry_due: isRetryDue, org_name: orgName, operations, ...row } = found;
   return {
     row,
-    uri: databaseUriOf(org_name, row.name),
+    uri: databaseUriOf(orgName, row.name),
     newest: operations.at(-1),
     open: operations.filter(({ state }) => state === "pending" || state === "running"),
-    is_retry_due,
+    is_retry_due: isRetryDue,
   };
 }
 

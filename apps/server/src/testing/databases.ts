@@ -46,7 +46,7 @@ export async function openDatabaseStage(server: TestServer): Promise<DatabaseSta
 }
 
 /** What a request left behind of a database: the row, its operations, the jobs that wait and the events. */
-export async function leftBehind(server: TestServer, database_id: string) {
+export async function leftBehind(server: TestServer, databaseId: string) {
   const { rows } = await sql<{
     state: DatabaseState;
     generation: number;
@@ -61,7 +61,7 @@ export async function leftBehind(server: TestServer, database_id: string) {
       (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-database ' || d.id) as jobs,
       (select coalesce(jsonb_agg(e.action || ' ' || e.outcome order by e.id), '[]') from control.events e
         join control.operations o on o.id = e.operation_id where o.database_id = d.id) as events
-    from control.databases d where d.id = ${database_id}`.execute(server.deps.db);
+    from control.databases d where d.id = ${databaseId}`.execute(server.deps.db);
   return rows[0];
 }
 

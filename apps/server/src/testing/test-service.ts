@@ -143,9 +143,9 @@ const NONE: SeenTestService = {
   ...{ instance: 0, operations: [], errors: [], events: [], pods: [], open: 0, jobs: 0 },
 };
 
-function releaseOf(service_id: string, number: number, { environment = null, tree = null, workers = 1 }: TestRelease) {
+function releaseOf(serviceId: string, number: number, { environment = null, tree = null, workers = 1 }: TestRelease) {
   return {
-    ...{ service_id, number, environment, tree, workers, app_file: "app.py", created_by: "a test" },
+    ...{ service_id: serviceId, number, environment, tree, workers, app_file: "app.py", created_by: "a test" },
     manifest: JSON.stringify(aManifest()),
     changes: JSON.stringify([]),
   };

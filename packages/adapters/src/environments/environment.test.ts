@@ -146,8 +146,8 @@ test("what cannot be built on another machine is refused, with its line and the 
     [{ "requirements.txt": "a\n" }, /^uv_options: '\/srv' is no path/, "--find-links /srv"],
     [{ ".python-version": "pypy@3.10\n" }, /^\.python-version: 'pypy@3\.10' is no version/],
   ];
-  for (const [files, message, uv_options] of refusals) {
-    await expect(collect(files, uv_options === undefined ? {} : { uv_options })).rejects.toMatchObject({
+  for (const [files, message, uvOptions] of refusals) {
+    await expect(collect(files, uvOptions === undefined ? {} : { uv_options: uvOptions })).rejects.toMatchObject({
       code: "environment_refused",
       message: expect.stringMatching(message),
       hint: expect.stringMatching(/./),

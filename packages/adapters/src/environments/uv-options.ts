@@ -60,8 +60,8 @@ export function readOptions(text: string): UvOption[] {
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? "";
     const [, name = word, value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
-    const has_value = value === undefined && VALUED.has(name);
-    options.push({ name, value: has_value ? words[++index] : value });
+    const hasValue = value === undefined && VALUED.has(name);
+    options.push({ name, value: hasValue ? words[++index] : value });
   }
   return options;
 }

@@ -38,10 +38,10 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
 }
 
 /** The whole answer as bytes of HTTP/1.1, after which the connection ends. */
-export function printBadHttp({ status, reason }: BadHttpRefusal, request_id: string, problem: object): string {
+export function printBadHttp({ status, reason }: BadHttpRefusal, requestId: string, problem: object): string {
   const body = JSON.stringify({ ...problem, status });
   return (
-    `HTTP/1.1 ${status} ${reason}\r\nx-request-id: ${request_id}\r\ncontent-type: application/problem+json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\nx-request-id: ${requestId}\r\ncontent-type: application/problem+json; charset=utf-8\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
   );
 }

@@ -283,8 +283,8 @@ async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
   };
 }
 
-function sitePackages(image_folder: string): string {
-  const lib = readdirSync(join(image_folder, "venv", "lib"))[0] ?? "";
+function sitePackages(imageFolder: string): string {
+  const lib = readdirSync(join(imageFolder, "venv", "lib"))[0] ?? "";
   return join("venv", "lib", lib, "site-packages");
 }
 

@@ -58,15 +58,15 @@ function publish(name: string, control: string, files: Readonly<Record<string, [
   writeFileSync(join(repository, "Packages"), listed, { flag: "a" });
 }
 
-function options(disk_bytes = 1024 ** 3) {
-  const sources_file = join(stage.folder, "sources.list");
+function options(diskBytes = 1024 ** 3) {
+  const sourcesFile = join(stage.folder, "sources.list");
   const { port } = server.address() as AddressInfo;
-  writeFileSync(sources_file, `deb [trusted=yes] http://127.0.0.1:${port} ./\n`);
+  writeFileSync(sourcesFile, `deb [trusted=yes] http://127.0.0.1:${port} ./\n`);
   const unpackSystem = createSystemPackages({
     state_folder: join(stage.folder, "apt"),
     status_file: "/var/lib/dpkg/status",
-    sources_file,
-    disk_bytes,
+    sources_file: sourcesFile,
+    disk_bytes: diskBytes,
     network_env: {},
   });
   return { unpackSystem };

@@ -39,8 +39,8 @@ interface EngineAbout {
 
 /** Loads the engine's client; the engine is not asked yet. @throws pods_unavailable where there is none */
 export async function openContainerHost(input: PodDriverInput): Promise<ContainerHost> {
-  const { engine_socket, folder, users } = input;
-  const socket = findEngineSocket(engine_socket);
+  const { engine_socket: engineSocket, folder, users } = input;
+  const socket = findEngineSocket(engineSocket);
   if (socket === undefined) {
     throw appError("pods_unavailable", {
       detail: "There is no container engine on this machine.",

@@ -44,7 +44,7 @@ export async function createContainerPods(input: PodDriverInput): Promise<PodDri
       await removeContainers(host, record.id);
       await (await host.about()).groups?.remove(groupOf(host, record.labels));
     },
-    forgetDatabase: async (database_id) => host.retire(databaseOwner(database_id)),
+    forgetDatabase: async (databaseId) => host.retire(databaseOwner(databaseId)),
     async run(task, signal) {
       await endLeftTasks(host);
       return await runContainerTask(host, task, signal);
@@ -106,8 +106,8 @@ async function removeContainers({ engine, owner }: ContainerHost, id: string): P
 }
 
 /** By whose name a database has its user. */
-function databaseOwner(database_id: string): string {
-  return `database-${database_id}`;
+function databaseOwner(databaseId: string): string {
+  return `database-${databaseId}`;
 }
 
 function nameOf({ id, run }: Pick<PodRecord, "id" | "run">): string {
@@ -115,10 +115,10 @@ function nameOf({ id, run }: Pick<PodRecord, "id" | "run">): string {
 }
 
 /** All pods of a database are bounded together. */
-function groupOf({ owner }: ContainerHost, { database_id }: PodLabels): string {
-  return `${owner}-${database_id}`;
+function groupOf({ owner }: ContainerHost, { database_id: databaseId }: PodLabels): string {
+  return `${owner}-${databaseId}`;
 }
 
-function foldersOf({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
-  return [...folders, { path: run_folder, mode: "write" }, { path: log_folder, mode: "write" }];
+function foldersOf({ folders, log_folder: logFolder, run_folder }: PodSpec): PodFolder[] {
+  return [...folders, { path: run_folder, mode: "write" }, { path: logFolder, mode: "write" }];
 }

@@ -36,8 +36,8 @@ export interface ContainerInput {
  * of the machine, writes to nothing but those and a small temporary folder in memory, and cannot become more than it is. Pure.
  */
 export function containerOptions(input: ContainerInput): ContainerCreateOptions {
-  const { file_bytes, limits } = input;
-  const memory_bytes = limits.memory_mb * MEGABYTE;
+  const { file_bytes: fileBytes, limits } = input;
+  const memoryBytes = limits.memory_mb * MEGABYTE;
   return {
     name: input.name,
     Image: input.image,
@@ -59,8 +59,8 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       SecurityOpt: ["no-new-privileges", ...input.security],
       ...networkOf(input.network),
       IpcMode: "private",
-      Memory: memory_bytes,
-      MemorySwap: memory_bytes,
+      Memory: memoryBytes,
+      MemorySwap: memoryBytes,
       NanoCpus: Math.round(limits.cpu * NANO),
       PidsLimit: limits.tasks,
       // of both or of neither; the group bounds tasks, this one is of all containers of the user
@@ -68,7 +68,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
         { Name: "nofile", Soft: OPEN_FILES, Hard: OPEN_FILES },
         { Name: "nproc", Soft: TASKS_OF_A_USER, Hard: TASKS_OF_A_USER },
         { Name: "core", Soft: 0, Hard: 0 },
-        ...(file_bytes === undefined ? [] : [{ Name: "fsize", Soft: file_bytes, Hard: file_bytes }]),
+        ...(fileBytes === undefined ? [] : [{ Name: "fsize", Soft: fileBytes, Hard: fileBytes }]),
       ],
       LogConfig: { Type: "none", Config: {} },
       RestartPolicy: { Name: "no" },

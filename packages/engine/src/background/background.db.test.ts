@@ -157,8 +157,8 @@ test("an array in the background is one job, which answers all of its rows or sa
   const { result } = await ended(api, many.json.id);
   expect(result.map(({ fare }: { fare: number }) => fare)).toEqual([2, 4]);
   const bad = await api.post("/rides", [{ km: 1 }, { km: "far" }]);
-  const { status, error_detail } = await ended(api, bad.json.id);
-  expect([status, error_detail.code, error_detail.errors[0].pointer]).toEqual(["error", "invalid_request", "/1/km"]);
+  const { status, error_detail: errorDetail } = await ended(api, bad.json.id);
+  expect([status, errorDetail.code, errorDetail.errors[0].pointer]).toEqual(["error", "invalid_request", "/1/km"]);
   expect(await count("rides")).toBe(2);
 });
 

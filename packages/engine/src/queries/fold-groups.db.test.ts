@@ -244,7 +244,7 @@ test("the plan says what the application folds", async () => {
     ...{ manifest: stage.manifest, target: "main", query: "mixed", params: {}, analyze: false, limits: DEFAULT_LIMITS },
   });
   expect(statements).toHaveLength(3);
-  expect(parts.filter(({ runs_in }) => runs_in === "Python")).toEqual([
+  expect(parts.filter(({ runs_in: runsIn }) => runsIn === "Python")).toEqual([
     ...["app:spread", "app:joined"].map((what) => ({
       ...{ clause: "aggregates", runs_in: "Python", what, why: `${what} is an aggregate of the application` },
     })),

@@ -98,16 +98,16 @@ function valueSql(type: ColumnType, text: string | null): string {
   return text === null ? `null::${storageType(type)}` : `${quoteLiteral(text)}::${storageType(type)}`;
 }
 
-async function both(types: readonly ColumnType[], text: string, return_scalar: boolean) {
+async function both(types: readonly ColumnType[], text: string, returnScalar: boolean) {
   const outputs = types.map((type, at) => ({
     name: at === 0 ? 'first "é" one' : `c${at}`,
     type,
     nullable: true,
     from: { sql: at },
   }));
-  const render = compileRows({ outputs }, return_scalar);
+  const render = compileRows({ outputs }, returnScalar);
   const strings = await sql.query({ text });
-  const rows = compileJsonRows(outputs, return_scalar)(Number.POSITIVE_INFINITY);
+  const rows = compileJsonRows(outputs, returnScalar)(Number.POSITIVE_INFINITY);
   await sql.query({ text, take_row: rows.take_row });
   return {
     count: rows.count,
@@ -119,8 +119,8 @@ async function both(types: readonly ColumnType[], text: string, return_scalar: b
 test("an answer made of bytes is the one made of strings, for every kind and its extremes, alone and in rows", async () => {
   for (const { type, texts } of KINDS) {
     const text = texts.map((value) => `select ${valueSql(type, value)}`).join(" union all ");
-    for (const return_scalar of [true, false]) {
-      const { count, bytes, strings } = await both([type], text, return_scalar);
+    for (const returnScalar of [true, false]) {
+      const { count, bytes, strings } = await both([type], text, returnScalar);
       expect(bytes, type.kind).toBe(strings);
       expect(count).toBe(texts.length);
     }

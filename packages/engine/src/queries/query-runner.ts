@@ -311,8 +311,8 @@ export class QueryRunner {
   #nearest(args: QueryArguments): NearestSearch & { readonly wanted: number } {
     const { query, tables } = this.#plans.forms.bound;
     const searched = this.#enough(args);
-    const is_filtered = query.where !== null || tables.length > 1;
-    return { searched, is_filtered, wanted: searched - (boundOf(query.offset, args) ?? 0) };
+    const isFiltered = query.where !== null || tables.length > 1;
+    return { searched, is_filtered: isFiltered, wanted: searched - (boundOf(query.offset, args) ?? 0) };
   }
 
   #statement(

@@ -10,8 +10,8 @@ import type { TableWriterDeps } from "./table-writer.ts";
 import { UpdateBatch } from "./update-batch.ts";
 import { planWriteTarget } from "./write-target.ts";
 
-const column = (id: number, name: string, primary_key = false): CatalogTable["columns"][number] => ({
-  ...{ id, name, type: { kind: "int" }, nullable: false, primary_key, computed: null, state: "ready" },
+const column = (id: number, name: string, primaryKey = false): CatalogTable["columns"][number] => ({
+  ...{ id, name, type: { kind: "int" }, nullable: false, primary_key: primaryKey, computed: null, state: "ready" },
   ...{ comment: null, custom_metadata: null, stale: false },
 });
 

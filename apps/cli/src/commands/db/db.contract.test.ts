@@ -210,12 +210,12 @@ describe("start, stop, restart, retry, undelete", () => {
 
   test("a command that wants a database awake starts one that went to sleep automatically", async () => {
     let state: "STOPPED" | "AVAILABLE" = "STOPPED";
-    let sleep_after = "15m";
+    let sleepAfter = "15m";
     answers.errorList = () => {
       if (state === "STOPPED") throw notAvailable("cloud://acme:main", "STOPPED", "asked");
       return { tables: [] };
     };
-    answers.databaseShow = () => ({ ...DATABASE, state, sleep_after });
+    answers.databaseShow = () => ({ ...DATABASE, state, sleep_after: sleepAfter });
     answers.databaseStart = () => {
       state = "AVAILABLE";
       return changeOf("database.start", { state: "STARTING" });
@@ -224,7 +224,7 @@ describe("start, stop, restart, retry, undelete", () => {
     expect((await run("errors cloud://acme:main")).exit).toBe(0);
     expect(asked()).toEqual(["errorList", "databaseShow", "databaseStart", "operationShow", "errorList"]);
     expect(notes()).toEqual(["cloud://acme:main sleeps, and is started."]);
-    [state, sleep_after] = ["STOPPED", "never"];
+    [state, sleepAfter] = ["STOPPED", "never"];
     const ran = await run("errors cloud://acme:main");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("hint: Wake it first: cli db start cloud://acme:main");

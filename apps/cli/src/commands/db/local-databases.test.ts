@@ -11,8 +11,8 @@ const FOUND = { name: "mian", tables: [{ path: "mian/docs", rows: 8 }], services
 /** A daemon that notes what it was told to delete. */
 function daemon() {
   const told: boolean[] = [];
-  const databaseDelete = async ({ dry_run }: { dry_run: boolean }) => {
-    told.push(dry_run);
+  const databaseDelete = async ({ dry_run: dryRun }: { dry_run: boolean }) => {
+    told.push(dryRun);
     return FOUND;
   };
   return { told, client: { databaseDelete, databaseList: async () => [MAIN] } };

@@ -174,7 +174,9 @@ describe("a setting", () => {
   test("that pods read at their start restarts the database, the others do not", () => {
     const settings = { sleep_after: "15m", wake_on_request: true, db_input_media_dest: "s3://in" };
     const { plan: found, desired } = plan({ settings });
-    expect(found.ops.map(({ description, requires_restart }) => [description, requires_restart])).toEqual([
+    expect(
+      found.ops.map(({ description, requires_restart: requiresRestart }) => [description, requiresRestart]),
+    ).toEqual([
       ["sleep_after will be 15m rather than never", false],
       ["wake_on_request will be true rather than false", false],
       ["db_input_media_dest will be s3://in, which restarts the database", true],
@@ -247,9 +249,9 @@ describe("a change before this one that", () => {
 
   test("failed is to be done still, and what only it asked for is not kept", () => {
     const error = { code: "build_failed", detail: "numpy has no wheel.", hint: null };
-    const last_build = { state: "failed" as const, error, operation_id: null, at: "2030-01-01T00:00:00.000Z" };
+    const lastBuild = { state: "failed" as const, error, operation_id: null, at: "2030-01-01T00:00:00.000Z" };
     const again = plan({
-      row: { desired: asked, last_build },
+      row: { desired: asked, last_build: lastBuild },
       wanted: { environment: "e2" },
       stored: { is_built: false },
     });
@@ -258,7 +260,7 @@ describe("a change before this one that", () => {
       "The last build failed: numpy has no wheel. To build it again without a change: cli db build-image cloud://acme:main",
     ]);
     expect(again.desired).toMatchObject({ environment: "e2", builds: 0, resources: { cpu: 0.5 } });
-    expect(plan({ row: { desired: asked, last_build } }).plan.in_agreement).toBe(true);
+    expect(plan({ row: { desired: asked, last_build: lastBuild } }).plan.in_agreement).toBe(true);
   });
 
   test("is being carried out is what this is compared with", () => {

@@ -25,10 +25,16 @@ const plan = (stage: DatabaseStage, db: string, settings: object) =>
     ...{ as: stage.member, params: { org: stage.org.name, db } },
     body: { settings, files: [], environment: NO_PACKAGES },
   } as never);
-const update = (stage: DatabaseStage, db: string, settings: object, expected_generation: number) =>
+const update = (stage: DatabaseStage, db: string, settings: object, expectedGeneration: number) =>
   server.ask("databaseUpdate", {
     ...{ as: stage.member, params: { org: stage.org.name, db } },
-    body: { settings, files: [], environment: NO_PACKAGES, expected_generation, allow_destructive: true },
+    body: {
+      settings,
+      files: [],
+      environment: NO_PACKAGES,
+      expected_generation: expectedGeneration,
+      allow_destructive: true,
+    },
   } as never);
 
 test("a database that asks for more than is left is refused, with what is used, asked and most", async () => {

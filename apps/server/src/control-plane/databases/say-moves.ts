@@ -39,9 +39,9 @@ export async function generationMoved(
     .orderBy("id", "desc")
     .limit(since)
     .execute();
-  const lines = operations.reverse().map(({ actor, created_at, detail, kind }) => {
+  const lines = operations.reverse().map(({ actor, created_at: createdAt, detail, kind }) => {
     const what = detail === null ? "" : ` (${detail})`;
-    return `${actor} ${WORDS[kind] ?? "changed"} it at ${created_at.toISOString()}${what}`;
+    return `${actor} ${WORDS[kind] ?? "changed"} it at ${createdAt.toISOString()}${what}`;
   });
   const moves = lines.length === 0 ? "it was changed" : lines.join(", ");
   return appError("generation_moved", {

@@ -126,8 +126,8 @@ describe("a plan", () => {
   test("of what cannot be built is refused before anything is asked, and so is the update; what runs is not", async () => {
     const stage = await openDatabaseStage(server);
     const pods = server.deps.pods;
-    pods.checkEnvironment = async ({ system_packages }) => {
-      if (system_packages.length > 0) throw appError("system_packages_refused", { detail: "There are none here." });
+    pods.checkEnvironment = async ({ system_packages: systemPackages }) => {
+      if (systemPackages.length > 0) throw appError("system_packages_refused", { detail: "There are none here." });
     };
     try {
       const environment = { ...NEW, system_packages: ["ffmpeg"] };
@@ -192,8 +192,8 @@ describe("an update", () => {
       observed: { environment: null, builds: 0 },
     });
     const error = { code: "build_failed", detail: "No.", hint: null };
-    const last_build = JSON.stringify({ state: "failed", error, operation_id: null, at: new Date().toISOString() });
-    await server.deps.db.updateTable("control.databases").set({ last_build }).where("id", "=", id).execute();
+    const lastBuild = JSON.stringify({ state: "failed", error, operation_id: null, at: new Date().toISOString() });
+    await server.deps.db.updateTable("control.databases").set({ last_build: lastBuild }).where("id", "=", id).execute();
     expect((await update(stage, "extra")).json).toMatchObject({
       ...{ operation: null, database: { state: "AVAILABLE", last_build: null } },
     });

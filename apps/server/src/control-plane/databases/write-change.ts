@@ -103,11 +103,11 @@ export async function nothingToDo(
   return { database: await findDatabase(tx, org, name), operation: null };
 }
 
-async function cancelOpen(tx: Tx, database_id: string) {
+async function cancelOpen(tx: Tx, databaseId: string) {
   return await tx
     .updateTable("control.operations")
     .set({ state: "cancelled", ended_at: sql<Date>`now()` })
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where("service_id", "is", null)
     .where("state", "in", ["pending", "running"])
     .returning(["id", "kind", "target"])

@@ -96,12 +96,12 @@ describe("who may deploy and undo it", () => {
 
 /** Deploys as the command does: other files and image, another release of `ingest`, a service `fresh`. */
 async function deploy(stage: ServiceStage): Promise<string> {
-  const { database_id, digest, member, org } = stage;
+  const { database_id: databaseId, digest, member, org } = stage;
   const params = { org: org.name, db: "main" };
   const ingest = await makeService(server, stage);
   const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
   expect(begun.status, begun.text).toBe(201);
-  await changeDesired(database_id, { tree: "f".repeat(64), environment: "e".repeat(64) });
+  await changeDesired(databaseId, { tree: "f".repeat(64), environment: "e".repeat(64) });
   await server.deps.db.transaction().execute(async (tx) => {
     const { manifest } = await tx.selectFrom("control.releases").select("manifest").executeTakeFirstOrThrow();
     const release = {
@@ -137,14 +137,14 @@ async function changeDesired(id: string, values: object): Promise<void> {
 }
 
 /** As the reconciler leaves a service that serves a release. */
-async function runs(service_id: string, release: number): Promise<void> {
+async function runs(serviceId: string, release: number): Promise<void> {
   await server.deps.db
     .updateTable("control.services")
     .set({
       ...{ state: "AVAILABLE", desired: JSON.stringify({ release, is_running: true, restarts: 0 }) },
       observed: JSON.stringify({ release, restarts: 0, instance: release }),
     })
-    .where("id", "=", service_id)
+    .where("id", "=", serviceId)
     .execute();
 }
 
@@ -233,7 +233,7 @@ test("what changed since is not undone along with it; a database that sleeps is 
 
 test("one without a sign of life was cut, unless what it asked for goes on; whoever it was learns that it was undone", async () => {
   await using stage = await openServiceStage(server);
-  const { database_id, member, org } = stage;
+  const { database_id: databaseId, member, org } = stage;
   const params = { org: org.name, db: "main" };
   const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
   const { db, recordEvent } = server.deps;
@@ -242,7 +242,7 @@ test("one without a sign of life was cut, unless what it asked for goes on; whoe
     startOperation(
       { tx, recordEvent },
       {
-        ...{ org_id: org.id, database_id, kind: "database.update", target: `cloud://${org.name}:main` },
+        ...{ org_id: org.id, database_id: databaseId, kind: "database.update", target: `cloud://${org.name}:main` },
         ...{ is_cancellable: true, actor: "ann", principal: undefined, ip_address: null, client: null },
       },
     ),
@@ -270,5 +270,7 @@ test("of a database's deployments the last ten are kept, and their files with th
     .where("database_id", "=", stage.database_id)
     .orderBy("id")
     .execute();
-  expect(kept.map(({ app_file }) => app_file)).toEqual(Array.from({ length: 10 }, (_, at) => `app${at + 2}.py`));
+  expect(kept.map(({ app_file: appFile }) => appFile)).toEqual(
+    Array.from({ length: 10 }, (_, at) => `app${at + 2}.py`),
+  );
 });

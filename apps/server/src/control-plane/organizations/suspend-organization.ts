@@ -126,8 +126,8 @@ async function lockDatabases(tx: Tx, org: Org): Promise<DatabaseRow[]> {
 }
 
 /** Gateways read the routes of these databases again: those that sleep have not changed. */
-async function tellGateways(tx: Tx, org_id: string): Promise<void> {
-  await sql`select pg_notify('control_service_routes', id::text) from control.databases where org_id = ${org_id}`.execute(
+async function tellGateways(tx: Tx, orgId: string): Promise<void> {
+  await sql`select pg_notify('control_service_routes', id::text) from control.databases where org_id = ${orgId}`.execute(
     tx,
   );
 }

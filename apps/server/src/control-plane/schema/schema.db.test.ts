@@ -35,14 +35,21 @@ async function openStage(): Promise<Stage> {
   const { digest } = await server.deps.db
     .transaction()
     .execute((tx) => keepTree(tx, stage.org.id, files, server.deps.config.quotas.storage));
-  const database_id = await makeDatabase(server, stage.org, { desired: { tree: digest } });
-  const pod = await openFakePod(server, { id: database_id, org_id: stage.org.id });
+  const databaseId = await makeDatabase(server, stage.org, { desired: { tree: digest } });
+  const pod = await openFakePod(server, { id: databaseId, org_id: stage.org.id });
   pod.answer = (asked, response) => {
     const imported = IMPORTED.map((path) => ({ path, digest: digestOf(TEXTS[path]) }));
     if (asked.route !== "POST /v1/schema/apply") return sendJson(response, { plan: PLAN, imported, manifest: {} });
     response.end(`{"event":"progress","rows_done":1}\n{"event":"done","plan":{}}\n`);
   };
-  return { ...stage, database_id, pod, digest, files, [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose]() };
+  return {
+    ...stage,
+    database_id: databaseId,
+    pod,
+    digest,
+    files,
+    [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
+  };
 }
 
 const digests = (texts: Record<string, string> = TEXTS) =>
@@ -125,8 +132,8 @@ describe("a plan of the tables", () => {
     expect(answer.json).toEqual({ plan: PLAN });
     const digest = digestOfTree(files);
     expect(JSON.parse(stage.pod.asked[0]?.body ?? "")).toMatchObject({ files: digest });
-    const { files_folder } = databasePlaces(server.deps.config, stage.database_id);
-    expect(readFileSync(join(files_folder, digest, "app.py"), "utf8")).toBe("changed");
+    const { files_folder: filesFolder } = databasePlaces(server.deps.config, stage.database_id);
+    expect(readFileSync(join(filesFolder, digest, "app.py"), "utf8")).toBe("changed");
     const lacking = await makeFiles(server, stage.org, { "app.py": "not there" }, []);
     expect((await plan(stage, { files: lacking })).json).toMatchObject({ code: "blobs_missing" });
     const foreign = await makeFiles(server, stage.other_org, { "app.py": "theirs" });
@@ -137,8 +144,8 @@ describe("a plan of the tables", () => {
     await using stage = await openStage();
     const files = await makeFiles(server, stage.org, { "app.py": "changed" });
     await plan(stage, { files });
-    const { files_folder } = databasePlaces(server.deps.config, stage.database_id);
-    const path = join(files_folder, digestOfTree(files), "app.py");
+    const { files_folder: filesFolder } = databasePlaces(server.deps.config, stage.database_id);
+    const path = join(filesFolder, digestOfTree(files), "app.py");
     chmodSync(path, 0o600);
     truncateSync(path);
     await plan(stage, { files });

@@ -25,13 +25,13 @@ interface ServicePlace {
 export async function checkRollback(
   deps: FindPodDeps,
   org: OrgOfDatabases,
-  { database: name, name: service_name }: ServicePlace,
+  { database: name, name: serviceName }: ServicePlace,
   wanted: number | null,
   signal: AbortSignal,
 ): Promise<CheckedRelease | undefined> {
   const database = await findRow(deps.db, org.id, name);
   if (database?.state !== "AVAILABLE") return undefined;
-  const service = await readService(deps.db, database.id, service_name);
+  const service = await readService(deps.db, database.id, serviceName);
   if (service === undefined) return undefined;
   const number = wanted ?? (await findReleaseBefore(deps.db, service.id, releaseOf(service)));
   if (number === undefined || isServed(service, number)) return undefined;

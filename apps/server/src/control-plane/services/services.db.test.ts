@@ -29,16 +29,16 @@ interface Stage extends OrgStage {
 
 async function openStage(): Promise<Stage> {
   const people = await openOrgStage(server);
-  const database_id = await makeDatabase(server, people.org);
-  const place = { org: people.org, database_id, digest: digestOf("tree") };
-  const service_id = await makeService(server, place, { releases: 2 });
+  const databaseId = await makeDatabase(server, people.org);
+  const place = { org: people.org, database_id: databaseId, digest: digestOf("tree") };
+  const serviceId = await makeService(server, place, { releases: 2 });
   await makeService(server, place, { name: "other", state: "STOPPED" });
   await makeService(server, place, { name: "broken", state: "FAILED" });
   const made = await server.ask("keyCreate", {
     ...{ as: people.owner, params: { org: people.org.name } },
     body: { name: "deploy", grants: [`manage:cloud://${people.org.name}:main/services/ingest`] },
   });
-  return { ...people, ...place, service_id, key: made.json.api_key };
+  return { ...people, ...place, service_id: serviceId, key: made.json.api_key };
 }
 
 const INGEST = { db: "main", service: "ingest" };
@@ -362,8 +362,12 @@ test("a secret that is set names the services that run without it", async () => 
 
 test("the log of a service is filtered by text, route and request, without its health checks unless they are asked for", async () => {
   const stage = await openStage();
-  const { log_folder } = servicePlaces(server.deps.config, { id: stage.service_id, database_id: stage.database_id }, 0);
-  mkdirSync(log_folder, { recursive: true });
+  const { log_folder: logFolder } = servicePlaces(
+    server.deps.config,
+    { id: stage.service_id, database_id: stage.database_id },
+    0,
+  );
+  mkdirSync(logFolder, { recursive: true });
   const lines = [
     { msg: "service listens" },
     { msg: "request", req: "r1", route: "/docs", status: 200 },
@@ -372,7 +376,7 @@ test("the log of a service is filtered by text, route and request, without its h
     { msg: "request", req: "r4", route: "/docs", status: 200 },
   ];
   const text = lines.map((line) => `${JSON.stringify({ level: 30, time: Date.now(), ...line })}\n`).join("");
-  writeFileSync(join(log_folder, "pod.log"), text);
+  writeFileSync(join(logFolder, "pod.log"), text);
   const read = async (query: Record<string, string>) => {
     const params = { org: stage.org.name, ...INGEST };
     const answer = await server.ask("serviceLogs", { as: stage.member, params, query });

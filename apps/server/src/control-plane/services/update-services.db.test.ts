@@ -31,8 +31,8 @@ async function update(stage: ServiceStage, body: object = {}) {
   const { allow_destructive: _, ...planned } = body as { allow_destructive?: boolean };
   const plan = await ask(stage, "servicePlan", planned);
   expect(plan.status, plan.text).toBe(200);
-  const expected_version = plan.json.version;
-  return await ask(stage, "serviceUpdate", { expected_version, allow_destructive: false, ...body });
+  const expectedVersion = plan.json.version;
+  return await ask(stage, "serviceUpdate", { expected_version: expectedVersion, allow_destructive: false, ...body });
 }
 
 async function list(stage: ServiceStage): Promise<HostedService[]> {

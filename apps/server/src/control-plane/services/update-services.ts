@@ -66,7 +66,7 @@ export async function updateServices(
 ): Promise<UpdateAnswer> {
   const { config, tx } = deps;
   const { org } = caller;
-  const { app_file, folders, target } = application;
+  const { app_file: appFile, folders, target } = application;
   const database = await lockDatabase(tx, org.id, application.database.name);
   if (database === undefined) throw databaseNotFound(org, application.database.name);
   demandAwake(org, database);
@@ -74,7 +74,7 @@ export async function updateServices(
   const version = planVersion({ application, database, rows });
   const expected = request.expected_version;
   if (version !== expected || !isSameProject(application, database))
-    throw await servicesMoved(tx, database.id, { target, app_file, expected, version });
+    throw await servicesMoved(tx, database.id, { target, app_file: appFile, expected, version });
   const endpointOf = (name: string) => serviceEndpoint(config, database, name);
   const plan = planHostedServices({ application, database, rows, service: request.service, endpointOf });
   demandServices(caller.principal, application, plan.services);

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { checkWebhookUrl } from "./addresses.ts";
 import { backoffSeconds } from "./deliver.ts";
 
-const refused = (url: string, allow_private = false) =>
-  expect(() => checkWebhookUrl(url, allow_private)).toThrow("Nothing can be posted");
+const refused = (url: string, allowPrivate = false) =>
+  expect(() => checkWebhookUrl(url, allowPrivate)).toThrow("Nothing can be posted");
 
 describe("addresses of webhooks", () => {
   test.each([

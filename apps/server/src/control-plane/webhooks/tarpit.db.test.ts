@@ -52,8 +52,13 @@ test("webhooks that never answer hold one worker: another organization's webhook
   const hook = await addHook(server, victim.owner, victim.org, `${origin}/well`);
   {
     const { machine } = victim;
-    const pool_options = server.deps.pool.options;
-    await using _reconciler = await startReconciler({ ...server.deps, machine, pool_options, allow_private: true });
+    const poolOptions = server.deps.pool.options;
+    await using _reconciler = await startReconciler({
+      ...server.deps,
+      machine,
+      pool_options: poolOptions,
+      allow_private: true,
+    });
     await eventually(() => expect(hanging).toBeGreaterThan(0));
     await addEvents(server, victim.org, 3);
     await eventually(async () => {
