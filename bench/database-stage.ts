@@ -115,7 +115,8 @@ function openStage(
       return found?.state === state;
     });
   const stage: Omit<DatabaseStage, keyof AsyncDisposable> = {
-    ...{ project, home },
+    project,
+    home,
     key: () => key,
     command: (...args) => command(env, project, args),
     time: (...args) => {

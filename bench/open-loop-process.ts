@@ -116,7 +116,9 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
       for (const { socket } of free) socket.destroy();
       times.sort((a, b) => a - b);
       return {
-        ...{ answered: times.length - failed, failed, first_failure: firstFailure },
+        answered: times.length - failed,
+        failed,
+        first_failure: firstFailure,
         p50_ms: times[Math.floor(times.length * 0.5)] ?? Number.NaN,
         p99_ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
         loader_cpu: (used.user + used.system) / 1e6 / seconds,

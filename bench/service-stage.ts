@@ -60,8 +60,11 @@ export async function setService(): Promise<ServiceStage> {
     const url = `${endpoint}/docs`;
     const headers = { "x-api-key": stage.key() };
     return {
-      ...{ url, headers, slow_url: `${endpoint}/later` },
-      ...{ memory: stage.memory, ownMemory: stage.ownMemory },
+      url,
+      headers,
+      slow_url: `${endpoint}/later`,
+      memory: stage.memory,
+      ownMemory: stage.ownMemory,
       async insert() {
         const answer = await fetch(url, {
           method: "POST",

@@ -65,7 +65,11 @@ async function measureIdle(bench: Bench, stage: ServiceStage): Promise<Measure[]
     { name: "the same asleep", ...plain, ours: asleep, reach: { at_most: 0 } },
     {
       name: "a request wakes a sleeping database, to its answer",
-      ...{ unit: "s", digits: 2, ours: waking, limit: undefined, reach: { at_most: 0.6 } },
+      unit: "s",
+      digits: 2,
+      ours: waking,
+      limit: undefined,
+      reach: { at_most: 0.6 },
     },
   ];
 }
@@ -94,15 +98,25 @@ async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[
   return [
     {
       name: `insert through gateway with key, ${CONNECTIONS} conn., against the service pod called directly`,
-      ...{ unit: "/s", ours: rates(found.gateway), limit: rates(found.direct), reach: { at_least: 0.75 } },
+      unit: "/s",
+      ours: rates(found.gateway),
+      limit: rates(found.direct),
+      reach: { at_least: 0.75 },
     },
     {
       name: "what the gateway adds to an insert with key, 1 conn., p50",
-      ...{ unit: "ms", digits: 3, ours: added, limit: undefined, reach: { at_most: 0.1 } },
+      unit: "ms",
+      digits: 3,
+      ours: added,
+      limit: undefined,
+      reach: { at_most: 0.1 },
     },
     {
       name: "insert through gateway with key, 1 conn., p50",
-      ...{ unit: "ms", digits: 3, ours: found.one.map(({ p50_ms: p50Ms }) => p50Ms), limit: undefined },
+      unit: "ms",
+      digits: 3,
+      ours: found.one.map(({ p50_ms: p50Ms }) => p50Ms),
+      limit: undefined,
     },
   ];
 }
@@ -125,7 +139,11 @@ async function measureConnections(bench: Bench, stage: ServiceStage): Promise<Me
   return [
     {
       name: `open loop of ${rate} inserts a second over ${MANY_CONNECTIONS} conn., p99, against ${CONNECTIONS} conn.`,
-      ...{ unit: "ms", digits: 1, ours: many, limit: few, reach: { at_most: 3 } },
+      unit: "ms",
+      digits: 1,
+      ours: many,
+      limit: few,
+      reach: { at_most: 3 },
     },
   ];
 }
@@ -156,7 +174,9 @@ async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measur
   return [
     {
       name: `of ${answered} requests, ${rate} a second, failed while the service was updated ${UPDATES} times`,
-      ...{ unit: "", ours: [results.reduce((sum, one) => sum + one.failed, 0)], limit: undefined },
+      unit: "",
+      ours: [results.reduce((sum, one) => sum + one.failed, 0)],
+      limit: undefined,
       reach: { at_most: 0 },
     },
     { name: "service update meanwhile", unit: "s", digits: 2, ours: took, limit: undefined },

@@ -170,7 +170,10 @@ interface Prepared {
 
 async function prepare(operation: string): Promise<Prepared> {
   const post = (path: string, ends: string, body?: object): Prepared => ({
-    ...{ db: "data", method: "POST", path, ends },
+    db: "data",
+    method: "POST",
+    path,
+    ends,
     ...(body === undefined ? {} : { body }),
   });
   switch (operation) {

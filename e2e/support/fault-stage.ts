@@ -188,7 +188,11 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     const archive = archiveOf(place, Object.values(texts));
     await eventually(() => made("PUT", "/v1/orgs/acme/blobs", archive), { timeout_ms: SETTLE_MS });
     const files = Object.entries(texts).map(([path, text]) => ({
-      ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null, chunks: [digestOf(text)] },
+      path,
+      size: Buffer.byteLength(text),
+      is_executable: false,
+      link: null,
+      chunks: [digestOf(text)],
     }));
     const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] }];
     const environment = { source: "requirements.txt", files: requirements, python_version: null, system_packages: [] };
@@ -224,7 +228,16 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     return descendants(pod).filter((pid) => /\bappdb\.worker\b/.test(commandOf(pid)));
   };
   return {
-    ...{ place, server, inserters, ask, insist, see, settles, project, update, find },
+    place,
+    server,
+    inserters,
+    ask,
+    insist,
+    see,
+    settles,
+    project,
+    update,
+    find,
     queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
     queryControl: (text) => queryCluster(control, "control", text),
     orphans: (awake) => {

@@ -68,8 +68,14 @@ export async function compileTypeScript(folder: string, services: readonly Descr
   for (const { name, calls } of services) writeFileSync(join(folder, `call_${name}.ts`), writeCalls(name, calls));
   writeFileSync(join(folder, "main.ts"), MAIN);
   const compilerOptions = {
-    ...{ strict: true, noEmit: true, target: "es2023", module: "nodenext", types: ["node"] },
-    ...{ noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, allowImportingTsExtensions: true },
+    strict: true,
+    noEmit: true,
+    target: "es2023",
+    module: "nodenext",
+    types: ["node"],
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    allowImportingTsExtensions: true,
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
   await run(join(MODULES, ".bin", "tsc"), ["-p", "."], folder);

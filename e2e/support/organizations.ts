@@ -179,7 +179,10 @@ function targetsOf({ env, home }: Place, { url }: Hosted, databases: readonly Ma
     paths: [
       ...server.map((path) => join(home, "server", path)),
       ...places.flatMap(({ data_folder: dataFolder, folder, run_folder: runFolder }) => [
-        ...[join(dataFolder, "postgres"), dataFolder, folder, runFolder],
+        join(dataFolder, "postgres"),
+        dataFolder,
+        folder,
+        runFolder,
       ]),
     ],
     sockets: places.flatMap(({ run_folder: runFolder }) =>

@@ -115,7 +115,8 @@ async function openDemo(env, server) {
   if (!existsSync(files.password)) return undefined;
   if (!existsSync(files.key)) keep(files.key, await makeAccount(url, token, readFileSync(files.password, "utf8")));
   return {
-    ...{ url, files },
+    url,
+    files,
     key: readFileSync(files.key, "utf8"),
     is_new: !existsSync(files.deployed),
     keep: () => keep(files.deployed, ""),

@@ -132,8 +132,20 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const findOrg = createFindOrg(db);
   const problems: TellProblems[] = [() => checkDatabase(db), () => checkDisk({ config })];
   const deps: ServerDeps = {
-    ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
-    ...{ recordEvent, envelope, notifications, key_uses: keyUses, master_key: input.master_key },
+    config,
+    log,
+    db,
+    pool,
+    site,
+    mail,
+    attempts,
+    identity,
+    findOrg,
+    recordEvent,
+    envelope,
+    notifications,
+    key_uses: keyUses,
+    master_key: input.master_key,
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
     documents: createTenantDocuments(),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
@@ -158,7 +170,9 @@ export function composeServer(input: ComposeInput): ComposedServer {
     app,
     identity,
     createAuthHandlers({
-      ...{ ...deps, sign_up: config.sign_up, can_mail: mail !== undefined },
+      ...deps,
+      sign_up: config.sign_up,
+      can_mail: mail !== undefined,
       confirm_s: config.identity.confirm_s,
     }),
     site,

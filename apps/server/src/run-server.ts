@@ -88,7 +88,10 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     machine === undefined
       ? undefined
       : await startReconciler({
-          ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
+          ...deps,
+          ...watched,
+          machine,
+          pool_options: database.pool.options,
           allow_private: config.webhook_private,
         });
   if (reconciler !== undefined) deps.problems.push(() => reconciler.problems());

@@ -66,7 +66,10 @@ export async function openAttackStage(settings: Readonly<Record<string, string>>
     const victim = await openTenant(place, hosted, "victim");
     const mallory = await openTenant(place, hosted, "mallory");
     return {
-      ...{ place, hosted, victim, mallory },
+      place,
+      hosted,
+      victim,
+      mallory,
       restart: () => restart(place, hosted),
       [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
     };
@@ -85,7 +88,10 @@ export async function openLoneStage(settings: Readonly<Record<string, string>>):
     writeFile(place, "service.toml", PROJECT);
     const mallory = await openTenant(place, hosted, "mallory");
     return {
-      ...{ place, hosted, victim: mallory, mallory },
+      place,
+      hosted,
+      victim: mallory,
+      mallory,
       restart: () => restart(place, hosted),
       [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
     };
@@ -131,7 +137,13 @@ async function openTenant(place: Place, hosted: Hosted, name: string): Promise<T
   const { id } = (await ask("GET", "/databases/main")).json;
   const { endpoint } = (await ask("GET", "/databases/main/services/tools")).json;
   return {
-    ...{ name, key, ask, deploy, settles, database_id: id, tools: endpoint },
+    name,
+    key,
+    ask,
+    deploy,
+    settles,
+    database_id: id,
+    tools: endpoint,
     upload: async (blobs) => {
       const stored = await ask("PUT", "/blobs", archiveOf(blobs));
       expect(stored, stored.text).toMatchObject({ status: 200 });

@@ -161,7 +161,11 @@ export function testControlAttacks(open: () => AttackStage): void {
 
 type Environment = Record<string, unknown>;
 const NO_ENVIRONMENT: Environment = {
-  ...{ source: null, files: [], python_version: null, system_packages: [], uv_options: null },
+  source: null,
+  files: [],
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
 };
 
 export async function projectOf(tenant: Tenant, texts: Readonly<Record<string, string>>) {

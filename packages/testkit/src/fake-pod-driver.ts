@@ -99,8 +99,16 @@ export function createFakePods(folder: string): FakePods {
     writeJson(startsFile, { ...counts, [spec.id]: starts });
     const { id, labels } = spec;
     const pod: FakePod = {
-      ...{ id, labels, spec_hash, starts, state: "running", pid: 1_000_000 + starts, exit: null },
-      ...{ started_at: new Date().toISOString(), memory_bytes: 10_000_000, health: {} },
+      id,
+      labels,
+      spec_hash,
+      starts,
+      state: "running",
+      pid: 1_000_000 + starts,
+      exit: null,
+      started_at: new Date().toISOString(),
+      memory_bytes: 10_000_000,
+      health: {},
       told: JSON.parse(spec.input.reveal()) as FakePod["told"],
       is_silent: behaviour.start === "silent",
     };
@@ -201,17 +209,26 @@ export function createFakePods(folder: string): FakePods {
 function healthOf({ pid, started_at: startedAt }: FakePod): PodHealth {
   const awakeMs = Math.max(0, Date.now() - Date.parse(startedAt));
   return {
-    ...{ version: VERSION, pid: pid ?? 0, state: "ready", postgres: "up", busy: null },
+    version: VERSION,
+    pid: pid ?? 0,
+    state: "ready",
+    postgres: "up",
+    busy: null,
     idle_ms: awakeMs,
-    ...{ disk_bytes: 40_000_000, disk_limit_bytes: 10_000_000_000, is_disk_full: false },
+    disk_bytes: 40_000_000,
+    disk_limit_bytes: 10_000_000_000,
+    is_disk_full: false,
     metered: { run: startedAt, cpu_ms: 100, awake_ms: awakeMs },
   };
 }
 
 function serviceHealthOf({ health, is_draining: isDraining, pid, started_at: startedAt }: FakePod): ServicePodHealth {
   return {
-    ...{ version: VERSION, pid: pid ?? 0, state: isDraining === true ? "draining" : "ready" },
-    ...{ in_flight: 0, idle_ms: Math.max(0, Date.now() - Date.parse(startedAt)) },
+    version: VERSION,
+    pid: pid ?? 0,
+    state: isDraining === true ? "draining" : "ready",
+    in_flight: 0,
+    idle_ms: Math.max(0, Date.now() - Date.parse(startedAt)),
     ...(health as Partial<ServicePodHealth>),
   };
 }

@@ -63,7 +63,10 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   const config = {
     listenAddress: `127.0.0.1:${port}`,
     managementListenAddress: `127.0.0.1:${managementPort}`,
-    ...{ certificate: cert, privateKey: key, httpPort: options.http_port, tlsPort: options.tls_port },
+    certificate: cert,
+    privateKey: key,
+    httpPort: options.http_port,
+    tlsPort: options.tls_port,
     externalAccountBindingRequired: options.needs_binding === true,
     externalAccountMACKeys: { [PEBBLE_BINDING.kid]: PEBBLE_BINDING.key },
     certificateValidityPeriod: options.life_s ?? 86_400 * 90,

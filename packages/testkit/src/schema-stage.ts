@@ -37,7 +37,10 @@ export async function openSchemaStage(options: StageOptions = {}): Promise<Schem
   await ensureCatalog(sql);
   const rows = async (text: string) => (await sql.query({ text })).rows;
   return {
-    ...{ sql, clock, log, rows },
+    sql,
+    clock,
+    log,
+    rows,
     dsn: database.dsn,
     apply: async (manifest, given = {}) => {
       const { version: catalogVersion } = await loadCatalog(sql);

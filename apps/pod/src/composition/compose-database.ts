@@ -127,7 +127,9 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
   });
   const use = new DatabaseUse({
-    ...{ sql: watching, clock: steady, application_name: POD_CONNECTIONS },
+    sql: watching,
+    clock: steady,
+    application_name: POD_CONNECTIONS,
     services: SERVICE_CONNECTIONS,
   });
   let prepared: Promise<void> | undefined;

@@ -155,13 +155,11 @@ export async function applyTarget(
   const { plan } = await applySchema(
     { sql, clock: deps.clock, log: deps.log },
     {
-      ...{
-        manifest,
-        target: target.text,
-        catalog_version: catalogVersion,
-        allow_destructive: allowDestructive,
-        recompute,
-      },
+      manifest,
+      target: target.text,
+      catalog_version: catalogVersion,
+      allow_destructive: allowDestructive,
+      recompute,
       runtime_id: deps.runtimes.save(input.runtime, manifest.app_file),
       on_error: input.on_error,
       ...(input.project_root === undefined ? {} : { project: input.project_root }),

@@ -168,7 +168,9 @@ describe("one service", () => {
     async (path) => {
       const list: CompiledRoute = {
         ...(fakeEndpoints().routes[0] as CompiledRoute),
-        ...{ kind: "query", method: "GET", path: "/list" },
+        kind: "query",
+        method: "GET",
+        path: "/list",
         handle: async () => ({ status: 200, headers: { ...JSON_HEADERS, etag: '"tag"' }, body: '{"rows":[]}' }),
       };
       const endpoints = fakeEndpoints();

@@ -103,7 +103,9 @@ test("a new database takes a schema and rows with a function, and has them after
   const twice = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "Again" });
   expect([twice.status, twice.json().code]).toEqual([409, "unique_violation"]);
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({
-    ...{ path: "docs", rows: 4, errors: 0 },
+    path: "docs",
+    rows: 4,
+    errors: 0,
     columns: [{ name: "id", type: "Int", is_key: true }, { is_computed: false }, { value: "shorten(title)" }],
   });
   await pod.ask("POST", "/v1/stop");
@@ -283,15 +285,13 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   const log = createSilentLog();
   const logFile = join(logFolder, "postgres.log");
   await using postgres = new EmbeddedPostgres({
-    ...{
-      bin: postgresBin,
-      folder,
-      runtime_folder: runFolder,
-      keeps_runtime_folder: true,
-      log_file: logFile,
-      log,
-      template_folder: templateFolder,
-    },
+    bin: postgresBin,
+    folder,
+    runtime_folder: runFolder,
+    keeps_runtime_folder: true,
+    log_file: logFile,
+    log,
+    template_folder: templateFolder,
   });
   await postgres.start();
   const restored = clusterDsn(folder, "main");

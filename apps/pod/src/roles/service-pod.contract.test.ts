@@ -129,7 +129,8 @@ test("without a key that may call it nobody learns anything of a service but tha
   expect((await pod.call("OPTIONS", "/docs", undefined, asked)).status).toBe(204);
   const described = await pod.call("GET", "/openapi.json", undefined, shown(good));
   expect(described.json()).toMatchObject({
-    ...{ servers: [{ url: "/ingest" }], security: [{ ApiKey: [] }, { Bearer: [] }] },
+    servers: [{ url: "/ingest" }],
+    security: [{ ApiKey: [] }, { Bearer: [] }],
     components: { securitySchemes: { ApiKey: { type: "apiKey", in: "header", name: "X-api-key" } } },
   });
   expect((await pod.call("GET", "/metrics", undefined, shown(good))).status).toBe(404);

@@ -39,7 +39,10 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     const { host, port, services, target } = spec;
     const { body_bytes: bodyBytes } = spec.limits;
     await using server = await serveEndpoints(endpoints, {
-      ...{ host, port, log, body_bytes: bodyBytes },
+      host,
+      port,
+      log,
+      body_bytes: bodyBytes,
       metrics: () => printMetrics(stats()),
     });
     await startPython();

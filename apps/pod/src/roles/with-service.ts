@@ -67,7 +67,9 @@ export async function withService(
   await using tracer = await openTracer(spec.runtime.env, { name, version: VERSION, role: "service" }, log);
   await using endpoints = await openEndpoints(
     {
-      ...{ sql, udf, log },
+      sql,
+      udf,
+      log,
       handlers: () => handlers.get(),
       clock: { now: Date.now },
       openSpool: () => createFileSpool(scratchFolder),

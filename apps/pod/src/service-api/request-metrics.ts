@@ -81,14 +81,21 @@ function printLines(routes: ReadonlyMap<string, ReadonlyMap<string, Counted>>, i
     }
   }
   return [
-    ...["# HELP appdb_requests_total Requests that were answered, by what was answered."],
-    ...["# TYPE appdb_requests_total counter", ...totals, ""],
-    ...["# HELP appdb_requests_failed_total Requests that failed: status 5xx, or the application's code failed."],
-    ...["# TYPE appdb_requests_failed_total counter", ...failures, ""],
-    ...["# HELP appdb_request_seconds From a request's head to the end of its answer."],
-    ...["# TYPE appdb_request_seconds histogram", ...durations, ""],
-    ...["# HELP appdb_requests_in_flight Requests that are under way."],
-    ...["# TYPE appdb_requests_in_flight gauge", `appdb_requests_in_flight ${inFlight}`],
+    "# HELP appdb_requests_total Requests that were answered, by what was answered.",
+    "# TYPE appdb_requests_total counter",
+    ...totals,
+    "",
+    "# HELP appdb_requests_failed_total Requests that failed: status 5xx, or the application's code failed.",
+    "# TYPE appdb_requests_failed_total counter",
+    ...failures,
+    "",
+    "# HELP appdb_request_seconds From a request's head to the end of its answer.",
+    "# TYPE appdb_request_seconds histogram",
+    ...durations,
+    "",
+    "# HELP appdb_requests_in_flight Requests that are under way.",
+    "# TYPE appdb_requests_in_flight gauge",
+    `appdb_requests_in_flight ${inFlight}`,
   ];
 }
 

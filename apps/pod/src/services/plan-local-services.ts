@@ -48,7 +48,10 @@ function refusePort(input: PlanLocalServicesInput): void {
 function toPresent(input: PlanLocalServicesInput, service: PresentLocalService): PresentService {
   const { endpoint, state, stored } = service;
   return {
-    ...{ name: stored.service, manifest: stored.manifest, state, endpoint },
+    name: stored.service,
+    manifest: stored.manifest,
+    state,
+    endpoint,
     owner: ownerOf(input, service),
     changes: [...compareRuntimes(stored, input), ...comparePorts(input.port, stored)],
   };

@@ -58,13 +58,20 @@ export function openServicePodHarness(database: PodHarness): ServicePodHarness {
       const role = await pod.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" });
       const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
       return {
-        ...{ role: "service-pod", service_id: "0190a0a0-0000-7000-8000-00000000000a", instance: 1 },
+        role: "service-pod",
+        service_id: "0190a0a0-0000-7000-8000-00000000000a",
+        instance: 1,
         database_id: "0190a0a0-0000-7000-8000-000000000000",
-        ...{ organization: "acme", database: "main", service: "ingest", uri: "cloud://acme:main/ingest" },
+        organization: "acme",
+        database: "main",
+        service: "ingest",
+        uri: "cloud://acme:main/ingest",
         token: randomBytes(24).toString("base64url"),
         dsn: role.json<{ dsn: string }>().dsn,
         scratch_folder: join(database.folder, "scratch"),
-        ...{ run_folder: runFolder, log_folder: logFolder, resources },
+        run_folder: runFolder,
+        log_folder: logFolder,
+        resources,
         limits: DEFAULT_LIMITS,
         may_export_private: false,
         manifest: manifestSchema.parse(read.json<{ manifest: unknown }>().manifest),

@@ -49,8 +49,15 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
   };
   try {
     const gateway = await startGateway({
-      ...{ log, db, notifications, metrics, master_key: masterKey, tracer },
-      ...{ config: config.gateway, place: config, trusted_proxies: config.trusted_proxies },
+      log,
+      db,
+      notifications,
+      metrics,
+      master_key: masterKey,
+      tracer,
+      config: config.gateway,
+      place: config,
+      trusted_proxies: config.trusted_proxies,
       snapshots: createKeySnapshots({ db, log, notifications, master_key: masterKey }),
       recordEvent: createRecordEvent(addDeliveries),
       envelope: createEnvelope(masterKey),

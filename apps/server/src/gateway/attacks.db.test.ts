@@ -64,7 +64,9 @@ async function openService(answer?: Answer) {
 async function openLinked(handle: () => Promise<LinkAnswer>, answer?: Answer) {
   const service = await openService(answer);
   const link: LinkServer = await serveLink({
-    ...{ socket: service.pod.places.link_socket, token: await service.token(), log: createSilentLog() },
+    socket: service.pod.places.link_socket,
+    token: await service.token(),
+    log: createSilentLog(),
     about: { routes: ["POST /docs", "GET /docs"] },
     handle: async (asked) => (asked.path === "/docs" && asked.search === "warm" ? WARM : await handle()),
   });

@@ -136,7 +136,10 @@ test("a proxy that is named says who asks for what; another one is not believed"
   const told = await by(PROXY);
   expect(told.status).toBe(200);
   expect(JSON.parse(told.text).headers).toMatchObject({
-    ...{ host, "x-forwarded-for": "203.0.113.7", "x-forwarded-host": host, "x-forwarded-proto": "https" },
+    host,
+    "x-forwarded-for": "203.0.113.7",
+    "x-forwarded-host": host,
+    "x-forwarded-proto": "https",
   });
   const clients = () => log.lines.map(({ fields }) => ("client" in fields ? fields.client : undefined));
   await eventually(() => expect(clients()).toContain("203.0.113.7"));
@@ -190,7 +193,9 @@ test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
     return got;
   });
   expect(JSON.parse(text)).toMatchObject({
-    ...{ method: "POST", url: "/docs?a=b", body: "one two" },
+    method: "POST",
+    url: "/docs?a=b",
+    body: "one two",
     headers: { host, cookie: "a=1; b=2", "transfer-encoding": "chunked" },
   });
 });

@@ -73,7 +73,10 @@ describe("a request to a service", () => {
     expect(answer).toMatchObject({
       status: 200,
       json: {
-        ...{ instance: 1, method: "POST", url: "/docs?limit=2", body: '{"title":"Hello"}' },
+        instance: 1,
+        method: "POST",
+        url: "/docs?limit=2",
+        body: '{"title":"Hello"}',
         headers: {
           "x-request-id": "mine-1",
           "x-forwarded-for": "127.0.0.1",
@@ -146,8 +149,15 @@ describe("a request to a service", () => {
     await server.deps.db
       .insertInto("control.releases")
       .values({
-        ...{ service_id: service.id, number: 1, tree: null, environment: null, app_file: "app.py", workers: 1 },
-        ...{ manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }), changes: "[]", created_by: "a test" },
+        service_id: service.id,
+        number: 1,
+        tree: null,
+        environment: null,
+        app_file: "app.py",
+        workers: 1,
+        manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }),
+        changes: "[]",
+        created_by: "a test",
       })
       .execute();
     await stage.serve(service.id, null);
@@ -344,7 +354,8 @@ test("a sleeping database is woken by a request that waits, where its settings s
   const settings = { sleep_after: "15m", vars: {}, db_input_media_dest: null, db_output_media_dest: null };
   for (const wakeOnRequest of [true, false]) {
     const database = await stage.makeDatabase(people.org, {
-      ...{ name: `asleep${wakeOnRequest}`, state: "STOPPED" },
+      name: `asleep${wakeOnRequest}`,
+      state: "STOPPED",
       desired: { is_awake: false, settings: { ...settings, wake_on_request: wakeOnRequest } },
     });
     const id = await stage.makeService(people.org, database.id, "ingest");

@@ -94,19 +94,17 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
   addBudgetMetrics(deps.metrics, budget);
   const handling: HandleDeps = {
-    ...{
-      log,
-      table,
-      keys,
-      key_uses: keyUses,
-      agents,
-      links,
-      counts,
-      budget,
-      places,
-      limits: config.limits,
-      tracer: deps.tracer,
-    },
+    log,
+    table,
+    keys,
+    key_uses: keyUses,
+    agents,
+    links,
+    counts,
+    budget,
+    places,
+    limits: config.limits,
+    tracer: deps.tracer,
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
     turns: createTurnShares(),
     rates: createRateLimits(config.limits.key_rate),
@@ -124,13 +122,13 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const ports =
     domain === undefined
       ? createDatabasePorts({
-          ...{ db, log, table, host: config.host },
+          db,
+          log,
+          table,
+          host: config.host,
           createServer: (id) =>
             createPlainServer(
-              createAccept({
-                ...{ ...accepting, readForwarded, is_secure: false },
-                findDatabase: () => table.byId(id),
-              }),
+              createAccept({ ...accepting, readForwarded, is_secure: false, findDatabase: () => table.byId(id) }),
               metrics,
               config.limits.client_ms,
               bounds,
@@ -160,17 +158,20 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     domain === undefined
       ? undefined
       : await openDomainServer({
-          ...{ log, metrics, config, bounds, hosts: ordered?.hosts },
-          accept: createAccept({
-            ...{ ...accepting, readForwarded, is_secure: true },
-            findDatabase: findByHost,
-          }),
+          log,
+          metrics,
+          config,
+          bounds,
+          hosts: ordered?.hosts,
+          accept: createAccept({ ...accepting, readForwarded, is_secure: true, findDatabase: findByHost }),
         });
   const door = await openLocalDoor(
     deps.place,
     createPlainServer(
       createAccept({
-        ...{ ...accepting, readForwarded: readDoorForwarded, is_secure: false },
+        ...accepting,
+        readForwarded: readDoorForwarded,
+        is_secure: false,
         findDatabase: domain === undefined ? (host) => findByPort(table, host) : findByHost,
       }),
       metrics,
@@ -183,7 +184,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     ordered === undefined || domain === undefined || whole === undefined || acme?.http_port === undefined
       ? undefined
       : await openChallengeServer({
-          ...{ host: config.host, port: acme.http_port, domain, https_port: config.port },
+          host: config.host,
+          port: acme.http_port,
+          domain,
+          https_port: config.port,
           findToken: (token) => ordered.findToken(token),
         });
   // an authority looks at once whether somebody listens
@@ -214,7 +218,10 @@ async function openCertificates(
   const { domain, kept, table } = given;
   if (acme === undefined) return undefined;
   return await startCertificates({
-    ...{ ...deps, ...deps.certificates, domain, table },
+    ...deps,
+    ...deps.certificates,
+    domain,
+    table,
     store: new CertificateStore(deps, acme.directory),
     orders: await openAcmeOrders(acme),
     kept: kept?.certificates ?? {},

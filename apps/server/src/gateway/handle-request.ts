@@ -155,12 +155,10 @@ function proxyLimits(
 ): ProxyLimits {
   const owner = ownerOf(exchange);
   return {
-    ...{
-      body_bytes: bodyBytes,
-      client_ms: clientMs,
-      request_ms: Math.min(requestMs, mostMs),
-      share_bytes: budget.share_bytes,
-    },
+    body_bytes: bodyBytes,
+    client_ms: clientMs,
+    request_ms: Math.min(requestMs, mostMs),
+    share_bytes: budget.share_bytes,
     holding: { take: (bytes) => budget.take(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
     turns: { count: (bytes) => turns.count(owner, bytes), whenNext: (goOn) => turns.whenNext(owner, goOn) },
   };

@@ -10,14 +10,20 @@ import type { RoutedDatabase } from "./routing-table.ts";
 const WRITE_MS = 500;
 
 const databaseSchema = z.object({
-  ...{ id: z.string(), org_id: z.string(), organization: z.string(), name: z.string(), label: z.string() },
+  id: z.string(),
+  org_id: z.string(),
+  organization: z.string(),
+  name: z.string(),
+  label: z.string(),
   state: z.enum(DATABASE_STATES),
   is_woken: z.boolean(),
   is_suspended: z.boolean().default(false),
   port: z.int().nullable(),
   services: z.array(
     z.object({
-      ...{ id: z.string(), name: z.string(), state: z.enum(SERVICE_STATES) },
+      id: z.string(),
+      name: z.string(),
+      state: z.enum(SERVICE_STATES),
       instance: z.int().nullable(),
       is_wanted: z.boolean(),
       cors: serviceSchema.shape.cors,

@@ -55,7 +55,9 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>,
   const pod = await stage.runPod({ id, database_id: database.id }, 1, answer);
   const token = await ensurePodToken(server.deps, { id: database.id, org_id: org.id });
   const link = await serveLink({
-    ...{ socket: pod.places.link_socket, token: serviceTokenOf(token, id, 1), log: createSilentLog() },
+    socket: pod.places.link_socket,
+    token: serviceTokenOf(token, id, 1),
+    log: createSilentLog(),
     about: { routes: ["POST /docs", "GET /big"] },
     handle: async (asked) => (asked.search === "warm" ? WARM : await handle(asked)),
   });
@@ -166,7 +168,8 @@ test.each([
   async (_name, path, stays) => {
     const { raw } = await openLinked(
       async ({ search }) => ({
-        ...{ status: 200, headers: [] },
+        status: 200,
+        headers: [],
         // more than two sockets keep
         body: search === "whole" ? Buffer.alloc(LONG, "x") : pieces(2_000),
       }),

@@ -96,8 +96,14 @@ export function createAccept(deps: AcceptDeps): Accept {
       if (least === undefined || status < least) return;
       log.info(
         {
-          ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
-          ...{ service: exchange.service, route, key: exchange.key },
+          req: id,
+          method: req.method,
+          status,
+          ms: Math.round(ms * 1_000) / 1_000,
+          db: exchange.database?.id,
+          service: exchange.service,
+          route,
+          key: exchange.key,
           client: exchange.client_address,
           ...(exchange.code === undefined ? {} : { code: exchange.code }),
         },

@@ -127,13 +127,15 @@ async function wakeDatabase({ db, recordEvent }: WakingDeps, { id, organization 
     await startOperation(
       { tx, recordEvent },
       {
-        ...{
-          org_id: row.org_id,
-          database_id: id,
-          kind: "database.start",
-          target: databaseUriOf(organization, row.name),
-        },
-        ...{ is_cancellable: false, actor: "system", principal: undefined, ip_address: null, client: null },
+        org_id: row.org_id,
+        database_id: id,
+        kind: "database.start",
+        target: databaseUriOf(organization, row.name),
+        is_cancellable: false,
+        actor: "system",
+        principal: undefined,
+        ip_address: null,
+        client: null,
         detail: "a request woke it",
       },
     );

@@ -173,7 +173,13 @@ async function record(
 ): Promise<void> {
   const { email } = person;
   await recordEvent(tx, {
-    ...{ action, target: email, org_id: null, actor: email, principal: person },
-    ...{ ...client, outcome: "succeeded", detail },
+    action,
+    target: email,
+    org_id: null,
+    actor: email,
+    principal: person,
+    ...client,
+    outcome: "succeeded",
+    detail,
   });
 }

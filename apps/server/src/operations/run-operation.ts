@@ -31,7 +31,12 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
   const made = await deps.tx
     .insertInto("control.operations")
     .values({
-      ...{ org_id: orgId, database_id: databaseId, kind, target, is_cancellable: isCancellable, actor },
+      org_id: orgId,
+      database_id: databaseId,
+      kind,
+      target,
+      is_cancellable: isCancellable,
+      actor,
       service_id: input.service_id ?? null,
       user_id: input.principal?.user_id ?? null,
       detail: input.detail ?? null,

@@ -16,7 +16,9 @@ export async function setQuota(
     .where("id", "=", org.id)
     .execute();
   await recordEvent(tx, {
-    ...{ action: "org.quota", target: org.name, ...doneBy(operatorOf(org)) },
+    action: "org.quota",
+    target: org.name,
+    ...doneBy(operatorOf(org)),
     detail: { database_quota: databaseQuota, before: org.database_quota },
   });
   return { organization: org.name, before: org.database_quota, database_quota: databaseQuota };

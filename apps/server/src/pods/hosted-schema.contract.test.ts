@@ -72,7 +72,10 @@ test("a project's files become tables of its hosted database, and rows of them a
         headers: { "content-type": "application/x-tar" },
       });
       const files = Object.entries(texts).map(([path, text]) => ({
-        ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+        path,
+        size: Buffer.byteLength(text),
+        is_executable: false,
+        link: null,
         chunks: text === "" ? [] : [digestOf(text)],
       }));
       const wanted = { settings: {}, files, environment: NO_PACKAGES };
@@ -109,7 +112,9 @@ test("a project's files become tables of its hosted database, and rows of them a
     expect((await ask("errorList")).json).toEqual({ tables: [] });
     const body = { table: "docs", columns: ["loud"], cascade: true, on_error: "abort", errors_only: false };
     expect((await ask("recomputePlan", { body })).json.plan).toMatchObject({
-      ...{ table: "cloud://acme:main/docs", columns: ["loud"], rows: 1 },
+      table: "cloud://acme:main/docs",
+      columns: ["loud"],
+      rows: 1,
     });
     const recompute = async (given: object) =>
       JSON.parse((await ask("recompute", { body: { ...body, ...given } })).text.trim().split("\n").at(-1) ?? "");

@@ -50,9 +50,16 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
   } = builds;
   const caches = join(place.home, SERVER_PATHS.buildCaches);
   const builder = createHostedImages({
-    ...{ uv, allowed_hosts: allowedHosts, ca_file: caFile, documents, network_env: networkEnv, limits: BUILD_LIMITS },
+    uv,
+    allowed_hosts: allowedHosts,
+    ca_file: caFile,
+    documents,
+    network_env: networkEnv,
+    limits: BUILD_LIMITS,
     interpreters: createInterpreters({
-      ...{ uv, base_python: tools.base_python, may_download: mayDownloadPython },
+      uv,
+      base_python: tools.base_python,
+      may_download: mayDownloadPython,
       managed_folder: join(place.home, SERVER_PATHS.pythons),
       cache_folder: join(place.home, HOME_PATHS.pythons),
       env: { ...networkEnv, ...(caFile === undefined ? {} : { SSL_CERT_FILE: caFile }), PATH },
@@ -76,7 +83,11 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
     await mkdir(join(place.home, SERVER_PATHS.images, orgId), { recursive: true, mode: 0o711 });
     return await builder.build(
       {
-        ...{ environment, is_forced: isForced, most_bytes: mostBytes, onLine, secrets: Object.fromEntries(secrets) },
+        environment,
+        is_forced: isForced,
+        most_bytes: mostBytes,
+        onLine,
+        secrets: Object.fromEntries(secrets),
         image_folder: imageFolder(place.home, orgId, hash),
         labels: { organization_id: orgId, database_id: databaseId, kind: "database" },
         project: tree === null ? null : await deps.openTree(orgId, tree),

@@ -102,8 +102,12 @@ async function runTask(
       cwd: projectRoot,
       folders: [{ path: scratch, mode: "write" }, ...[...read].map((path): PodFolder => ({ path, mode: "code" }))],
       limits: {
-        ...{ cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(resources) },
-        ...{ timeout_ms: MANIFEST_TIMEOUT_MS, disk_bytes: DISK_BYTES, files: FILES },
+        cpu: resources.cpu,
+        memory_mb: resources.memory_mb,
+        tasks: tasksOf(resources),
+        timeout_ms: MANIFEST_TIMEOUT_MS,
+        disk_bytes: DISK_BYTES,
+        files: FILES,
       },
       network: "internet",
       // those of builds are not for code that runs

@@ -48,7 +48,9 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
     );
   await using pods = await startPods(server);
   const project = async (text: string) => ({
-    ...{ settings: {}, environment: NO_PACKAGES, files: await makeFiles(server, org, { "app.py": text }) },
+    settings: {},
+    environment: NO_PACKAGES,
+    files: await makeFiles(server, org, { "app.py": text }),
   });
   await ask("databaseUpdate", 202, { ...(await project(APP)), expected_generation: 0 });
   const database = await becomes("databaseShow", "AVAILABLE");

@@ -51,8 +51,13 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
   );
   const told: ServicePodSpec = {
     role: "service-pod",
-    ...{ service_id: service.id, database_id: database.id, instance: service.instance },
-    ...{ organization: database.organization, database: database.name, service: service.name, uri: service.uri },
+    service_id: service.id,
+    database_id: database.id,
+    instance: service.instance,
+    organization: database.organization,
+    database: database.name,
+    service: service.name,
+    uri: service.uri,
     token: input.token.reveal(),
     dsn: input.dsn,
     scratch_folder: places.scratch_folder,

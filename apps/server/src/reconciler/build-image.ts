@@ -133,7 +133,9 @@ function adviseBuild(error: OperationError, { row, uri }: SeenDatabase): Operati
 
 function buildOf(seen: SeenDatabase, state: "running" | "succeeded" | "failed", error: OperationError | null): string {
   return JSON.stringify({
-    ...{ state, error, operation_id: currentOperation(seen)?.id ?? null },
+    state,
+    error,
+    operation_id: currentOperation(seen)?.id ?? null,
     at: new Date().toISOString(),
   });
 }

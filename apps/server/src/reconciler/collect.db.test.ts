@@ -214,8 +214,14 @@ test("an image that no database names goes; an update that wants it at that mome
     await db
       .insertInto("control.images")
       .values({
-        ...{ org_id: stage.org.id, hash, state: "ready", environment: JSON.stringify(NEW), python: "3.12.8" },
-        ...{ packages: "[]", bytes: "1", built_at: new Date() },
+        org_id: stage.org.id,
+        hash,
+        state: "ready",
+        environment: JSON.stringify(NEW),
+        python: "3.12.8",
+        packages: "[]",
+        bytes: "1",
+        built_at: new Date(),
       })
       .execute();
   }
@@ -270,8 +276,14 @@ test("what releases of services ran with stays as long as they are kept, and goe
   await db
     .insertInto("control.images")
     .values({
-      ...{ org_id: orgId, hash: environment, state: "ready", environment: JSON.stringify(NEW), python: "3.12.8" },
-      ...{ packages: "[]", bytes: "1", built_at: new Date() },
+      org_id: orgId,
+      hash: environment,
+      state: "ready",
+      environment: JSON.stringify(NEW),
+      python: "3.12.8",
+      packages: "[]",
+      bytes: "1",
+      built_at: new Date(),
     })
     .execute();
   // its tables need none

@@ -331,7 +331,10 @@ describe("a pod", () => {
     const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
     let interrupt: (() => void) | undefined;
     const reconciler = await startReconciler({
-      ...{ ...server.deps, machine: stage.machine, pool_options: server.deps.pool.options, allow_private: false },
+      ...server.deps,
+      machine: stage.machine,
+      pool_options: server.deps.pool.options,
+      allow_private: false,
       reconcileStepDone: (step) =>
         new Promise((resolve, reject) => {
           if (step !== "prepared") return resolve();
@@ -354,7 +357,10 @@ describe("two reconcilers", () => {
     await using other = await openServer({ beside: server });
     await using _one = await stage.start();
     await using _two = await startReconciler({
-      ...{ ...other.deps, machine: stage.machine, pool_options: other.deps.pool.options, allow_private: false },
+      ...other.deps,
+      machine: stage.machine,
+      pool_options: other.deps.pool.options,
+      allow_private: false,
     });
     await stage.settles("AVAILABLE");
     await stage.ask("restart");
@@ -371,7 +377,10 @@ describe("two reconcilers", () => {
     const { createTestMachine } = await import("../testing/test-machine.ts");
     const machine = createTestMachine(other.home);
     await using _two = await startReconciler({
-      ...{ ...other.deps, machine, pool_options: other.deps.pool.options, allow_private: false },
+      ...other.deps,
+      machine,
+      pool_options: other.deps.pool.options,
+      allow_private: false,
     });
     expect(other.log.lines).toContainEqual(
       expect.objectContaining({ level: "error", message: expect.stringContaining("leaves databases alone") }),

@@ -98,8 +98,14 @@ async function leaveAvailable(
     if (row === undefined) return false;
     await also(tx);
     await recordEvent(tx, {
-      ...{ action: event === "lost" ? "database.lost" : "database.fail", target: database.uri, actor: "system" },
-      ...{ org_id: database.org_id, principal: undefined, ip_address: null, client: null, outcome: "failed" },
+      action: event === "lost" ? "database.lost" : "database.fail",
+      target: database.uri,
+      actor: "system",
+      org_id: database.org_id,
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "failed",
       detail: { reason },
     });
     return true;

@@ -85,8 +85,14 @@ async function leaveServing(
     if (happened === event) await also(tx);
     else await enqueueReconcileService(tx, row.id);
     await recordEvent(tx, {
-      ...{ action: happened === "lost" ? "service.lost" : "service.fail", target: uri, actor: "system" },
-      ...{ org_id: row.org_id, principal: undefined, ip_address: null, client: null, outcome: "failed" },
+      action: happened === "lost" ? "service.lost" : "service.fail",
+      target: uri,
+      actor: "system",
+      org_id: row.org_id,
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "failed",
       detail: { reason },
     });
     return true;

@@ -69,9 +69,15 @@ export async function keepBuilt(
   await tx
     .updateTable("control.images")
     .set({
-      ...{ state: "ready", python, packages: JSON.stringify(packages), bytes: String(bytes) },
-      ...{ files, reserved_bytes: "0", reserved_until: null },
-      ...{ built_at: sql<Date>`now()`, used_at: sql<Date>`now()` },
+      state: "ready",
+      python,
+      packages: JSON.stringify(packages),
+      bytes: String(bytes),
+      files,
+      reserved_bytes: "0",
+      reserved_until: null,
+      built_at: sql<Date>`now()`,
+      used_at: sql<Date>`now()`,
     })
     .where("org_id", "=", orgId)
     .where("hash", "=", hash)

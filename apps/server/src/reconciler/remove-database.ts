@@ -40,8 +40,15 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
     }
     await tx.deleteFrom("control.databases").where("id", "=", row.id).execute();
     await deps.recordEvent(tx, {
-      ...{ action: "database.purge", target: seen.uri, org_id: row.org_id, actor: "system", principal: undefined },
-      ...{ ip_address: null, client: null, outcome: "succeeded", detail: {} },
+      action: "database.purge",
+      target: seen.uri,
+      org_id: row.org_id,
+      actor: "system",
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "succeeded",
+      detail: {},
     });
   });
   await deps.reconcileStepDone?.("ended");

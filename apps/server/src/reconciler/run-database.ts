@@ -101,7 +101,13 @@ function cancelledCreation(uri: string) {
 /** Nobody asked for this start: what was lost is back. */
 async function recordRecovery({ recordEvent }: ReconcileDeps, tx: Tx, { row, uri }: SeenDatabase): Promise<void> {
   await recordEvent(tx, {
-    ...{ action: "database.recover", target: uri, org_id: row.org_id, actor: "system", principal: undefined },
-    ...{ ip_address: null, client: null, outcome: "succeeded" },
+    action: "database.recover",
+    target: uri,
+    org_id: row.org_id,
+    actor: "system",
+    principal: undefined,
+    ip_address: null,
+    client: null,
+    outcome: "succeeded",
   });
 }

@@ -104,8 +104,15 @@ function toObserved({ is_awake: _, ...wanted }: DesiredDatabase): ObservedDataba
 export function needsRestart(observed: ObservedDatabase | null, wanted: ObservedDatabase): boolean {
   if (observed === null) return true;
   const partOf = ({ environment, builds, resources, restarts, settings }: ObservedDatabase) => [
-    ...[environment, builds, restarts, settings.db_input_media_dest, settings.db_output_media_dest],
-    ...[resources.cpu, resources.memory_mb, resources.disk_gb, resources.workers],
+    environment,
+    builds,
+    restarts,
+    settings.db_input_media_dest,
+    settings.db_output_media_dest,
+    resources.cpu,
+    resources.memory_mb,
+    resources.disk_gb,
+    resources.workers,
     Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
   return JSON.stringify(partOf(observed)) !== JSON.stringify(partOf(wanted));

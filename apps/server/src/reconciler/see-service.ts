@@ -58,7 +58,11 @@ export async function seeService(db: Database, id: string): Promise<SeenService 
   } = found;
   const uri = databaseUriOf(organization, databaseName);
   return {
-    ...{ row, organization, open, is_retry_due: isRetryDue, uri: `${uri}/${row.name}` },
+    row,
+    organization,
+    open,
+    is_retry_due: isRetryDue,
+    uri: `${uri}/${row.name}`,
     database: { id: row.database_id, name: databaseName, uri, state: databaseState, observed: databaseObserved },
   };
 }

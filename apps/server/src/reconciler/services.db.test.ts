@@ -38,7 +38,11 @@ describe("a service", () => {
     // measured by the pod of its database, which may be another user's
     expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(told).toMatchObject({
-      ...{ role: "service-pod", service: "ingest", instance: 1, database: "data", organization: stage.org.name },
+      role: "service-pod",
+      service: "ingest",
+      instance: 1,
+      database: "data",
+      organization: stage.org.name,
       dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}&password=[\w-]{43}$/),
       resources: { workers: 1 },
     });

@@ -43,7 +43,9 @@ async function hearPods(deps: ReconcileDeps, signal: AbortSignal): Promise<void>
   const books = new Books(deps, services);
   const isService = (pod: PodStatus) => pod.labels.kind === "service";
   const keeper = {
-    ...{ driver: machine.driver, log, clock: createSteadyClock() },
+    driver: machine.driver,
+    log,
+    clock: createSteadyClock(),
     probe: (pod: PodStatus) => (isService(pod) ? services.probe(pod) : books.probe(pod)),
     isWanted: async (pod: PodStatus) =>
       isService(pod) ? services.isWanted(pod) : (await readAwake(db, pod.labels.database_id)) !== undefined,

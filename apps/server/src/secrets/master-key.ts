@@ -69,7 +69,9 @@ export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKey
     if (previous !== undefined && old.length > 0) {
       deps.log.info({ keys: old.length, master_key: master.id }, "keys were wrapped under a new master key");
       await deps.recordEvent(tx, {
-        ...{ action: "master_key.rotate", target: "server", ...BY_OPERATOR },
+        action: "master_key.rotate",
+        target: "server",
+        ...BY_OPERATOR,
         detail: { master_key: master.id, before: previous.id, keys: old.length },
       });
     }

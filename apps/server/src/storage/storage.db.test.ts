@@ -34,7 +34,9 @@ afterAll(() => server[Symbol.asyncDispose]());
 const use = (orgId: string) => readStorageUse(server.deps.db, orgId);
 const upload = (stage: OrgStage, texts: readonly string[], as = stage.member, org = stage.org) =>
   server.ask("blobUpload", {
-    ...{ as, params: { org: org.name }, headers: TAR },
+    as,
+    params: { org: org.name },
+    headers: TAR,
     body: new Uint8Array(tarOfBlobs(texts)),
   } as never);
 /** Blobs that earlier uploads left. */
@@ -123,7 +125,10 @@ describe("unpacked project files", () => {
     const digest = "a".repeat(64);
     await server.deps.db.insertInto("control.blobs").values({ org_id: org.id, digest, bytes: CHUNK_BYTES }).execute();
     const entries = Array.from({ length: 512 }, (_, at) => ({
-      ...{ path: `f${`${at}`.padStart(3, "0")}`, size: CHUNK_BYTES, is_executable: false, link: null },
+      path: `f${`${at}`.padStart(3, "0")}`,
+      size: CHUNK_BYTES,
+      is_executable: false,
+      link: null,
       chunks: [digest],
     }));
     const tree = await keep(org.id, entries);
@@ -217,7 +222,12 @@ test("lines of the oldest operations go when an organization's are too many", as
     const { id } = await db
       .insertInto("control.operations")
       .values({
-        ...{ ...operation, is_cancellable: false, state: "succeeded", user_id: null, detail: null, error: null },
+        ...operation,
+        is_cancellable: false,
+        state: "succeeded",
+        user_id: null,
+        detail: null,
+        error: null,
         ended_at: new Date(),
       } as never)
       .returning("id")
@@ -240,7 +250,10 @@ test("below the reserve of the disk organizations write nothing, and the control
   const stage = await openDatabaseStage(full);
   const params = { org: stage.org.name, db: "main" };
   const sent = await full.ask("blobUpload", {
-    ...{ as: stage.member, params, headers: TAR, body: new Uint8Array(tarOfBlobs(["one"])) },
+    as: stage.member,
+    params,
+    headers: TAR,
+    body: new Uint8Array(tarOfBlobs(["one"])),
   } as never);
   expect(sent.json).toMatchObject({ code: "disk_full", meta: { floor_bytes: 1_000_000 * GIGABYTE } });
   const body = { settings: { cpu: 0.5 }, environment: NO_PACKAGES, files: [] };

@@ -26,7 +26,10 @@ export async function makeDatabase(server: TestServer, org: TestOrg, made: MadeD
   const row = await server.deps.db
     .insertInto("control.databases")
     .values({
-      ...{ org_id: org.id, name: made.name ?? "main", state, desired: JSON.stringify(desired) },
+      org_id: org.id,
+      name: made.name ?? "main",
+      state,
+      desired: JSON.stringify(desired),
       observed: made.observed === null ? null : JSON.stringify(observed),
       ...(state === "DELETING" ? { purge_at: sql<Date>`now() + interval '7 days'` } : {}),
     })
@@ -73,7 +76,10 @@ export async function makeFiles(
   uploaded: readonly string[] = Object.keys(texts),
 ): Promise<TreeEntry[]> {
   const entries = Object.entries(texts).map(([path, text]) => ({
-    ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+    path,
+    size: Buffer.byteLength(text),
+    is_executable: false,
+    link: null,
     chunks: text === "" ? [] : [digestOf(text)],
   }));
   for (const path of uploaded) {
@@ -87,5 +93,9 @@ export async function makeFiles(
 
 /** An environment without packages of its own. */
 export const NO_PACKAGES: EnvironmentDocument = {
-  ...{ source: null, files: [], python_version: null, system_packages: [], uv_options: null },
+  source: null,
+  files: [],
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
 };

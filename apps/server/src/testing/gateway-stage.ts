@@ -50,7 +50,11 @@ export async function openGatewayStage(
   const place = { home: server.home, runtime_base: undefined };
   const metrics = new Registry();
   const gateway = await startGateway({
-    ...{ ...server.deps, metrics, master_key: testMasterKey(config), ...given.deps, place },
+    ...server.deps,
+    metrics,
+    master_key: testMasterKey(config),
+    ...given.deps,
+    place,
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<StubPod>();

@@ -60,8 +60,13 @@ export async function makeSession(
   await server.deps.db
     .insertInto("identity.sessions")
     .values({
-      ...{ id: sessionId, user_id: userId, token_hash: hashCredential(token), client, expires_at: expiresAt },
-      ...{ ip_address: "127.0.0.1", user_agent: "test" },
+      id: sessionId,
+      user_id: userId,
+      token_hash: hashCredential(token),
+      client,
+      expires_at: expiresAt,
+      ip_address: "127.0.0.1",
+      user_agent: "test",
     })
     .execute();
   const cookie = server.deps.identity.cookie.write(token, 60).split(";")[0] ?? "";

@@ -71,8 +71,15 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
     const operation = await startOperation(
       { tx: tx as never, recordEvent },
       {
-        ...{ org_id: org.id, database_id: id, kind, target, is_cancellable: true, actor: "a test" },
-        ...{ principal: undefined, ip_address: null, client: null },
+        org_id: org.id,
+        database_id: id,
+        kind,
+        target,
+        is_cancellable: true,
+        actor: "a test",
+        principal: undefined,
+        ip_address: null,
+        client: null,
       },
     );
     await enqueueReconcileDatabase(tx, id);
@@ -81,7 +88,12 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
   await db.transaction().execute((tx) => write("database.provision", uri, tx));
 
   const stage: ReconcilerStage = {
-    ...{ server, machine, owner, org, id, pod: `db-${id}` },
+    server,
+    machine,
+    owner,
+    org,
+    id,
+    pod: `db-${id}`,
     start: () =>
       startReconciler({ ...server.deps, machine, pool_options: server.deps.pool.options, allow_private: false }),
     async killBehind(step) {
@@ -139,8 +151,14 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
       await db
         .insertInto("control.images")
         .values({
-          ...{ org_id: org.id, hash, state: "building", environment: JSON.stringify(environment) },
-          ...{ python: null, packages: null, bytes: null, built_at: null },
+          org_id: org.id,
+          hash,
+          state: "building",
+          environment: JSON.stringify(environment),
+          python: null,
+          packages: null,
+          bytes: null,
+          built_at: null,
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute();

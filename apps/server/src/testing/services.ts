@@ -52,7 +52,13 @@ export async function openServiceStage(
   const databaseId = await makeDatabase(server, people.org, { desired: { tree: digest } });
   const pod = await openFakePod(server, { id: databaseId, org_id: people.org.id });
   const stage: ServiceStage = {
-    ...{ ...people, database_id: databaseId, pod, digest, manifest: anApplication(), differing: [], hindrances: [] },
+    ...people,
+    database_id: databaseId,
+    pod,
+    digest,
+    manifest: anApplication(),
+    differing: [],
+    hindrances: [],
     [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
   };
   pod.answer = (asked, response) => {
@@ -63,16 +69,15 @@ export async function openServiceStage(
     if (asked.route === "POST /v1/manifest") return sendJson(response, { manifest, imported });
     const tables = stage.differing.map(
       (path): TablePlan => ({
-        ...{
-          path,
-          model_cls: "Docs",
-          kind: "table",
-          exists: true,
-          resolution: "update_additive",
-          ops: [],
-          status: null,
-        },
-        ...{ destructive: false, error_count: 0 },
+        path,
+        model_cls: "Docs",
+        kind: "table",
+        exists: true,
+        resolution: "update_additive",
+        ops: [],
+        status: null,
+        destructive: false,
+        error_count: 0,
       }),
     );
     sendJson(response, { plan: schemaPlan({ tables }), imported });
@@ -101,15 +106,24 @@ export async function makeService(
     const { id } = await tx
       .insertInto("control.services")
       .values({
-        ...{ org_id: stage.org.id, database_id: stage.database_id, name, state, desired: JSON.stringify(wish) },
+        org_id: stage.org.id,
+        database_id: stage.database_id,
+        name,
+        state,
+        desired: JSON.stringify(wish),
         observed: runs ? JSON.stringify({ release: wish.release, restarts: 0, instance: 1 }) : null,
       })
       .returning("id")
       .executeTakeFirstOrThrow();
     for (let number = 1; number <= releases; number++) {
       await addRelease(tx, id, {
-        ...{ tree: stage.digest, environment: null, app_file: manifest.app_file, manifest, workers: 1 },
-        ...{ changes: [`change ${number}`], created_by: "ann" },
+        tree: stage.digest,
+        environment: null,
+        app_file: manifest.app_file,
+        manifest,
+        workers: 1,
+        changes: [`change ${number}`],
+        created_by: "ann",
       });
       await markServed(tx, id, number);
     }

@@ -43,7 +43,9 @@ export function createTestMachine(home: string): TestMachine {
     may_export_private: false,
     askHealth: pods.askHealth,
     askTrees: async () => [],
-    ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },
+    askService: pods.askService,
+    drainService: pods.drainService,
+    putKeys: pods.putKeys,
     async ensureServiceRole({ socket, token, uri }, serviceId) {
       if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
       mkdirSync(roleFolder, { recursive: true });

@@ -101,7 +101,12 @@ test("what a lock takes from the project is part of the image", async () => {
   };
   const document = await collect(files);
   expect(document.files.map(({ path }) => path)).toEqual([
-    ...["libs/a/", "packages/b/", "packages/c/pyproject.toml", "pyproject.toml", "uv.lock", "wheels/"],
+    "libs/a/",
+    "packages/b/",
+    "packages/c/pyproject.toml",
+    "pyproject.toml",
+    "uv.lock",
+    "wheels/",
     "wheels/d-1-py3-none-any.whl/",
   ]);
 });

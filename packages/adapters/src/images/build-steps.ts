@@ -228,7 +228,10 @@ export async function compilePackages(
     options,
     build,
     {
-      ...{ commands: [command], env: plainEnvironment(build), folders, network: "none" },
+      commands: [command],
+      env: plainEnvironment(build),
+      folders,
+      network: "none",
       user: isShared ? SHARED_USER : undefined,
     },
     signal,
@@ -252,7 +255,9 @@ async function runStep(
 ): Promise<StepResult> {
   const hide = hideSecrets(build.secrets);
   const name = nameBuildPlaces({
-    ...{ draft: build.draft, uv: realpathSync(options.uv), python_prefix: build.facts.prefix },
+    draft: build.draft,
+    uv: realpathSync(options.uv),
+    python_prefix: build.facts.prefix,
     ...(step.cache_folder === undefined ? {} : { cache_folder: step.cache_folder }),
   });
   const lines: string[] = [];

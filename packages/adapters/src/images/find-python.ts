@@ -56,7 +56,10 @@ function ownSearch(env: Readonly<Record<string, string>>): PythonSearch {
       try {
         const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
         return execFileSync(program, args, {
-          ...{ env: { ...env }, stdio, timeout: LAUNCHER_TIMEOUT_MS, windowsHide: true },
+          env: { ...env },
+          stdio,
+          timeout: LAUNCHER_TIMEOUT_MS,
+          windowsHide: true,
           encoding: "utf8",
         });
       } catch {

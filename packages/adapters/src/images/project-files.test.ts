@@ -48,7 +48,10 @@ function plant(path: string): void {
 }
 
 const documentOf = (files: EnvironmentDocument["files"]): EnvironmentDocument => ({
-  ...{ source: "requirements.txt", python_version: null, system_packages: [], uv_options: null },
+  source: "requirements.txt",
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
   files: [{ path: "requirements.txt", text: "./x\n" }, ...files],
 });
 

@@ -143,15 +143,14 @@ function testIsolated(name: string, create: (input: PodDriverInput) => Promise<P
     const lines: string[] = [];
     const exit = await pods.run(
       {
-        ...{ id: "runs", labels: { organization_id: "one", database_id: "db", kind: "database" } },
-        ...{
-          program: "/bin/sh",
-          args: ["-c", "tinyprogram"],
-          env,
-          cwd: image.folder,
-          network: "none",
-          allowed_hosts: [],
-        },
+        id: "runs",
+        labels: { organization_id: "one", database_id: "db", kind: "database" },
+        program: "/bin/sh",
+        args: ["-c", "tinyprogram"],
+        env,
+        cwd: image.folder,
+        network: "none",
+        allowed_hosts: [],
         folders: folders.map((path) => ({ path, mode: "read" })),
         limits: BUILD_LIMITS,
         onLine: (line) => lines.push(line),

@@ -46,8 +46,14 @@ async function open(token = TOKEN): Promise<Link> {
 
 function request(more: Partial<LinkRequest> = {}): LinkRequest {
   return {
-    ...{ method: "POST", path: "/docs", search: "", headers: { "content-type": "application/json" }, id: "r1" },
-    ...{ body: Buffer.from('{"a":1}'), caller: { id: "k1", name: "backend" }, ...more },
+    method: "POST",
+    path: "/docs",
+    search: "",
+    headers: { "content-type": "application/json" },
+    id: "r1",
+    body: Buffer.from('{"a":1}'),
+    caller: { id: "k1", name: "backend" },
+    ...more,
   };
 }
 

@@ -57,7 +57,9 @@ export async function openContainerHost(input: PodDriverInput): Promise<Containe
     return { image, groups, is_podman };
   });
   return {
-    ...{ folder, engine, about },
+    folder,
+    engine,
+    about,
     owner: createHash("sha256").update(folder).digest("hex").slice(0, 12),
     userOf: (owner) => allotUser(join(folder, ".users"), owner, users ?? POD_USERS),
     retire: (owner) => retireUser(join(folder, ".users"), owner),

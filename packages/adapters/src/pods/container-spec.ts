@@ -49,7 +49,12 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
     User: `${input.uid}:${input.uid}`,
     Hostname: "pod",
     // whoever starts it is its input, and its end when they are gone
-    ...{ OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false },
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
     HostConfig: {
       Mounts: mountsOf(input.sights),
       Tmpfs: { "/tmp": `rw,nosuid,nodev,size=${TEMPORARY_MB}m,mode=1777` },
@@ -91,7 +96,9 @@ function mountsOf(sights: readonly Sight[]) {
     .sort((one, other) => (one.target < other.target ? -1 : 1))
     .map(({ mode, source, target }) => ({
       Type: "bind" as const,
-      ...{ Source: source, Target: target, ReadOnly: mode === "read" },
+      Source: source,
+      Target: target,
+      ReadOnly: mode === "read",
       BindOptions: { Propagation: "rprivate" as const },
     }));
 }

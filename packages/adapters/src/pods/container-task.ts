@@ -80,7 +80,13 @@ async function boxOf(
   giveFolders(task.folders, uid);
   const isSeen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));
   return {
-    ...{ image, name, uid, network, cwd: task.cwd, env: task.env, limits: task.limits },
+    image,
+    name,
+    uid,
+    network,
+    cwd: task.cwd,
+    env: task.env,
+    limits: task.limits,
     file_bytes: taskFileBytes(task.limits),
     labels: { "appdb.pods": host.owner, "appdb.task": task.id, [RUNNER]: describeRunner() },
     argv: ["/bin/sh", "-c", TASK_SHELL, "task", notes, task.program, ...task.args],

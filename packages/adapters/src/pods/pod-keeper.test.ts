@@ -58,7 +58,9 @@ function running(startedAt = STARTS[0] ?? ""): PodStatus {
 
 const exited = (exit: PodExit, startedAt = STARTS[0] ?? ""): PodStatus => ({
   ...running(startedAt),
-  ...{ state: "exited", pid: null, exit },
+  state: "exited",
+  pid: null,
+  exit,
 });
 
 test("a pod is ready once it answers so, and said to be so once", async () => {

@@ -118,8 +118,13 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
 
 function begin(startedAt: string): Watched {
   return {
-    ...{ started_at: startedAt, state: "starting", ready_at: undefined, silent_since: undefined },
-    ...{ answer: undefined, next_probe_at: 0, is_being_ended: false },
+    started_at: startedAt,
+    state: "starting",
+    ready_at: undefined,
+    silent_since: undefined,
+    answer: undefined,
+    next_probe_at: 0,
+    is_being_ended: false,
   };
 }
 

@@ -15,8 +15,18 @@ const PUBLIC_IPV6 = "2a00:1::34";
 const OWN = ["93.184.216.33", "2a00:1::33"];
 const INDEX = "10.20.30.40";
 const DENIED = [
-  ...["10.1.2.3", "100.64.1.1", "169.254.169.254", "172.16.5.5", "192.168.7.7", "198.18.0.9"],
-  ...["fd12::1", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fec0::1", "2001:db8::7", "::a9fe:a9fe"],
+  "10.1.2.3",
+  "100.64.1.1",
+  "169.254.169.254",
+  "172.16.5.5",
+  "192.168.7.7",
+  "198.18.0.9",
+  "fd12::1",
+  "64:ff9b::a9fe:a9fe",
+  "2002:a9fe:a9fe::1",
+  "fec0::1",
+  "2001:db8::7",
+  "::a9fe:a9fe",
 ];
 /** Who answers for names on that machine, in a network that no pod reaches; the second name is of an address that no pod reaches. */
 const RESOLVER = "10.1.2.3";

@@ -57,7 +57,11 @@ const readMark = (folder: string) => JSON.parse(readFileSync(join(folder, "forma
 /** The PostgreSQL of a version. */
 function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): EmbeddedPostgres {
   return new EmbeddedPostgres({
-    ...{ bin, folder, runtime_folder: runtimeFolder, log_file: join(home, "postgres.log"), log: createSilentLog() },
+    bin,
+    folder,
+    runtime_folder: runtimeFolder,
+    log_file: join(home, "postgres.log"),
+    log: createSilentLog(),
     // no power is cut here, and other tests keep the disk busy
     settings: { fsync: "off" },
     format: { ...CATALOG_FORMAT, newest: newestOf(migrations) },

@@ -208,7 +208,9 @@ async function makeOldCluster(database: string): Promise<void> {
   const old = { bin, data_folder: cluster(), is_synced: false };
   await runAlone(old, "postgres", [`create database "${database}" ${DATABASE_OPTIONS}`]);
   await runAlone(old, database, [
-    ...["create schema appdb", "create extension vector schema appdb", 'create schema "Reports"'],
+    "create schema appdb",
+    "create extension vector schema appdb",
+    'create schema "Reports"',
     "create table appdb.state (id int primary key)",
     "create table docs (id int generated always as identity primary key, n serial, v appdb.vector(2), title text)",
     "insert into docs (title) values ('kept')",

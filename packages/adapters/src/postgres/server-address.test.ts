@@ -14,8 +14,13 @@ test("an address becomes fields, and nothing of its text reaches the driver", ()
   const { stream, ...fields } = connectionOf(address);
   expect(stream).toBeTypeOf("function");
   expect(fields).toEqual({
-    ...{ host: "db.example.com", port: 6432, user: "me", password: "p@ss", database: "ware house" },
-    ...{ ssl: {}, enableChannelBinding: false },
+    host: "db.example.com",
+    port: 6432,
+    user: "me",
+    password: "p@ss",
+    database: "ware house",
+    ssl: {},
+    enableChannelBinding: false,
   });
 });
 

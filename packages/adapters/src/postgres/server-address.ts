@@ -64,7 +64,10 @@ export function parseServerAddress(text: string, allowPrivate: boolean): ServerA
   if (parts.includes(null)) return { problem: "is not percent-encoded correctly" };
   const [user, password, database] = parts.map((part) => (part === "" ? undefined : (part ?? undefined)));
   return {
-    ...{ host, user, password, database },
+    host,
+    user,
+    password,
+    database,
     port: url.port === "" ? DEFAULT_PORT : Number(url.port),
     ssl: mode === null ? undefined : SSL_MODES[mode],
     application_name: url.searchParams.get("application_name") ?? undefined,
@@ -87,7 +90,12 @@ export function connectionOf(address: ServerAddress): ClientConfig {
     is_public: isPublic,
   } = address;
   return {
-    ...{ host, port, user, password, database, ssl },
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl,
     enableChannelBinding: bindsChannel,
     ...(applicationName === undefined ? {} : { application_name: applicationName }),
     ...(isPublic ? { stream: () => new PublicSocket() } : {}),

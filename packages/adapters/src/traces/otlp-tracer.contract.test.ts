@@ -28,7 +28,9 @@ test("a request becomes a span of its caller's trace, what it waited for spans b
   }
   const request = collector.spans.find(({ name }) => name === "POST /notes");
   expect(request).toMatchObject({
-    ...{ traceId: traceId, parentSpanId: "00f067aa0ba902b7", service: "main/notes" },
+    traceId: traceId,
+    parentSpanId: "00f067aa0ba902b7",
+    service: "main/notes",
     attributes: { "http.route": "/notes", "http.response.status_code": 200, "appdb.request_id": "req-1" },
   });
   const below = { traceId: traceId, parentSpanId: request?.spanId };
@@ -45,7 +47,9 @@ test("nobody traces unless an address is set; a bad setting is told by its name 
   expect(
     readTraceSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:1/otlp/", OTEL_TRACES_SAMPLER_ARG: "0.1" }),
   ).toEqual({
-    ...{ url: "http://c:1/otlp/v1/traces", headers: {}, ratio: 0.1 },
+    url: "http://c:1/otlp/v1/traces",
+    headers: {},
+    ratio: 0.1,
   });
   const exact = { OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://x", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://c/own" };
   expect(readTraceSettings(exact)?.url).toBe("https://c/own");

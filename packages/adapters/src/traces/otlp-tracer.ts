@@ -87,7 +87,8 @@ export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTr
     spanProcessors: [
       new BatchSpanProcessor({
         exporter: sayFailures(exporter, log),
-        ...{ scheduledDelayMillis: EXPORT_EVERY_MS, exportTimeoutMillis: EXPORT_MS },
+        scheduledDelayMillis: EXPORT_EVERY_MS,
+        exportTimeoutMillis: EXPORT_MS,
       }),
     ],
   });

@@ -320,20 +320,14 @@ class PythonWorkers implements UdfRunner {
   }
 
   #startProcess(slot: WorkerSlot): void {
-    const {
-      runtime,
-      modules,
-      worker_memory_mb: workerMemoryMb,
-      function_timeout_ms: functionTimeoutMs,
-      onOutput,
-    } = this.#options;
+    const options = this.#options;
     slot.begin(
       new WorkerProcess({
-        runtime,
-        modules,
-        memory_bytes: workerMemoryMb * 1024 * 1024,
-        function_timeout_ms: functionTimeoutMs,
-        onOutput,
+        runtime: options.runtime,
+        modules: options.modules,
+        memory_bytes: options.worker_memory_mb * 1024 * 1024,
+        function_timeout_ms: options.function_timeout_ms,
+        onOutput: options.onOutput,
         onReady: (frame) => void this.#onReady(slot, frame),
         onFrame: (frame) => this.#onFrame(slot, frame),
         onEnd: (end) => this.#onEnd(slot, end),

@@ -174,8 +174,14 @@ function jobUrl({ headers }: RouteRequest, mount: string, path: string, id: stri
 
 /** What proxies add to a request. */
 const PROXY_HEADERS = [
-  ...["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-prefix"],
-  ...["x-forwarded-proto", "x-real-ip"],
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-prefix",
+  "x-forwarded-proto",
+  "x-real-ip",
 ] as const;
 
 function unknownJob(id: string): Error {

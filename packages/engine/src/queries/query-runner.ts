@@ -213,7 +213,14 @@ export class QueryRunner {
     const { statement, exact } = plan.final;
     return answerFinal({
       query: this.#named.name,
-      ...{ plan, args, signal, page, timing, limits, sql, udf },
+      plan,
+      args,
+      signal,
+      page,
+      timing,
+      limits,
+      sql,
+      udf,
       statement: fill(statement),
       nearest: exact === null ? null : { ...this.#nearest(args), exact: () => fill(exact) },
       isUnseen: async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)),

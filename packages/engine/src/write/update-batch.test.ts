@@ -11,13 +11,31 @@ import { UpdateBatch } from "./update-batch.ts";
 import { planWriteTarget } from "./write-target.ts";
 
 const column = (id: number, name: string, primaryKey = false): CatalogTable["columns"][number] => ({
-  ...{ id, name, type: { kind: "int" }, nullable: false, primary_key: primaryKey, computed: null, state: "ready" },
-  ...{ comment: null, custom_metadata: null, stale: false },
+  id,
+  name,
+  type: { kind: "int" },
+  nullable: false,
+  primary_key: primaryKey,
+  computed: null,
+  state: "ready",
+  comment: null,
+  custom_metadata: null,
+  stale: false,
 });
 
 const TABLE: CatalogTable = {
-  ...{ id: 7, folder: "public", name: "items", version: 1, model: "Items", comment: null, custom_metadata: null },
-  ...{ primary_key: ["sku"], has_default_idxs: false, identity: "_row", has_rows: true, indexes: [] },
+  id: 7,
+  folder: "public",
+  name: "items",
+  version: 1,
+  model: "Items",
+  comment: null,
+  custom_metadata: null,
+  primary_key: ["sku"],
+  has_default_idxs: false,
+  identity: "_row",
+  has_rows: true,
+  indexes: [],
   columns: [column(1, "sku", true), column(2, "n")],
 };
 

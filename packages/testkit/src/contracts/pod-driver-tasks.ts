@@ -151,6 +151,14 @@ export function testTasks(driver: PodDriverUnderTest): void {
 
 /** What a driver may add for itself. */
 const OWN_VARIABLES = new Set([
-  ...["SERVICE_POD", "PWD", "SHLVL", "_", "OLDPWD", "HOME", "TMPDIR"],
-  ...["container", "HOSTNAME", "TERM"],
+  "SERVICE_POD",
+  "PWD",
+  "SHLVL",
+  "_",
+  "OLDPWD",
+  "HOME",
+  "TMPDIR",
+  "container",
+  "HOSTNAME",
+  "TERM",
 ]);

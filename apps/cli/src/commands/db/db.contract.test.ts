@@ -136,16 +136,14 @@ db-2    FAILED  0/1    0
 
 describe("cli db list", () => {
   const org = (name: string): CallAnswer<"orgShow"> => ({
-    ...{
-      id: name,
-      name,
-      display_name: name,
-      role: "owner",
-      databases: 1,
-      database_quota: 10,
-      created_at: AT,
-      etag: "1",
-    },
+    id: name,
+    name,
+    display_name: name,
+    role: "owner",
+    databases: 1,
+    database_quota: 10,
+    created_at: AT,
+    etag: "1",
   });
 
   test("has the databases of every organization that is reached, or of one", async () => {

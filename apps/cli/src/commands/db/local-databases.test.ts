@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 import { runCli } from "../../testing/fake-context.ts";
 
 const MAIN: LocalDatabase = {
-  ...{ name: "main", tables: 2, bytes: 8_493_465, projects: ["/home/ada/tour"] },
+  name: "main",
+  tables: 2,
+  bytes: 8_493_465,
+  projects: ["/home/ada/tour"],
   services: [{ name: "main/ingest", state: "AVAILABLE" }],
 };
 const FOUND = { name: "mian", tables: [{ path: "mian/docs", rows: 8 }], services: ["mian/desk"] };

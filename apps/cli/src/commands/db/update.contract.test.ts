@@ -20,13 +20,22 @@ describe("cli db diff", () => {
       state: "absent",
       ops: [
         {
-          ...{ target: "image", op: "build", severity: "additive", requires_restart: true, details: {} },
+          target: "image",
+          op: "build",
+          severity: "additive",
+          requires_restart: true,
+          details: {},
           description: "the image will be built: uv.lock changed",
           lines: ["uv.lock: + iniconfig 2.3.1", ...Array.from({ length: 30 }, (_, at) => `uv.lock: + p${at} 1`)],
         },
         {
-          ...{ target: "resources", op: "change", severity: "destructive", requires_restart: true, details: {} },
-          ...{ description: "memory_mb will be 512 rather than 1024", lines: [] },
+          target: "resources",
+          op: "change",
+          severity: "destructive",
+          requires_restart: true,
+          details: {},
+          description: "memory_mb will be 512 rather than 1024",
+          lines: [],
         },
       ],
       in_agreement: false,
@@ -100,8 +109,13 @@ describe("cli db update", () => {
     expect(ran.stderr).toContain("uploading: 20.0 MiB of 20.0 MiB\n");
     expect(ran.stderr).toContain("next: cli schema update app.py cloud://acme:main\n");
     expect(at.asked()).toEqual([
-      ...["databasePlan", "blobMissing", "blobUpload", "blobUpload"],
-      ...["databaseUpdate", "operationShow", "databaseShow"],
+      "databasePlan",
+      "blobMissing",
+      "blobUpload",
+      "blobUpload",
+      "databaseUpdate",
+      "operationShow",
+      "databaseShow",
     ]);
     const { expected_generation: expectedGeneration, files } = at.bodyOf("databaseUpdate");
     expect(expectedGeneration).toBe(1);

@@ -157,11 +157,7 @@ async function agree({ ctx, file, flags, target }: Deployment, { database, schem
   await confirm(ctx, {
     question: `apply ${parts.join(", ")} to ${target.text}${database.summary.rebuild ? ", which rebuilds the image" : ""}?`,
     force: flags.force,
-    again: commandLine([
-      ...["deploy", file, target.text],
-      ...(flags.allowDestructive ? ["--allow-destructive"] : []),
-      "-f",
-    ]),
+    again: commandLine(["deploy", file, target.text, ...(flags.allowDestructive ? ["--allow-destructive"] : []), "-f"]),
   });
 }
 

@@ -35,7 +35,10 @@ export async function prepareDeploy(
   );
   try {
     await waitForOperation(client, {
-      ...{ org: params.org, id: operation.id, signal, onLine: printBuildLine(out, json) },
+      org: params.org,
+      id: operation.id,
+      signal,
+      onLine: printBuildLine(out, json),
       onRunning: () => out.status(`${uri.text}: the image is prepared`),
     });
     return id;

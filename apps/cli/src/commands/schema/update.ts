@@ -75,7 +75,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
-    const { allowDestructive: allowDestructive, onError: onError, takeOver: takeOver } = flags;
+    const { allowDestructive, onError, takeOver } = flags;
     const change = { allow_destructive: allowDestructive, recompute, on_error: onError, take_over: takeOver };
     const onProgress = showProgress(ctx.out, flags.json);
     const after = await applyPlan(opened, plan, change, onProgress).catch((error: unknown) => {

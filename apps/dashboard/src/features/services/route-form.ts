@@ -45,7 +45,9 @@ export function readRouteForm(document: unknown, { method, path }: Pick<RouteFor
   const inPath = [...path.matchAll(PARAMETER)].map(([, name = ""]) => name);
   const unnamed = inPath.filter((name) => !named.some((field) => field.place === "path" && field.name === name));
   return {
-    ...{ method, path, summary: textOf(operation["summary"]) || textOf(operation["description"]) },
+    method,
+    path,
+    summary: textOf(operation["summary"]) || textOf(operation["description"]),
     fields: [...unnamed.map((name) => fieldOf(name, "path", {}, true)), ...named, ...bodyFields(all, body)],
     has_body: json !== undefined || (!isDescribed && method !== "GET"),
     other_type: json === undefined ? types[0] : undefined,

@@ -95,8 +95,12 @@ describe("a request", () => {
     expect(json).toMatchObject({ database: { state: next, generation: 2, operation: { kind } }, operation: { kind } });
     expect(json.database.operation).toEqual(json.operation);
     expect(await leftBehind(server, id)).toEqual({
-      ...{ state: next, generation: 2, desired: expect.objectContaining(desired), jobs: 1 },
-      ...{ operations: [{ kind, state: "pending" }], events: [`${kind} pending`] },
+      state: next,
+      generation: 2,
+      desired: expect.objectContaining(desired),
+      jobs: 1,
+      operations: [{ kind, state: "pending" }],
+      events: [`${kind} pending`],
       purged_in_s: next === "DELETING" ? 7 * 86_400 : null,
     });
   });
@@ -202,7 +206,12 @@ test("the operations of one database and its services are listed alone, and of a
     .insertInto("control.operations")
     .values(
       [`cloud://${org}:one/ingest`, `cloud://${org}:one2/ingest`].map((target) => ({
-        ...{ org_id: orgId, database_id: null, kind: "service.update", target, is_cancellable: false, actor: "ann" },
+        org_id: orgId,
+        database_id: null,
+        kind: "service.update",
+        target,
+        is_cancellable: false,
+        actor: "ann",
       })),
     )
     .execute();
@@ -238,7 +247,9 @@ describe("a build", () => {
     const left = await leftBehind(server, id);
     expect(left).toMatchObject({ state: "PROVISIONING", generation: 2, jobs: 1 });
     expect(left?.desired).toMatchObject({
-      ...{ builds: 1, tree: expect.any(String), environment: expect.any(String) },
+      builds: 1,
+      tree: expect.any(String),
+      environment: expect.any(String),
       resources: { memory_mb: 2_048, disk_gb: 10 },
       settings: { sleep_after: "5m" },
     });

@@ -119,8 +119,18 @@ export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "sta
       wake_on_request: wakeOnRequest,
     } = settings;
     return JSON.stringify([
-      ...[environment, tree, builds, cpu, diskGb, memoryMb, workers, vars],
-      ...[dbInputMediaDest, dbOutputMediaDest, sleepAfter, wakeOnRequest],
+      environment,
+      tree,
+      builds,
+      cpu,
+      diskGb,
+      memoryMb,
+      workers,
+      vars,
+      dbInputMediaDest,
+      dbOutputMediaDest,
+      sleepAfter,
+      wakeOnRequest,
     ]);
   };
   return parts(baseOf(row)) === parts(row.desired);
@@ -129,7 +139,10 @@ export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "sta
 function creation(desired: DesiredDatabase): DatabaseOp {
   const { settings } = desired;
   return {
-    ...{ target: "database", op: "create", severity: "additive", requires_restart: false },
+    target: "database",
+    op: "create",
+    severity: "additive",
+    requires_restart: false,
     description: `will be created with ${describeResources(desired.resources)}`,
     lines: planSettings(firstDesired(desired.resources).settings, settings).map(({ description }) =>
       description.replace(/ rather than .*$|, which restarts the database$/g, ""),

@@ -112,7 +112,10 @@ export function sumsOf(
   { desired }: Pick<PlannedDatabase, "desired">,
 ): SumInput {
   return {
-    ...{ name, bounds, sums: quotas.sums, after: desired.resources },
+    name,
+    bounds,
+    sums: quotas.sums,
+    after: desired.resources,
     before: row === undefined ? undefined : baseOf(row).resources,
   };
 }

@@ -28,7 +28,8 @@ export async function generationMoved(
   if (row === undefined) {
     return appError("generation_moved", {
       detail: `${uri} was at generation ${expected} when this was planned, and is gone since.`,
-      ...{ hint, meta },
+      hint,
+      meta,
     });
   }
   const since = Math.max(0, Math.min(MOST_SHOWN, row.generation - expected));
@@ -46,6 +47,7 @@ export async function generationMoved(
   const moves = lines.length === 0 ? "it was changed" : lines.join(", ");
   return appError("generation_moved", {
     detail: `${uri} is at generation ${row.generation}, and this was planned for ${expected}: since then ${moves}.`,
-    ...{ hint, meta },
+    hint,
+    meta,
   });
 }

@@ -53,7 +53,10 @@ export async function writeChange(
     .execute();
   for (const { id, kind, target } of cancelled) {
     await recordEvent(tx, {
-      ...{ action: "operation.cancel", target, ...doneBy(caller), operation_id: id },
+      action: "operation.cancel",
+      target,
+      ...doneBy(caller),
+      operation_id: id,
       detail: { kind, instead: change.kind },
     });
   }
@@ -85,8 +88,13 @@ async function beginWork(
   const { org, principal, client } = caller;
   await enqueueReconcileDatabase(tx, row.id);
   const id = await startOperation(deps, {
-    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
-    ...{ database_id: row.id, kind, target: databaseUriOf(org.name, row.name) },
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    database_id: row.id,
+    kind,
+    target: databaseUriOf(org.name, row.name),
     is_cancellable: CANCELLABLE.includes(kind),
     ...(detail === undefined ? {} : { detail }),
   });

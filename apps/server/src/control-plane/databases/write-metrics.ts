@@ -14,7 +14,9 @@ export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{
   const awake = gauge("awake_seconds", "For how long its pod has run; 0 while it has none.");
   const total = (name: string, help: string) =>
     new Counter({
-      ...{ name: `appdb_database_${name}_seconds_total`, help, labelNames: ["organization", "database"] },
+      name: `appdb_database_${name}_seconds_total`,
+      help,
+      labelNames: ["organization", "database"],
       registers: [registry],
     });
   const cpu = total("cpu", "Processors' time of all its pods since it was made.");

@@ -220,7 +220,8 @@ async function undoDatabase(
   const sums = { name: database.name, before: content.resources, after: resources, bounds, sums: quotas.sums };
   await demandSums(tx, caller.org, sums);
   const { operation } = await writeChange(deps, caller, database, {
-    ...{ kind: "database.update", state: requestState(target, database.state, "update") },
+    kind: "database.update",
+    state: requestState(target, database.state, "update"),
     desired: { ...database.desired, ...former },
     detail: `back to what it was before ${appFile} was deployed`,
   });

@@ -167,7 +167,10 @@ export function toDeploy({
   state,
 }: DeployRow): Deploy {
   return {
-    ...{ id, app_file: appFile, state, created_by: createdBy },
+    id,
+    app_file: appFile,
+    state,
+    created_by: createdBy,
     created_at: createdAt.toISOString(),
     ended_at: endedAt?.toISOString() ?? null,
   };

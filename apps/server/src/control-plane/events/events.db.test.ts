@@ -12,8 +12,13 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 const EVENT: Omit<EventInput, "org_id"> = {
-  ...{ action: "key.create", target: "ci", actor: "ann@example.com", principal: undefined },
-  ...{ ip_address: "192.0.2.7", client: "cli/1", outcome: "succeeded" },
+  action: "key.create",
+  target: "ci",
+  actor: "ann@example.com",
+  principal: undefined,
+  ip_address: "192.0.2.7",
+  client: "cli/1",
+  outcome: "succeeded",
 };
 const record = (orgId: string, more: Partial<EventInput> = {}, at = server) =>
   at.deps.recordEvent(at.deps.db, { ...EVENT, org_id: orgId, ...more });

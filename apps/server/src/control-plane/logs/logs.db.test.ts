@@ -35,8 +35,15 @@ const begin = (stage: DatabaseStage) =>
     const id = await startOperation(
       { tx, recordEvent: server.deps.recordEvent },
       {
-        ...{ org_id: stage.org.id, database_id: stage.database_id, kind: "database.update", target: "main" },
-        ...{ is_cancellable: true, actor: "ann", principal: undefined, ip_address: null, client: null },
+        org_id: stage.org.id,
+        database_id: stage.database_id,
+        kind: "database.update",
+        target: "main",
+        is_cancellable: true,
+        actor: "ann",
+        principal: undefined,
+        ip_address: null,
+        client: null,
       },
     );
     if (id === undefined) throw new Error("It was not started.");

@@ -73,12 +73,16 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
   const invitationsWithdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
   await record(deps, change, "member.remove", member, {
-    ...{ role: member.role, left: isSelf, invitations_withdrawn: invitationsWithdrawn },
+    role: member.role,
+    left: isSelf,
+    invitations_withdrawn: invitationsWithdrawn,
     ...(keysLeft.length === 0 ? {} : { keys_left: keysLeft }),
   });
   for (const { id: keyId, name } of keys) {
     await deps.recordEvent(deps.tx, {
-      ...{ action: "key.delete", target: name, ...doneBy({ ...change, org }) },
+      action: "key.delete",
+      target: name,
+      ...doneBy({ ...change, org }),
       detail: { key_id: keyId, member: member.email },
     });
   }

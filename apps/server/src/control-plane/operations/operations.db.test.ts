@@ -29,14 +29,14 @@ async function openStage(at: TestServer): Promise<OperationStage> {
       const operation = await startOperation(
         { tx, recordEvent: at.deps.recordEvent },
         {
-          ...{
-            org_id: stage.org.id,
-            database_id: id,
-            kind: "database.provision",
-            target,
-            is_cancellable: isCancellable,
-          },
-          ...{ actor: "somebody", ip_address: null, client: null },
+          org_id: stage.org.id,
+          database_id: id,
+          kind: "database.provision",
+          target,
+          is_cancellable: isCancellable,
+          actor: "somebody",
+          ip_address: null,
+          client: null,
           principal: userId === null ? undefined : ({ user_id: userId, key: null } as never),
         },
       );

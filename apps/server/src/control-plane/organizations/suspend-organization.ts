@@ -34,7 +34,9 @@ export async function suspendOrganization(
   const done = await stopAll(write, org);
   await tellGateways(tx, org.id);
   await recordEvent(tx, {
-    ...{ action: "org.suspend", target: org.name, ...doneBy(operatorOf(org)) },
+    action: "org.suspend",
+    target: org.name,
+    ...doneBy(operatorOf(org)),
     detail: { reason: reason ?? null, databases: done.stopped.length },
   });
   return { organization: org.name, ...done };
@@ -71,7 +73,9 @@ export async function resumeOrganization(write: OperatorTx, name: string): Promi
     .execute();
   await tellGateways(tx, org.id);
   await recordEvent(tx, {
-    ...{ action: "org.resume", target: org.name, ...doneBy(operatorOf(org)) },
+    action: "org.resume",
+    target: org.name,
+    ...doneBy(operatorOf(org)),
     detail: { databases: started.length },
   });
   return { organization: org.name, started };

@@ -46,17 +46,29 @@ export async function beginPreparation(
   const planned = await readPlan(tx, org, { ...deps, name, row, request });
   await keepWanted(deps, org.id, request, planned);
   const operationId = await startOperation(deps, {
-    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
     // of no database: what a database is worked at by is not this
-    ...{ database_id: null, kind: KIND, target: uri, is_cancellable: true, detail: describeOps(planned.plan) },
+    database_id: null,
+    kind: KIND,
+    target: uri,
+    is_cancellable: true,
+    detail: describeOps(planned.plan),
   });
   if (operationId === undefined) throw new Error("An operation of no database was there already.");
   const { resources, settings } = planned.desired;
   const { id } = await tx
     .insertInto("control.preparations")
     .values({
-      ...{ org_id: org.id, database_id: row.id, operation_id: operationId, app_file: appFile, ...planned.wanted },
-      ...{ resources: JSON.stringify(resources), settings: JSON.stringify(settings) },
+      org_id: org.id,
+      database_id: row.id,
+      operation_id: operationId,
+      app_file: appFile,
+      ...planned.wanted,
+      resources: JSON.stringify(resources),
+      settings: JSON.stringify(settings),
     })
     .returning("id")
     .executeTakeFirstOrThrow();

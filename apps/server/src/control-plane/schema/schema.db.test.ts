@@ -65,8 +65,12 @@ const apply = (stage: Stage, body: object = {}) =>
     as: stage.member,
     params: { org: stage.org.name, db: "main" },
     body: {
-      ...{ app_file: "app.py", folders: ["reports"], file_digests: digests(), catalog_version: 3 },
-      ...{ allow_destructive: false, ...body },
+      app_file: "app.py",
+      folders: ["reports"],
+      file_digests: digests(),
+      catalog_version: 3,
+      allow_destructive: false,
+      ...body,
     },
   } as never);
 
@@ -76,7 +80,10 @@ describe("a plan of the tables", () => {
     const answer = await plan(stage, { file_digests: digests(), folders: ["reports"] });
     expect(answer.json).toEqual({ plan: PLAN });
     expect(JSON.parse(stage.pod.asked[0]?.body ?? "")).toEqual({
-      ...{ app_file: "app.py", files: stage.digest, folders: ["reports"], recompute: false },
+      app_file: "app.py",
+      files: stage.digest,
+      folders: ["reports"],
+      recompute: false,
     });
   });
 
@@ -91,7 +98,8 @@ describe("a plan of the tables", () => {
     for (const texts of [{ ...TEXTS, "lib/part.py": "x = 2" }, less]) {
       const { json } = await plan(stage, { file_digests: digests(texts) });
       expect(json).toMatchObject({
-        ...{ code: "project_files_differ", meta: { files: ["lib/part.py"] } },
+        code: "project_files_differ",
+        meta: { files: ["lib/part.py"] },
         detail: `lib/part.py: not what cloud://${stage.org.name}:main has.`,
         hint: `Update the database first: cli db update cloud://${stage.org.name}:main`,
       });
@@ -155,7 +163,9 @@ describe("a plan of the tables", () => {
     await server.deps.blobs.delete(stage.org.id, digestOf("changed"));
     expect((await plan(stage, { files })).json).toMatchObject({ code: "blobs_missing" });
     const missing = await server.ask("blobMissing", {
-      ...{ as: stage.member, params: { org: stage.org.name }, body: { digests: [digestOf("changed")] } },
+      as: stage.member,
+      params: { org: stage.org.name },
+      body: { digests: [digestOf("changed")] },
     });
     expect(missing.json).toEqual({ missing: [digestOf("changed")] });
   });
@@ -178,8 +188,13 @@ describe("an update of the tables", () => {
       ["schema.update", "succeeded", target],
     ]);
     expect(JSON.parse(stage.pod.asked.at(-1)?.body ?? "")).toEqual({
-      ...{ app_file: "app.py", files: stage.digest, folders: ["reports"], recompute: false, catalog_version: 3 },
-      ...{ allow_destructive: false, on_error: "abort" },
+      app_file: "app.py",
+      files: stage.digest,
+      folders: ["reports"],
+      recompute: false,
+      catalog_version: 3,
+      allow_destructive: false,
+      on_error: "abort",
     });
   });
 

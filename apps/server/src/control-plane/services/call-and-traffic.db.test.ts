@@ -43,7 +43,8 @@ afterAll(async () => {
 const params = () => ({ org: people.org.name, db: "main", service: "ingest" });
 const call = (body: object, as = people.member) =>
   server.ask("serviceCall", {
-    ...{ as, params: params() },
+    as,
+    params: params(),
     body: { method: "POST", path: "/docs", api_key: key, ...body } as never,
   });
 const traffic = async (query: Record<string, string> = {}, db = "main") =>
@@ -63,7 +64,9 @@ describe("the form that calls a route", () => {
     const made = await call({ path: "/docs?x=1", body: '{"n":9223372036854775807}', headers: { prefer: "minimal" } });
     const { endpoint } = (await server.ask("serviceShow", { as: people.member, params: params() })).json;
     expect(asked).toMatchObject({
-      ...{ url: "/docs?x=1", method: "POST", body: '{"n":9223372036854775807}' },
+      url: "/docs?x=1",
+      method: "POST",
+      body: '{"n":9223372036854775807}',
       headers: { prefer: "minimal", "x-forwarded-host": new URL(endpoint).host, "x-forwarded-for": "127.0.0.1" },
     });
     expect(made.json).toMatchObject({ status: 201, body: '{"id":9223372036854775807}', bytes: 26, is_cut: false });

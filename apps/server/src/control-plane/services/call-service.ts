@@ -41,8 +41,10 @@ export async function callService(
       ...(call.body === null ? {} : { "content-type": "application/json" }),
       ...call.headers,
       ...(call.body === null ? {} : { "content-length": Buffer.byteLength(call.body) }),
-      ...{ host, "x-api-key": call.api_key },
-      ...{ "x-forwarded-for": caller.address, "x-forwarded-proto": protocol.slice(0, -1) },
+      host,
+      "x-api-key": call.api_key,
+      "x-forwarded-for": caller.address,
+      "x-forwarded-proto": protocol.slice(0, -1),
     },
     signal,
   });
@@ -59,7 +61,10 @@ export async function callService(
     headers.push({ name: (answer.rawHeaders[at] ?? "").toLowerCase(), value: answer.rawHeaders[at + 1] ?? "" });
   }
   return {
-    ...{ status: answer.statusCode ?? 0, ms, headers, ...read },
+    status: answer.statusCode ?? 0,
+    ms,
+    headers,
+    ...read,
     request_id: String(answer.headers["x-request-id"] ?? ""),
   };
 }

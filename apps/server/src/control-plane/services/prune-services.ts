@@ -47,7 +47,11 @@ export async function pruneServices(
     operations.push({ ...(await forget(deps, caller, row, database, target)), service: row.name });
   }
   const plan = summarizePlan({
-    ...{ app_file: appFile, target, services: [], ops: extras.map((row) => dropOp(row, shortName(row))), status: null },
+    app_file: appFile,
+    target,
+    services: [],
+    ops: extras.map((row) => dropOp(row, shortName(row))),
+    status: null,
     extras: extras.map(shortName),
   });
   return { plan, operations };
@@ -65,15 +69,15 @@ async function forget(
     deps,
     caller,
     { ...row, database },
-    {
-      ...{ kind: "service.prune", state, desired: { ...row.desired, is_running: false }, is_pruned: true },
-    },
+    { kind: "service.prune", state, desired: { ...row.desired, is_running: false }, is_pruned: true },
   );
 }
 
 function dropOp({ app_file: appFile }: ServiceRow, name: string): PlanOp {
   return {
     ...op("drop", "service", "destructive", `service '${name}' of ${appFile} will be stopped and forgotten`),
-    ...{ name, requires_restart: false, details: { app_file: appFile } },
+    name,
+    requires_restart: false,
+    details: { app_file: appFile },
   };
 }

@@ -75,7 +75,11 @@ export async function readApplication(
   const call = { ...POD_ROUTES.schemaPlan, body, signal };
   const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
   return {
-    ...{ app_file: appFile, target: target.text, folders: target.folders, manifest, entries },
+    app_file: appFile,
+    target: target.text,
+    folders: target.folders,
+    manifest,
+    entries,
     catalog_version: plan.catalog_version,
     database: row,
     differing_tables: plan.tables.filter(({ resolution }) => differs(resolution, willFollow)).map(({ path }) => path),
@@ -111,7 +115,10 @@ async function readByPod(
   );
   checkImported(pod.uri, made.imported, fileDigests);
   return {
-    ...{ entries: tree.entries, manifest: made.manifest, tree: files, will_follow: sent !== null },
+    entries: tree.entries,
+    manifest: made.manifest,
+    tree: files,
+    will_follow: sent !== null,
     row: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
   };
 }

@@ -77,7 +77,9 @@ function add(to: Sums, { client_errors: clientErrors, latencies, server_errors: 
 
 function toTraffic({ client_errors: clientErrors, latencies, server_errors: serverErrors }: Sums): Traffic {
   return {
-    ...{ requests: countLatencies(latencies), client_errors: clientErrors, server_errors: serverErrors },
+    requests: countLatencies(latencies),
+    client_errors: clientErrors,
+    server_errors: serverErrors,
     p50_ms: latencyQuantile(latencies, 0.5),
     p95_ms: latencyQuantile(latencies, 0.95),
     p99_ms: latencyQuantile(latencies, 0.99),

@@ -83,7 +83,9 @@ export async function rollBackService(
   const state = requestServiceState(uri, service.state, "update");
   const named = { ...service, database: database.name };
   const operation = await writeService(deps, caller, named, {
-    ...{ kind: "service.rollback", state, desired: { ...desired, release: number, is_running: true } },
+    kind: "service.rollback",
+    state,
+    desired: { ...desired, release: number, is_running: true },
     detail: `from release ${releaseOf(service)} to release ${number}`,
   });
   return await answerChange(deps, org, place, operation);

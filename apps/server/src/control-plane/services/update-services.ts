@@ -112,9 +112,13 @@ async function moveService(
   const { observed, desired } = database;
   const detail = describeOps(item);
   const release = {
-    ...{ tree: observed?.tree ?? null, environment: observed?.environment ?? null },
-    ...{ app_file: application.app_file, manifest: application.manifest, workers: desired.resources.workers },
-    ...{ changes: item.ops.map(({ description }) => description), created_by: actorOf(caller.principal) },
+    tree: observed?.tree ?? null,
+    environment: observed?.environment ?? null,
+    app_file: application.app_file,
+    manifest: application.manifest,
+    workers: desired.resources.workers,
+    changes: item.ops.map(({ description }) => description),
+    created_by: actorOf(caller.principal),
   };
   const place = { database_id: database.id, database: database.name, name };
   const kind = "service.update";

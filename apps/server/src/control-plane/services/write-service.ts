@@ -65,7 +65,10 @@ export async function writeService(
     .execute();
   for (const { id, kind, target } of cancelled) {
     await recordEvent(tx, {
-      ...{ action: "operation.cancel", target, ...doneBy(caller), operation_id: id },
+      action: "operation.cancel",
+      target,
+      ...doneBy(caller),
+      operation_id: id,
       detail: { kind, instead: change.kind },
     });
   }
@@ -81,14 +84,15 @@ export async function beginWork(
 ): Promise<BegunOperation> {
   await enqueueReconcileService(deps.tx, serviceId);
   const id = await startOperation(deps, {
-    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
-    ...{
-      database_id: databaseId,
-      service_id: serviceId,
-      kind,
-      target: serviceUriOf(org.name, database, name),
-      is_cancellable: false,
-    },
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    database_id: databaseId,
+    service_id: serviceId,
+    kind,
+    target: serviceUriOf(org.name, database, name),
+    is_cancellable: false,
     ...(detail === undefined ? {} : { detail }),
   });
   if (id === undefined) throw new Error("A service under its lock has an operation that was not seen.");

@@ -79,7 +79,9 @@ async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingD
     const row = await tx
       .updateTable("control.deliveries")
       .set({
-        ...{ attempts: sql<number>`attempts + 1`, last_status: status, last_error: error },
+        attempts: sql<number>`attempts + 1`,
+        last_status: status,
+        last_error: error,
         state: isDelivered ? "delivered" : sql`case when now() > give_up_at then 'dead' else 'pending' end`,
         next_attempt_at: isDelivered ? null : sql<Date>`case when now() > give_up_at then null else ${retryAt} end`,
       })
@@ -111,8 +113,14 @@ async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingD
     if (paused === undefined) return;
     deps.log.info({ webhook: webhook.id, failures }, "a webhook was paused");
     await deps.recordEvent(tx, {
-      ...{ action: "webhook.pause", target: webhook.id, org_id: webhook.org_id, actor: "system" },
-      ...{ principal: undefined, ip_address: null, client: null, outcome: "succeeded" },
+      action: "webhook.pause",
+      target: webhook.id,
+      org_id: webhook.org_id,
+      actor: "system",
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "succeeded",
       detail: { origin: new URL(webhook.url).origin, failures, last_error: error },
     });
   });

@@ -22,8 +22,14 @@ async function addEvents({ deps }: TestServer, org: TestOrg, count: number): Pro
   for (let at = 0; at < count; at += 1) {
     await deps.db.transaction().execute((tx) =>
       deps.recordEvent(tx, {
-        ...{ action: "key.create", target: `key ${at}`, actor: "a test", org_id: org.id, principal: undefined },
-        ...{ ip_address: null, client: null, outcome: "succeeded" },
+        action: "key.create",
+        target: `key ${at}`,
+        actor: "a test",
+        org_id: org.id,
+        principal: undefined,
+        ip_address: null,
+        client: null,
+        outcome: "succeeded",
       }),
     );
   }

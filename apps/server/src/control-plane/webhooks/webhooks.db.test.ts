@@ -101,7 +101,10 @@ const ROWS: Scenario<HookStage>[] = [
   { as: "admin", named: "admin, nonsense", route: "webhookDelete", params: { id: "x" }, status: 404 },
   ...(["guest", "outsider", "member", "admin"] as const).map(
     (as, at): Scenario<HookStage> => ({
-      ...{ as, route: "webhookResume", params: id, status: [401, 404, 403, 200][at] ?? 0 },
+      as,
+      route: "webhookResume",
+      params: id,
+      status: [401, 404, 403, 200][at] ?? 0,
       excludes: [(stage: HookStage) => stage.secret],
     }),
   ),

@@ -53,7 +53,10 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
       more.with_binding === true ? { kid: PEBBLE_BINDING.kid, key: new Secret(PEBBLE_BINDING.key) } : undefined;
     const { directory, ca_file: caFile } = pebble;
     return {
-      ...{ domain: DOMAIN, host: "127.0.0.1", port, tls: undefined },
+      domain: DOMAIN,
+      host: "127.0.0.1",
+      port,
+      tls: undefined,
       acme: { directory, ca_file: caFile, eab, email: "ops@apps.test", http_port: more.http_port },
     };
   }
@@ -190,7 +193,8 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect(Date.parse(second.valid_from), "it was renewed in time").toBeLessThanOrEqual(Date.parse(first.valid_to));
     passing.setNamesFound(false);
     await eventually(() => expect(look()).rejects.toMatchObject({ code: "CERT_HAS_EXPIRED" }), {
-      ...{ timeout_ms: 20_000, interval_ms: 200 },
+      timeout_ms: 20_000,
+      interval_ms: 200,
     });
     await eventually(() =>
       expect(said.lines.map(({ message }) => message)).toContain(

@@ -137,7 +137,8 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       const made = await within(
         ORDER_MS,
         orders.order({
-          ...{ account_key: accountKey, host },
+          account_key: accountKey,
+          host,
           show: async (challenge) => {
             await store.showChallenge(needed, challenge);
             await read(databaseId);
@@ -158,9 +159,15 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
         const database = findByHost(table, domain, host);
         if (database === undefined) return;
         await deps.recordEvent(tx, {
-          ...{ action: "certificate.failed", target: databaseUriOf(database.organization, database.name) },
-          ...{ org_id: needed.org_id, actor: "system", principal: undefined, ip_address: null, client: null },
-          ...{ outcome: "failed", detail: { host, reason: shownReason } },
+          action: "certificate.failed",
+          target: databaseUriOf(database.organization, database.name),
+          org_id: needed.org_id,
+          actor: "system",
+          principal: undefined,
+          ip_address: null,
+          client: null,
+          outcome: "failed",
+          detail: { host, reason: shownReason },
         });
       });
       next.set(host, performance.now() + waitS * 1_000);

@@ -50,7 +50,10 @@ export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()
     commandLine: (pid) => find(pid)?.command_line || undefined,
     list: () =>
       readAnswer(deps.powershell(cimScript(undefined))).map(({ pid, parent, group, session }) => ({
-        ...{ pid, parent, group, session },
+        pid,
+        parent,
+        group,
+        session,
       })),
   };
 }
