@@ -32,25 +32,25 @@ export async function measureControl(bench: Bench): Promise<Measure[]> {
   });
   try {
     const [{ port }] = (await once(limit, "message")) as [{ port: number }];
-    const { cookie, api_key } = await prepare(server);
+    const { cookie, api_key: apiKey } = await prepare(server);
     const keys = `${server.url}/v1/orgs/${ORGANIZATION}/keys`;
     const rates = new Map<string, number[]>();
     const slowest: number[] = [];
-    const drive = async (name: string, url: string, get_with: Readonly<Record<string, string>>) => {
-      const { per_second, p99_ms } = await bench.load({
+    const drive = async (name: string, url: string, getWith: Readonly<Record<string, string>>) => {
+      const { per_second: perSecond, p99_ms: p99Ms } = await bench.load({
         url,
         body: "",
-        get_with,
+        get_with: getWith,
         connections: CONNECTIONS,
         seconds: bench.seconds,
       });
-      rates.set(name, [...(rates.get(name) ?? []), per_second]);
-      if (name === "key") slowest.push(p99_ms);
+      rates.set(name, [...(rates.get(name) ?? []), perSecond]);
+      if (name === "key") slowest.push(p99Ms);
     };
     for (let run = 1; run <= bench.runs; run += 1) {
       bench.say(`run ${run} of ${bench.runs}`);
       await drive("limit", `http://127.0.0.1:${port}/keys`, {});
-      await drive("key", keys, { "x-api-key": api_key });
+      await drive("key", keys, { "x-api-key": apiKey });
       await drive("session", keys, { cookie });
     }
     const of = (name: string) => rates.get(name) ?? [];
@@ -113,12 +113,12 @@ async function prepare({ url, token }: StartedServer): Promise<{ cookie: string;
     .join("; ");
   const headers = { origin: url, cookie };
   await post(`${url}/v1/orgs`, { name: ORGANIZATION }, headers);
-  let api_key = "";
+  let apiKey = "";
   for (let at = 1; at <= KEYS; at += 1) {
     const made = await post(`${url}/v1/orgs/${ORGANIZATION}/keys`, { name: `key-${at}` }, headers);
-    ({ api_key } = (await made.json()) as { api_key: string });
+    ({ api_key: apiKey } = (await made.json()) as { api_key: string });
   }
-  return { cookie, api_key };
+  return { cookie, api_key: apiKey };
 }
 
 async function post(url: string, body: unknown, headers: Readonly<Record<string, string>>) {

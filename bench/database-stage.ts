@@ -115,7 +115,8 @@ function openStage(
       return found?.state === state;
     });
   const stage: Omit<DatabaseStage, keyof AsyncDisposable> = {
-    ...{ project, home },
+    project,
+    home,
     key: () => key,
     command: (...args) => command(env, project, args),
     time: (...args) => {
@@ -157,9 +158,9 @@ function openStage(
     },
     readMeanwhile() {
       const times: number[] = [];
-      let is_over = false;
+      let isOver = false;
       const reading = (async () => {
-        while (!is_over) {
+        while (!isOver) {
           const began = performance.now();
           await (await ask("GET", "")).arrayBuffer();
           times.push(performance.now() - began);
@@ -167,7 +168,7 @@ function openStage(
         }
       })();
       return async () => {
-        is_over = true;
+        isOver = true;
         await reading;
         return times;
       };

@@ -76,8 +76,8 @@ function arrange(rates: ReadonlyMap<string, number[]>): Measure[] {
         ["Fastify echo", rates.get(`echo ${connections}`)],
         ["pgbench", rates.get(`pgbench ${table} ${connections}`)],
       ] as const) {
-        const at_least = reachOf(table, connections, against);
-        const reach = at_least === undefined ? {} : { reach: { at_least } };
+        const atLeast = reachOf(table, connections, against);
+        const reach = atLeast === undefined ? {} : { reach: { at_least: atLeast } };
         measures.push({ name: `${name}, against ${against}`, unit: "/s", ours, limit, ...reach });
       }
     }

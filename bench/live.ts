@@ -90,9 +90,9 @@ async function watchCommits(stage: Stage, pool: pg.Pool, seconds: number) {
   if (times.length !== commits) throw new Error(`${commits} commits were told by ${times.length} events`);
   await sleep(STATISTICS_MS);
   // Each update looks for its own row too.
-  const statements_per_commit = ((await scansOf(pool)) - before - commits) / commits;
+  const statementsPerCommit = ((await scansOf(pool)) - before - commits) / commits;
   readers.check();
-  return { times, statements_per_commit };
+  return { times, statements_per_commit: statementsPerCommit };
 }
 
 async function openReaders(stage: Stage, onChange: (n: number) => void) {

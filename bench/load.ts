@@ -62,23 +62,23 @@ async function loadWithWrk(load: Load): Promise<LoadResult> {
     const found = /result (\S+) (\S+) (\S+) (\S+)/.exec(stdout);
     if (cpu === null || found === null) throw new Error(`wrk said nothing that can be read:\n${stdout}${stderr}`);
     const [rate, p50, p99, failed] = found.slice(1).map(Number) as [number, number, number, number];
-    const loader_cpu = (Number(cpu[1]) + Number(cpu[2])) / load.seconds;
-    return { per_second: rate, p50_ms: p50, p99_ms: p99, failed, loader_cpu };
+    const loaderCpu = (Number(cpu[1]) + Number(cpu[2])) / load.seconds;
+    return { per_second: rate, p50_ms: p50, p99_ms: p99, failed, loader_cpu: loaderCpu };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function wrkScript({ body, with_keys, get_with }: Load): string {
+function wrkScript({ body, with_keys: withKeys, get_with: getWith }: Load): string {
   const bodies = (typeof body === "string" ? [body] : body).map((one) => JSON.stringify(one));
-  const headers = Object.entries(get_with ?? { "content-type": "application/json" });
+  const headers = Object.entries(getWith ?? { "content-type": "application/json" });
   return `
-wrk.method = "${get_with === undefined ? "POST" : "GET"}"
+wrk.method = "${getWith === undefined ? "POST" : "GET"}"
 ${headers.map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`).join("\n")}
 local bodies = {${bodies.join(", ")}}
 local requests = {}
 local turn = 0
-local keys = "${with_keys === true ? randomUUID() : ""}"
+local keys = "${withKeys === true ? randomUUID() : ""}"
 function init(args)
   for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end
 end

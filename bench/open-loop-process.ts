@@ -32,24 +32,24 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
   /** When the requests for which no connection is free were due. */
   const waiting: number[] = [];
   const times: number[] = [];
-  let [sent, failed, under_way] = [0, 0, 0];
-  let first_failure: string | null = null;
+  let [sent, failed, underWay] = [0, 0, 0];
+  let firstFailure: string | null = null;
   let onQuiet = () => {};
 
   const settle = (connection: Connection, failure?: string) => {
     if (connection.due === undefined) return;
     times.push(performance.now() - connection.due);
     connection.due = undefined;
-    under_way -= 1;
+    underWay -= 1;
     if (failure !== undefined) {
       failed += 1;
-      first_failure ??= failure.slice(0, SAID);
+      firstFailure ??= failure.slice(0, SAID);
     }
-    if (under_way === 0 && waiting.length === 0) onQuiet();
+    if (underWay === 0 && waiting.length === 0) onQuiet();
   };
   const send = (connection: Connection, due: number) => {
     connection.due = due;
-    under_way += 1;
+    underWay += 1;
     connection.socket.write(request);
   };
   const release = (connection: Connection) => {
@@ -61,13 +61,13 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
   const open = (due?: number): Promise<void> => {
     const connection: Connection = { socket: connectTo(url, undefined), due, pending: "" };
     const { socket } = connection;
-    if (due !== undefined) under_way += 1;
+    if (due !== undefined) underWay += 1;
     socket.on("data", (chunk) => {
       connection.pending += chunk.toString("latin1");
       const length = answerLength(connection.pending);
       if (length === undefined || connection.pending.length < length) return;
-      const is_good = connection.pending.startsWith("HTTP/1.1 200");
-      settle(connection, is_good ? undefined : connection.pending);
+      const isGood = connection.pending.startsWith("HTTP/1.1 200");
+      settle(connection, isGood ? undefined : connection.pending);
       connection.pending = "";
       release(connection);
     });
@@ -83,12 +83,12 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
         const at = free.indexOf(connection);
         if (at >= 0) free.splice(at, 1);
         // a server may end a kept connection that is idle
-        if (load.connections > 0 && !is_over) void open();
+        if (load.connections > 0 && !isOver) void open();
         resolve();
       });
     });
   };
-  let is_over = false;
+  let isOver = false;
   for (let made = 0; made < load.connections; made += OPENED_AT_ONCE) {
     const some = Math.min(OPENED_AT_ONCE, load.connections - made);
     await Promise.all(Array.from({ length: some }, () => open()));
@@ -97,8 +97,8 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
   const began = performance.now();
   const cpu = process.cpuUsage();
   const timer = setInterval(() => {
-    const due_by_now = ((performance.now() - began) * load.per_second) / 1_000;
-    for (; sent < due_by_now; sent += 1) {
+    const dueByNow = ((performance.now() - began) * load.per_second) / 1_000;
+    for (; sent < dueByNow; sent += 1) {
       const due = began + (sent * 1_000) / load.per_second;
       const connection = free.shift();
       if (load.connections === 0) void open(due);
@@ -111,12 +111,14 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
       clearInterval(timer);
       const seconds = (performance.now() - began) / 1_000;
       const used = process.cpuUsage(cpu);
-      if (under_way + waiting.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
-      is_over = true;
+      if (underWay + waiting.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
+      isOver = true;
       for (const { socket } of free) socket.destroy();
       times.sort((a, b) => a - b);
       return {
-        ...{ answered: times.length - failed, failed, first_failure },
+        answered: times.length - failed,
+        failed,
+        first_failure: firstFailure,
         p50_ms: times[Math.floor(times.length * 0.5)] ?? Number.NaN,
         p99_ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
         loader_cpu: (used.user + used.system) / 1e6 / seconds,

@@ -20,8 +20,18 @@ export async function runPgbench(input: {
     const script = join(folder, "insert.sql");
     await writeFile(script, `${input.statement};\n`);
     const { stdout } = await run(join(input.binaries, "pgbench"), [
-      ...["-n", "-M", "prepared", "-f", script, "-T", String(input.seconds)],
-      ...["-c", String(input.clients), "-j", String(Math.min(2, input.clients)), input.dsn],
+      "-n",
+      "-M",
+      "prepared",
+      "-f",
+      script,
+      "-T",
+      String(input.seconds),
+      "-c",
+      String(input.clients),
+      "-j",
+      String(Math.min(2, input.clients)),
+      input.dsn,
     ]);
     const tps = /tps = ([\d.]+)/.exec(stdout);
     if (tps === null) throw new Error(`pgbench said nothing that can be read:\n${stdout}`);

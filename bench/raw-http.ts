@@ -9,10 +9,10 @@ export function connectTo(url: URL, socket: string | undefined): Socket {
 export function written(
   url: URL,
   body: string,
-  { get_with, headers = {} }: Pick<Load, "get_with" | "headers">,
+  { get_with: getWith, headers = {} }: Pick<Load, "get_with" | "headers">,
 ): Buffer {
-  const lines = Object.entries(get_with ?? headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  if (get_with !== undefined) {
+  const lines = Object.entries(getWith ?? headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  if (getWith !== undefined) {
     return Buffer.from(`GET ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join("")}\r\n`);
   }
   return Buffer.from(

@@ -22,8 +22,8 @@ export async function measureReads(bench: Bench): Promise<Measure[]> {
   const pages = Array.from({ length: DIFFERENT }, (_none, at) => JSON.stringify({ first: at * 17 }));
   const rates = new Map<string, number[]>();
   const drive = async (key: string, url: string, body: string | readonly string[], connections: number) => {
-    const { per_second } = await bench.load({ url, body, connections, seconds: bench.seconds });
-    rates.set(key, [...(rates.get(key) ?? []), per_second]);
+    const { per_second: perSecond } = await bench.load({ url, body, connections, seconds: bench.seconds });
+    rates.set(key, [...(rates.get(key) ?? []), perSecond]);
   };
   for (let time = 1; time <= bench.runs; time += 1) {
     for (const connections of [1, 64]) {
@@ -37,7 +37,7 @@ export async function measureReads(bench: Bench): Promise<Measure[]> {
   }
   return [1, 64].flatMap((connections): Measure[] => {
     const of = (key: string) => rates.get(`${key} ${connections}`);
-    const reach = (at_least: number) => (connections === 64 ? { reach: { at_least } } : {});
+    const reach = (atLeast: number) => (connections === 64 ? { reach: { at_least: atLeast } } : {});
     const list = `list of 100 rows of 5 columns, ${connections} conn.`;
     return [
       {

@@ -138,10 +138,10 @@ interface Memory {
 async function timeRecompute(
   stage: Stage,
   project: string,
-  on_error: "abort" | "ignore",
+  onError: "abort" | "ignore",
   memory: Memory[],
 ): Promise<number> {
-  const { program, args } = cliCommand(["recompute", `${TARGET}/notes`, "summary", "--on-error", on_error, "-f"]);
+  const { program, args } = cliCommand(["recompute", `${TARGET}/notes`, "summary", "--on-error", onError, "-f"]);
   const daemon = await daemonPid(stage);
   const most: Memory = { daemon: 0, postgres: 0 };
   let sampling: Promise<void> = Promise.resolve();

@@ -40,13 +40,13 @@ export async function setService(): Promise<ServiceStage> {
     await stage.timeCreation();
     await stage.command("db", "update", MAIN, "-f");
     let version = 0;
-    let has_column = false;
-    const change = async (adds_column: boolean) => {
+    let hasColumn = false;
+    const change = async (addsColumn: boolean) => {
       version += 1;
-      has_column ||= adds_column;
-      await writeFile(join(stage.project, "app.py"), writeApp(version, has_column));
+      hasColumn ||= addsColumn;
+      await writeFile(join(stage.project, "app.py"), writeApp(version, hasColumn));
       await stage.command("db", "update", MAIN, "-f");
-      if (adds_column || version === 1) await stage.command("schema", "update", "app.py", MAIN);
+      if (addsColumn || version === 1) await stage.command("schema", "update", "app.py", MAIN);
       const began = performance.now();
       await stage.command("service", "update", "app.py", MAIN, "-f");
       return seconds(began);
@@ -60,8 +60,11 @@ export async function setService(): Promise<ServiceStage> {
     const url = `${endpoint}/docs`;
     const headers = { "x-api-key": stage.key() };
     return {
-      ...{ url, headers, slow_url: `${endpoint}/later` },
-      ...{ memory: stage.memory, ownMemory: stage.ownMemory },
+      url,
+      headers,
+      slow_url: `${endpoint}/later`,
+      memory: stage.memory,
+      ownMemory: stage.ownMemory,
       async insert() {
         const answer = await fetch(url, {
           method: "POST",
@@ -74,10 +77,10 @@ export async function setService(): Promise<ServiceStage> {
       async findSocket() {
         const { id, pods } = await find();
         const instance = parseServicePodId(pods[0]?.id ?? "")?.instance;
-        const [database_id] = await readdir(join(stage.home, "server", "databases"));
-        if (instance === undefined || database_id === undefined) throw new Error(`No pod serves ${endpoint}.`);
+        const [databaseId] = await readdir(join(stage.home, "server", "databases"));
+        if (instance === undefined || databaseId === undefined) throw new Error(`No pod serves ${endpoint}.`);
         const place = { home: stage.home, runtime_base: process.env.XDG_RUNTIME_DIR };
-        return servicePlaces(place, { id, database_id }, instance).http_socket;
+        return servicePlaces(place, { id, database_id: databaseId }, instance).http_socket;
       },
       async putToSleep() {
         await stage.post("main/stop");
@@ -88,7 +91,7 @@ export async function setService(): Promise<ServiceStage> {
         await stage.command("db", "update", MAIN, "-f");
         await change(false);
       },
-      update: ({ adds_column }) => change(adds_column),
+      update: ({ adds_column: addsColumn }) => change(addsColumn),
       [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -101,7 +104,7 @@ function writeSettings(workers: number): string {
   return `[[service.database]]\n\n[[service.database]]\nname = "${MAIN}"\nwake_on_request = true\nworkers = ${workers}\n`;
 }
 
-function writeApp(version: number, has_column: boolean): string {
+function writeApp(version: number, hasColumn: boolean): string {
   return `import asyncio
 
 import appdb as db
@@ -123,7 +126,7 @@ class Docs(Base, name="docs"):
     title: db.String
     body: db.String
     title_upper = upper(title)
-${has_column ? "    body_upper = upper(body)\n" : ""}
+${hasColumn ? "    body_upper = upper(body)\n" : ""}
 
 class Waited(Base, name="waited"):
     id = db.Column(value=uuid7(), primary_key=True)

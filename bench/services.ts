@@ -65,7 +65,11 @@ async function measureIdle(bench: Bench, stage: ServiceStage): Promise<Measure[]
     { name: "the same asleep", ...plain, ours: asleep, reach: { at_most: 0 } },
     {
       name: "a request wakes a sleeping database, to its answer",
-      ...{ unit: "s", digits: 2, ours: waking, limit: undefined, reach: { at_most: 0.6 } },
+      unit: "s",
+      digits: 2,
+      ours: waking,
+      limit: undefined,
+      reach: { at_most: 0.6 },
     },
   ];
 }
@@ -90,19 +94,29 @@ async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[
     found.one.push(one);
     added.push(one.p50_ms - direct.p50_ms);
   }
-  const rates = (of: readonly LoadResult[]) => of.map(({ per_second }) => per_second);
+  const rates = (of: readonly LoadResult[]) => of.map(({ per_second: perSecond }) => perSecond);
   return [
     {
       name: `insert through gateway with key, ${CONNECTIONS} conn., against the service pod called directly`,
-      ...{ unit: "/s", ours: rates(found.gateway), limit: rates(found.direct), reach: { at_least: 0.75 } },
+      unit: "/s",
+      ours: rates(found.gateway),
+      limit: rates(found.direct),
+      reach: { at_least: 0.75 },
     },
     {
       name: "what the gateway adds to an insert with key, 1 conn., p50",
-      ...{ unit: "ms", digits: 3, ours: added, limit: undefined, reach: { at_most: 0.1 } },
+      unit: "ms",
+      digits: 3,
+      ours: added,
+      limit: undefined,
+      reach: { at_most: 0.1 },
     },
     {
       name: "insert through gateway with key, 1 conn., p50",
-      ...{ unit: "ms", digits: 3, ours: found.one.map(({ p50_ms }) => p50_ms), limit: undefined },
+      unit: "ms",
+      digits: 3,
+      ours: found.one.map(({ p50_ms: p50Ms }) => p50Ms),
+      limit: undefined,
     },
   ];
 }
@@ -125,14 +139,18 @@ async function measureConnections(bench: Bench, stage: ServiceStage): Promise<Me
   return [
     {
       name: `open loop of ${rate} inserts a second over ${MANY_CONNECTIONS} conn., p99, against ${CONNECTIONS} conn.`,
-      ...{ unit: "ms", digits: 1, ours: many, limit: few, reach: { at_most: 3 } },
+      unit: "ms",
+      digits: 1,
+      ours: many,
+      limit: few,
+      reach: { at_most: 3 },
     },
   ];
 }
 
 /** Half of the updates with one worker, half with two; the last adds a computed column. */
 async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
-  const { url, slow_url, headers } = stage;
+  const { url, slow_url: slowUrl, headers } = stage;
   const results: OpenResult[] = [];
   const took: number[] = [];
   for (const workers of [1, 2]) {
@@ -141,7 +159,7 @@ async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measur
     const loops = await Promise.all([
       startOpenLoop({ ...common, ...KEPT }),
       startOpenLoop({ ...common, ...NEW }),
-      startOpenLoop({ ...common, ...SLOW, url: slow_url, body: SLOW_BODY }),
+      startOpenLoop({ ...common, ...SLOW, url: slowUrl, body: SLOW_BODY }),
     ]);
     for (let update = 1; update <= UPDATES / 2; update += 1) {
       bench.say(`update ${update} of ${UPDATES / 2} with ${workers} workers`);
@@ -149,13 +167,16 @@ async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measur
     }
     results.push(...(await Promise.all(loops.map((loop) => loop.stop()))));
   }
-  for (const { first_failure } of results) if (first_failure !== null) bench.say(`failed: ${first_failure}`);
+  for (const { first_failure: firstFailure } of results)
+    if (firstFailure !== null) bench.say(`failed: ${firstFailure}`);
   const answered = results.reduce((sum, one) => sum + one.answered, 0);
   const rate = KEPT.per_second + NEW.per_second + SLOW.per_second;
   return [
     {
       name: `of ${answered} requests, ${rate} a second, failed while the service was updated ${UPDATES} times`,
-      ...{ unit: "", ours: [results.reduce((sum, one) => sum + one.failed, 0)], limit: undefined },
+      unit: "",
+      ours: [results.reduce((sum, one) => sum + one.failed, 0)],
+      limit: undefined,
       reach: { at_most: 0 },
     },
     { name: "service update meanwhile", unit: "s", digits: 2, ours: took, limit: undefined },

@@ -44,10 +44,10 @@ export async function measureSize(bench: Bench): Promise<Measure[]> {
   const load = { url: stage.url, headers: stage.headers, body: BODY, connections: CONNECTIONS, seconds: LOAD_S };
   const rates: number[] = [];
   for (let run = 0; run <= bench.runs; run += 1) {
-    const { failed, per_second } = await loadWithProcess(load);
+    const { failed, per_second: perSecond } = await loadWithProcess(load);
     if (failed > 0) throw new Error(`${failed} inserts failed.`);
     // the first requests of a process are not what it does
-    if (run > 0) rates.push(per_second);
+    if (run > 0) rates.push(perSecond);
   }
   const busy = await stage.ownMemory();
   await stage.putToSleep();

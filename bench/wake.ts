@@ -91,8 +91,8 @@ async function fill(harness: PodHarness): Promise<StartedPod> {
   const pod = await begin(harness, "used");
   const app = { app_file: "app.py", files: harness.putTree({ "app.py": APP }), folders: [] };
   const { plan } = (await pod.ask("POST", "/v1/schema/plan", app)).json<{ plan: { catalog_version: number } }>();
-  const { catalog_version } = plan;
-  await pod.ask("POST", "/v1/schema/apply", { ...app, catalog_version, allow_destructive: false });
+  const { catalog_version: catalogVersion } = plan;
+  await pod.ask("POST", "/v1/schema/apply", { ...app, catalog_version: catalogVersion, allow_destructive: false });
   const rows = Array.from({ length: 1_000 }, (_none, id) => ({ id, title: `Title ${id}` }));
   const inserted = await pod.ask("POST", "/v1/tables/docs/rows", rows);
   if (inserted.status !== 200) throw new Error(`the rows were not stored: ${inserted.text}`);

@@ -75,7 +75,9 @@ function expectFailure(answer: Answer, failure: (typeof FAILURES)[number]): void
   const [, code, type, message, detail] = failure;
   expect(answer.status, answer.text).toBe(400);
   expect(answer.json).toMatchObject({
-    ...{ status: 400, code, hint: expect.stringContaining("Nothing was stored") },
+    status: 400,
+    code,
+    hint: expect.stringContaining("Nothing was stored"),
     meta: { table: "jobs", column: "result", function: "app:act", type, message: expect.stringMatching(message) },
   });
   expect(answer.json.detail).toMatch(/^Column jobs\.result: /);

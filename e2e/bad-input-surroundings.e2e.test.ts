@@ -130,9 +130,7 @@ test.skipIf(!canMount())(
       expect(answer.status, answer.text).not.toBe(200);
       return answer;
     });
-    expect(refused.json).toMatchObject({
-      ...{ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") },
-    });
+    expect(refused.json).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") });
     expect(refused.text).not.toMatch(/base\/|pg_|extend/);
     for (let count = 0; count < 30; count += 1) expect((await insert(randomText(200_000))).status).toBe(507);
     expect((await post(`${url}/sizes`, { text: "four" })).json).toEqual({ size: 4 });

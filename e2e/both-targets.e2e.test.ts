@@ -74,8 +74,24 @@ const SAID = [
 
 /** What both targets say of it; ids, times and places are each one's own. */
 const OUTLINED = [
-  ...["code", "status", "resolution", "in_agreement", "summary", "state", "name", "routes", "kind"],
-  ...["table", "columns", "cascade", "rows", "counts", "errors", "rows_done", "rows_total", "on_error"],
+  "code",
+  "status",
+  "resolution",
+  "in_agreement",
+  "summary",
+  "state",
+  "name",
+  "routes",
+  "kind",
+  "table",
+  "columns",
+  "cascade",
+  "rows",
+  "counts",
+  "errors",
+  "rows_done",
+  "rows_total",
+  "on_error",
 ];
 const LISTS = ["ops", "services", "jobs"];
 const OF_OPS = ["op", "severity", "description"];

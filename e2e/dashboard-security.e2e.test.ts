@@ -20,7 +20,7 @@ const PATIENCE_MS = 60_000;
 describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () => {
   let stage: DashboardStage;
   let secret = "";
-  let recovery_code = "";
+  let recoveryCode = "";
 
   beforeAll(async () => {
     stage = await openDashboardStage();
@@ -59,7 +59,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     const codes = page.getByRole("dialog", { name: "Recovery codes" });
     const shown = (await codes.locator("[data-copied='the recovery codes']").textContent()) ?? "";
     expect(shown.split(" ")).toHaveLength(10);
-    recovery_code = shown.split(" ")[0] ?? "";
+    recoveryCode = shown.split(" ")[0] ?? "";
     await codes.getByRole("button", { name: "I have stored it" }).click();
     await page.getByText("10 recovery codes are left").waitFor();
     expect(await findBarriersInBoth(page, { light: "account-security", dark: "account-security-dark" })).toEqual([]);
@@ -74,7 +74,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     expect(await findBarriersInBoth(page, { light: "sign-in-code", dark: "sign-in-code-dark" })).toEqual([]);
     await button("Sign in").click();
     await page.getByRole("alert").getByText("The code is wrong, or was used before.").waitFor();
-    await page.getByLabel("Code").fill(recovery_code);
+    await page.getByLabel("Code").fill(recoveryCode);
     await button("Sign in").click();
     await heading("Organizations").waitFor();
   });

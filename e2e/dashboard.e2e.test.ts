@@ -275,13 +275,13 @@ async function askForCode(url: string): Promise<DeviceCode> {
 }
 
 /** What `cli login` then asks until somebody has answered. */
-async function askForToken(url: string, device_code: string): Promise<unknown> {
+async function askForToken(url: string, deviceCode: string): Promise<unknown> {
   const response = await fetch(`${url}/v1/auth/device/token`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
       grant_type: "urn:ietf:params:oauth:grant-type:device_code",
-      device_code,
+      device_code: deviceCode,
       client_id: "cli",
     }),
   });

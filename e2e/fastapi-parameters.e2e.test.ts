@@ -117,7 +117,7 @@ test("OpenAPI describes what FastAPI reads", async () => {
   };
   const { parameters = [], requestBody, summary } = document.paths["/v1/notes/{shelf}"]?.post ?? {};
   expect(summary).toBe("Stores a note");
-  expect(parameters.map(({ name, in: place_of }) => `${place_of} ${name}`).sort()).toEqual([
+  expect(parameters.map(({ name, in: placeOf }) => `${placeOf} ${name}`).sort()).toEqual([
     "header x-user",
     "path shelf",
     "query times",

@@ -20,11 +20,11 @@ class Notes(db.model_base(), name="notes"):
     size = text.len()
 `;
 
-const is_possible = canMount();
-if (!is_possible && process.env.SANDBOX === "required")
+const isPossible = canMount();
+if (!isPossible && process.env.SANDBOX === "required")
   throw new Error("A full disk needs root and the right to mount.");
 
-test.skipIf(!is_possible)(
+test.skipIf(!isPossible)(
   "a full disk of the machine refuses rows and files by name, loses nothing that was acknowledged, and heals by itself",
   { timeout: 120_000 },
   async () => {

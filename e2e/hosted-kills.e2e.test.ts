@@ -66,10 +66,10 @@ const seed = Number(process.env.APPDB_SEED ?? 1);
 const chosen = choose(seeded(seed));
 
 let stage: FaultStage;
-let is_broken = false;
+let isBroken = false;
 let extra = 0;
 let made = 0;
-let memory_mb = 1_024;
+let memoryMb = 1_024;
 let ids = new Map<string, string>();
 const table: string[] = [];
 
@@ -87,10 +87,10 @@ test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as
   "%s: after a kill of the %s at '%s' it has ended once, no row is lost and the database answers",
   { timeout: 240_000 },
   async (_operation, _victim, _step, cell) => {
-    if (is_broken) await openAnew();
+    if (isBroken) await openAnew();
     const begun = Date.now();
     const outcome = await runCell(cell).catch((cause: unknown) => {
-      is_broken = true;
+      isBroken = true;
       const said = stage.server
         .output()
         .split("\n")
@@ -110,10 +110,10 @@ test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as
 /** A cell that failed leaves anything behind: those after it shall neither wait for it nor fail with it. */
 async function openAnew(): Promise<void> {
   await stage[Symbol.asyncDispose]();
-  [extra, made, memory_mb] = [0, 0, 1_024];
+  [extra, made, memoryMb] = [0, 0, 1_024];
   ids = new Map();
   stage = await openFaultStage();
-  is_broken = false;
+  isBroken = false;
 }
 
 /** So many that each operation and each victim is among them; in the order of operations. */
@@ -147,10 +147,10 @@ async function runCell(cell: Cell): Promise<string> {
       ? await stage.update(db, body ?? {})
       : await stage.insist(method, `/databases/${db}${path}`, body);
   expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
-  const operation_id = asked.json.operation?.id as string;
+  const operationId = asked.json.operation?.id as string;
   await eventually(() => expect(stage.server.held()).toBe(cell.step), { timeout_ms: HELD_MS });
   await strike(cell.victim, await idOf(db));
-  const outcome = await endsOnce(operation_id);
+  const outcome = await endsOnce(operationId);
   expect(outcome).toBe("succeeded");
   await endsAs(db, ends);
   await cleanUp(operation, db);
@@ -170,7 +170,10 @@ interface Prepared {
 
 async function prepare(operation: string): Promise<Prepared> {
   const post = (path: string, ends: string, body?: object): Prepared => ({
-    ...{ db: "data", method: "POST", path, ends },
+    db: "data",
+    method: "POST",
+    path,
+    ends,
     ...(body === undefined ? {} : { body }),
   });
   switch (operation) {
@@ -180,8 +183,8 @@ async function prepare(operation: string): Promise<Prepared> {
     case "update files":
       return post("/update", "AVAILABLE", await stage.project(`${faultApp(extra)}\n# ${Date.now()}\n`));
     case "update resources":
-      memory_mb = memory_mb === 1_024 ? 1_536 : 1_024;
-      return post("/update", "AVAILABLE", await stage.project(faultApp(extra), { memory_mb }));
+      memoryMb = memoryMb === 1_024 ? 1_536 : 1_024;
+      return post("/update", "AVAILABLE", await stage.project(faultApp(extra), { memory_mb: memoryMb }));
     case "start":
       await change("data", "POST", "/stop");
       await stage.settles("data", "STOPPED");

@@ -149,7 +149,8 @@ describe("somebody who serves an application from a hosted database", () => {
       code: "build_failed",
       meta: { output: expect.arrayContaining([expect.stringContaining("tiny")]) },
     });
-    const started = ({ pods }: { pods: { started_at: string }[] }) => pods.map(({ started_at }) => started_at);
+    const started = ({ pods }: { pods: { started_at: string }[] }) =>
+      pods.map(({ started_at: startedAt }) => startedAt);
     const { generation, image, project } = before;
     const after = await json("db", "status", MAIN);
     expect(after).toMatchObject({ state: "AVAILABLE", generation, image, project });

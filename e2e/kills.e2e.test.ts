@@ -74,7 +74,12 @@ function expectNothingLostOrDoubled(outcome: Outcome, rows: readonly Row[], seed
   const lied = [...outcome.refused].filter(([token]) => stored.has(token));
   const unasked = [...stored.keys()].filter((token) => !wasSent(outcome, token));
   expect({ seed, lost, doubled, changed, lied, unasked }).toEqual({
-    ...{ seed, lost: [], doubled: [], changed: [], lied: [], unasked: [] },
+    seed,
+    lost: [],
+    doubled: [],
+    changed: [],
+    lied: [],
+    unasked: [],
   });
   expect(outcome.acknowledged.size).toBeGreaterThan(KILLS * ROWS_BETWEEN);
 }

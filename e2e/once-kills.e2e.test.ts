@@ -50,7 +50,10 @@ test(
     const stored = new Map(rows.map(([token, ...values]) => [token, values.map(String)]));
     const wrong = [...load.answers].filter(([token, answer]) => String(stored.get(token)) !== String(answer));
     expect({ seed, rows: rows.length, tokens: stored.size, wrong }).toEqual({
-      ...{ seed, rows: ROWS, tokens: ROWS, wrong: [] },
+      seed,
+      rows: ROWS,
+      tokens: ROWS,
+      wrong: [],
     });
     expect(load.repeated()).toBeGreaterThan(0);
   },

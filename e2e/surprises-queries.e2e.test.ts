@@ -194,12 +194,19 @@ test("S17, S18, S24, S25: a query's refusals have one form, a code each, a reque
     await read(await fetch(`${url}/get/keys`, { method: "PUT" })),
   ];
   expect(answers.map(({ json }) => json.code)).toEqual([
-    ...["invalid_request", "invalid_json", "invalid_request", "row_not_found", "function_failed", "method_not_allowed"],
+    "invalid_request",
+    "invalid_json",
+    "invalid_request",
+    "row_not_found",
+    "function_failed",
+    "method_not_allowed",
   ]);
   for (const answer of answers) {
     expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
     expect(answer.json).toMatchObject({
-      ...{ status: answer.status, detail: expect.any(String), hint: expect.any(String) },
+      status: answer.status,
+      detail: expect.any(String),
+      hint: expect.any(String),
       instance: answer.headers.get("x-request-id"),
     });
     expect(answer.text).not.toMatch(/select |unnest|_row|node:|Traceback/i);
@@ -284,7 +291,8 @@ test("results, rows in flight and the time of a statement are limited by setting
       ...(limit === "statement_timeout_ms"
         ? { status: 504, code: "query_timeout" }
         : { status: 422, code: "result_too_large" }),
-      ...{ limit, value },
+      limit,
+      value,
     });
     expect(hint).toContain(`SERVICE_${limit.toUpperCase()}`);
     expect(detail).toContain(String(value));

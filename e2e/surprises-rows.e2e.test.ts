@@ -201,19 +201,30 @@ test("S17, S24: every refusal has one form, a code of its own, and nothing of ou
     await read(await fetch(`${url}/notes`, { method: "PUT" })),
   ];
   expect(answers.map((answer) => answer.json.code)).toEqual([
-    ...["invalid_json", "invalid_request", "unique_violation", "function_failed", "not_found", "method_not_allowed"],
+    "invalid_json",
+    "invalid_request",
+    "unique_violation",
+    "function_failed",
+    "not_found",
+    "method_not_allowed",
   ]);
   for (const answer of answers) {
     expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
     expect(answer.json).toMatchObject({
-      ...{ type: expect.stringMatching(new RegExp(`:${answer.json.code}$`)), title: expect.any(String) },
-      ...{ status: answer.status, detail: expect.any(String), hint: expect.any(String) },
+      type: expect.stringMatching(new RegExp(`:${answer.json.code}$`)),
+      title: expect.any(String),
+      status: answer.status,
+      detail: expect.any(String),
+      hint: expect.any(String),
     });
     expect(answer.text).not.toMatch(/select |insert into|unnest|_row|node:|Traceback/i);
     for (const path of [place.home, place.project]) expect(answer.text).not.toContain(path);
   }
   expect(answers[3]?.json.meta).toMatchObject({
-    ...{ table: "notes", column: "checked", function: "helpers:refuse", type: "PermissionError" },
+    table: "notes",
+    column: "checked",
+    function: "helpers:refuse",
+    type: "PermissionError",
   });
 });
 

@@ -101,8 +101,8 @@ test(
     await using place = await makeProject("");
     writeFile(place, "before.py", BEFORE);
     writeFile(place, "after.py", AFTER);
-    let plan_ms = Number.POSITIVE_INFINITY;
-    let apply_ms = Number.POSITIVE_INFINITY;
+    let planMs = Number.POSITIVE_INFINITY;
+    let applyMs = Number.POSITIVE_INFINITY;
     for (const database of ["whole", "again"]) {
       await prepare(place, database, ROWS);
       const started = performance.now();
@@ -110,8 +110,8 @@ test(
       await planned();
       const began = performance.now();
       expect(await ended).toBe(0);
-      plan_ms = Math.min(plan_ms, began - started);
-      apply_ms = Math.min(apply_ms, performance.now() - began);
+      planMs = Math.min(planMs, began - started);
+      applyMs = Math.min(applyMs, performance.now() - began);
       await expectDone(place, database, ROWS);
     }
 
@@ -122,14 +122,14 @@ test(
       const database = `d${point + 1}`;
       await prepare(place, database, ROWS);
       const { planned, ended } = startUpdate(place, database);
-      if (point < 0) await sleep(plan_ms / 2);
+      if (point < 0) await sleep(planMs / 2);
       else await planned();
       const began = performance.now();
-      if (point >= 0) await sleep((apply_ms * ((point % POINTS) + 0.5)) / POINTS);
+      if (point >= 0) await sleep((applyMs * ((point % POINTS) + 0.5)) / POINTS);
       killDaemon(place);
       const exit = await ended;
       if (point >= 0 && exit !== 0) cut += 1;
-      else if (point >= 0) apply_ms = Math.min(apply_ms, performance.now() - began);
+      else if (point >= 0) applyMs = Math.min(applyMs, performance.now() - began);
       await finish(place, database);
       await expectDone(place, database, ROWS);
     }

@@ -78,7 +78,7 @@ describe("the arrows between packages", () => {
 
   beforeAll(() => {
     root = mkdtempSync(join(tmpdir(), "appdb-arrows-"));
-    cpSync(join(ROOT, "biome.json"), join(root, "biome.json"));
+    copyRules(root);
     const files = [...VIOLATIONS, ...ALLOWED].map(([file, imported], index) => {
       const planted = join(root, at(file, index));
       mkdirSync(dirname(planted), { recursive: true });
@@ -106,6 +106,33 @@ describe("the arrows between packages", () => {
     },
   );
 });
+
+test("a literal is not spread into another one", () => {
+  const root = mkdtempSync(join(tmpdir(), "appdb-spreads-"));
+  try {
+    copyRules(root);
+    const planted = {
+      "object.ts": "{ ...{ a: 1 }, b: 2 }",
+      "list.ts": "[...[1], 2]",
+      "allowed.ts": "{ ...base, b: 2 }",
+    };
+    for (const [file, text] of Object.entries(planted)) {
+      writeFileSync(join(root, file), `const base = { a: 1 };\nexport const made = [base, ${text}];\n`);
+    }
+    const args = [nodeBin("@biomejs/biome", "biome"), "lint", "--reporter=json", ...Object.keys(planted)];
+    const { stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+    const { diagnostics } = JSON.parse(stdout) as { diagnostics: { category: string; location: { path: string } }[] };
+    const refused = diagnostics.filter(({ category }) => category === "plugin").map(({ location }) => location.path);
+    expect(refused.sort()).toEqual(["list.ts", "object.ts"]);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+});
+
+function copyRules(root: string) {
+  cpSync(join(ROOT, "biome.json"), join(root, "biome.json"));
+  cpSync(join(ROOT, "scripts/lint"), join(root, "scripts/lint"), { recursive: true });
+}
 
 test("nothing tracked escapes the linter's view", () => {
   const tracked = execFileSync("git", ["ls-files", "*.ts", "*.mjs"], { cwd: ROOT, encoding: "utf8" }).split("\n");

@@ -7,10 +7,10 @@ import { ROOT } from "./lib/paths.mjs";
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
 test("each fault that can be planted has one place in its file, and a test of that name to notice it", () => {
-  const wrong = MUTATIONS.flatMap(({ file, from, takes, test: name, test_file, to }) => [
+  const wrong = MUTATIONS.flatMap(({ file, from, takes, test: name, test_file: testFile, to }) => [
     ...(read(file).split(from).length === 2 ? [] : [`${takes}: ${file} does not have this once: ${from}`]),
     ...(from === to ? [`${takes}: nothing is planted`] : []),
-    ...(read(test_file).includes(name) ? [] : [`${takes}: ${test_file} has no test "${name}"`]),
+    ...(read(testFile).includes(name) ? [] : [`${takes}: ${testFile} has no test "${name}"`]),
   ]);
   expect(wrong).toEqual([]);
   expect(MUTATIONS.length).toBeGreaterThanOrEqual(20);

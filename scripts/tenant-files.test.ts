@@ -159,8 +159,8 @@ function filesIn(folder: string): string[] {
   const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true });
   return entries.flatMap((entry) => {
     const path = join(entry.parentPath, entry.name).slice(ROOT.length + 1);
-    const is_code = entry.isFile() && /(?<!\.test)\.m?[jt]sx?$/.test(path) && !path.includes("/testing/");
-    return is_code ? [path] : [];
+    const isCode = entry.isFile() && /(?<!\.test)\.m?[jt]sx?$/.test(path) && !path.includes("/testing/");
+    return isCode ? [path] : [];
   });
 }
 
@@ -169,6 +169,6 @@ function importsFiles(text: string): boolean {
 }
 
 function removesFolders(text: string): boolean {
-  const by_system = /\b(rm|rmSync|rmdir|rmdirSync|cp|cpSync)\([^;]*?\brecursive: true/.test(text);
-  return by_system || /["'`](\/usr)?(\/bin\/)?(rm|cp|mv|chown|chmod)["'`], ?\[/.test(text);
+  const bySystem = /\b(rm|rmSync|rmdir|rmdirSync|cp|cpSync)\([^;]*?\brecursive: true/.test(text);
+  return bySystem || /["'`](\/usr)?(\/bin\/)?(rm|cp|mv|chown|chmod)["'`], ?\[/.test(text);
 }

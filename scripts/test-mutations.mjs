@@ -35,22 +35,25 @@ await main(async () => {
 
 /** Runs the one test twice, without the fault and with it: it has to pass, and then to fail. */
 function tryFault(number) {
-  const { project, test, test_file } = MUTATIONS[number];
-  const before = runTest("vitest.config.ts", { project, test, test_file }, {});
+  const { project, test, test_file: testFile } = MUTATIONS[number];
+  const before = runTest("vitest.config.ts", { project, test, test_file: testFile }, {});
   if (before !== "passed") return "no test";
-  return runTest("scripts/mutations.config.ts", { project, test, test_file }, { APPDB_MUTATION: String(number) }) ===
-    "failed"
+  return runTest(
+    "scripts/mutations.config.ts",
+    { project, test, test_file: testFile },
+    { APPDB_MUTATION: String(number) },
+  ) === "failed"
     ? "noticed"
     : "UNNOTICED";
 }
 
 /** Whether the test passed or failed; `none` when it did not run. */
-function runTest(config, { project, test, test_file }, env) {
+function runTest(config, { project, test, test_file: testFile }, env) {
   const folder = mkdtempSync(join(tmpdir(), "appdb-mutation-"));
   try {
     const report = join(folder, "report.json");
     const name = `${test.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
-    const chosen = ["run", "--config", config, "--project", project, test_file, "-t", name];
+    const chosen = ["run", "--config", config, "--project", project, testFile, "-t", name];
     const ran = spawnSync(
       process.execPath,
       [nodeBin("vitest", "vitest"), ...chosen, "--reporter=json", `--outputFile=${report}`],

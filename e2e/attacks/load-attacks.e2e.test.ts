@@ -96,8 +96,8 @@ if ((await useSandbox()) !== undefined) {
     }
 
     test("lose no request while nobody attacks", () => {
-      for (const { answered, failed, first_failure } of [alone.service, alone.control]) {
-        expect({ failed, first_failure }).toEqual({ failed: 0, first_failure: null });
+      for (const { answered, failed, first_failure: firstFailure } of [alone.service, alone.control]) {
+        expect({ failed, first_failure: firstFailure }).toEqual({ failed: 0, first_failure: null });
         expect(answered).toBeGreaterThan(0);
       }
     });
@@ -110,11 +110,11 @@ if ((await useSandbox()) !== undefined) {
       end.abort();
       await attack;
       for (const route of ["service", "control"] as const) {
-        const { p50_ms, p99_ms } = alone[route];
+        const { p50_ms: p50Ms, p99_ms: p99Ms } = alone[route];
         const { failed, p99_ms: attacked } = seen[route];
-        const ratio = (attacked / p99_ms).toFixed(1);
+        const ratio = (attacked / p99Ms).toFixed(1);
         lines.push(
-          `| ${name} | ${route} | ${p50_ms.toFixed(1)} ms | ${p99_ms.toFixed(1)} ms | ${attacked.toFixed(1)} ms | ${ratio} | ${failed} |`,
+          `| ${name} | ${route} | ${p50Ms.toFixed(1)} ms | ${p99Ms.toFixed(1)} ms | ${attacked.toFixed(1)} ms | ${ratio} | ${failed} |`,
         );
       }
       await stage.mallory.ask("POST", "/databases/main/start");

@@ -76,6 +76,6 @@ export async function makeKey({ ann, place, server }: DashboardStage, org: strin
     headers,
     data: { name: "terminal" },
   });
-  const { api_key } = (await response.json()) as { api_key: string };
-  place.env.SERVICE_API_KEY = api_key;
+  const { api_key: apiKey } = (await response.json()) as { api_key: string };
+  place.env.SERVICE_API_KEY = apiKey;
 }

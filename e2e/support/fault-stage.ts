@@ -105,8 +105,8 @@ const APP = { app_file: "app.py", folders: [], file_digests: null } as const;
 export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "insist">, db: string): Promise<string> {
   const planned = await insist("POST", `/databases/${db}/schema/plan`, { ...APP, files: null });
   expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
-  const { catalog_version } = planned.json.plan;
-  const body = { ...APP, catalog_version, allow_destructive: false };
+  const { catalog_version: catalogVersion } = planned.json.plan;
+  const body = { ...APP, catalog_version: catalogVersion, allow_destructive: false };
   const applied = await ask("POST", `/databases/${db}/schema/apply`, body);
   const lines = String(applied.json.text ?? JSON.stringify(applied.json))
     .trim()
@@ -131,18 +131,18 @@ export async function openFaultStage(env: Readonly<Record<string, string>> = {})
 async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
   const headers: Record<string, string> = {};
   const send = async (method: string, path: string, body?: object | Buffer): Promise<Asked> => {
-    const is_bytes = body instanceof Uint8Array;
-    const type = is_bytes ? "application/x-tar" : "application/json";
+    const isBytes = body instanceof Uint8Array;
+    const type = isBytes ? "application/x-tar" : "application/json";
     const response = await fetch(server.url + path, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { "content-type": type }) },
-      ...(body === undefined ? {} : { body: is_bytes ? Uint8Array.from(body) : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
     });
     const cookie = response.headers.getSetCookie()[0]?.split(";")[0];
     if (cookie !== undefined) headers.cookie = cookie;
     const text = await response.text();
-    const is_json = !/ndjson/.test(response.headers.get("content-type") ?? "");
-    return { status: response.status, json: is_json && text !== "" ? JSON.parse(text) : { text } };
+    const isJson = !/ndjson/.test(response.headers.get("content-type") ?? "");
+    return { status: response.status, json: isJson && text !== "" ? JSON.parse(text) : { text } };
   };
   const made = async (method: string, path: string, body?: object | Buffer) => {
     const answer = await send(method, path, body);
@@ -188,7 +188,11 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     const archive = archiveOf(place, Object.values(texts));
     await eventually(() => made("PUT", "/v1/orgs/acme/blobs", archive), { timeout_ms: SETTLE_MS });
     const files = Object.entries(texts).map(([path, text]) => ({
-      ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null, chunks: [digestOf(text)] },
+      path,
+      size: Buffer.byteLength(text),
+      is_executable: false,
+      link: null,
+      chunks: [digestOf(text)],
     }));
     const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] }];
     const environment = { source: "requirements.txt", files: requirements, python_version: null, system_packages: [] };
@@ -224,7 +228,16 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     return descendants(pod).filter((pid) => /\bappdb\.worker\b/.test(commandOf(pid)));
   };
   return {
-    ...{ place, server, inserters, ask, insist, see, settles, project, update, find },
+    place,
+    server,
+    inserters,
+    ask,
+    insist,
+    see,
+    settles,
+    project,
+    update,
+    find,
     queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
     queryControl: (text) => queryCluster(control, "control", text),
     orphans: (awake) => {

@@ -79,12 +79,12 @@ function exceptFor(example: string): readonly string[] {
   return ["positive_data_acceptance", ...(example === "quickstart" ? ["allow_header_conformance"] : [])];
 }
 
-function wrongWith({ request, is_allowed, status, body }: Exchange): string[] {
+function wrongWith({ request, is_allowed: isAllowed, status, body }: Exchange): string[] {
   const told = `${request.slice(0, 300)}: ${status} ${body.slice(0, 600)}`;
   // what was sent may come back in an answer: it tells nothing of ours
   const internal = INTERNAL.test(body) && !INTERNAL.test(request) ? [`tells of the inside: ${told}`] : [];
-  const is_refused = is_allowed && /"code":"(?:invalid_request|invalid_json|unsupported_media_type)"/.test(body);
-  const wrongly = is_refused && !RIGHTLY_REFUSED.some((reason) => reason.test(body));
+  const isRefused = isAllowed && /"code":"(?:invalid_request|invalid_json|unsupported_media_type)"/.test(body);
+  const wrongly = isRefused && !RIGHTLY_REFUSED.some((reason) => reason.test(body));
   return [...internal, ...(wrongly ? [`refused though the document allows it: ${told}`] : [])];
 }
 

@@ -68,8 +68,14 @@ export async function compileTypeScript(folder: string, services: readonly Descr
   for (const { name, calls } of services) writeFileSync(join(folder, `call_${name}.ts`), writeCalls(name, calls));
   writeFileSync(join(folder, "main.ts"), MAIN);
   const compilerOptions = {
-    ...{ strict: true, noEmit: true, target: "es2023", module: "nodenext", types: ["node"] },
-    ...{ noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, allowImportingTsExtensions: true },
+    strict: true,
+    noEmit: true,
+    target: "es2023",
+    module: "nodenext",
+    types: ["node"],
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    allowImportingTsExtensions: true,
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
   await run(join(MODULES, ".bin", "tsc"), ["-p", "."], folder);
@@ -116,11 +122,11 @@ process.stdout.write(JSON.stringify(answers));
 `;
 
 function writeCalls(name: string, calls: readonly Call[]): string {
-  const lines = calls.map(({ id, method, path, parameters, body, is_json }) => {
+  const lines = calls.map(({ id, method, path, parameters, body, is_json: isJson }) => {
     const init = {
       ...(Object.keys(parameters).length > 0 ? { params: parameters } : {}),
       ...(body === undefined ? {} : { body }),
-      ...(is_json ? {} : { parseAs: "text" }),
+      ...(isJson ? {} : { parseAs: "text" }),
     };
     return `  await report(${JSON.stringify(id)}, client.${method.toUpperCase()}(${JSON.stringify(path)}, ${JSON.stringify(init)}));`;
   });

@@ -17,9 +17,9 @@ export async function startHostedServer(place: Place): Promise<HostedServer> {
     () => {
       expect(started.child.exitCode, started.output()).toBe(null);
       const url = /^Dashboard: (\S+)$/m.exec(started.output())?.[1];
-      const setup_link = /^Make the first account: (\S+)$/m.exec(started.output())?.[1];
-      if (url === undefined || setup_link === undefined) throw new Error(started.output());
-      return { url, setup_link, started };
+      const setupLink = /^Make the first account: (\S+)$/m.exec(started.output())?.[1];
+      if (url === undefined || setupLink === undefined) throw new Error(started.output());
+      return { url, setup_link: setupLink, started };
     },
     { timeout_ms: 60_000 },
   );

@@ -27,7 +27,7 @@ const PASSWORD = "correct horse battery";
 
 /** Starts the built server on the home of the place, on a port and a PostgreSQL of its own; it ends with the place. */
 export async function startHosted(place: Place): Promise<Hosted> {
-  const { setup_link, started, url } = await startHostedServer(place);
+  const { setup_link: setupLink, started, url } = await startHostedServer(place);
   let cookie = "";
   const browse: Hosted["browse"] = async (method, path, body) => {
     const response = await fetch(url + path, {
@@ -57,7 +57,7 @@ export async function startHosted(place: Place): Promise<Hosted> {
       }
     },
     setUp: async (email) => {
-      const token = new URL(setup_link).searchParams.get("token");
+      const token = new URL(setupLink).searchParams.get("token");
       const made = await browse("POST", "/v1/setup", { token, email, name: "Ann", password: PASSWORD });
       expect(made, JSON.stringify(made)).toMatchObject({ status: 201 });
     },
@@ -83,7 +83,9 @@ export async function startLogin(
 }
 
 /** Waits for the end of something that was started. */
-export async function ended({ child, output }: Started, timeout_ms = 30_000): Promise<number | null> {
-  await eventually(() => expect(child.exitCode ?? child.signalCode, output()).not.toBe(null), { timeout_ms });
+export async function ended({ child, output }: Started, timeoutMs = 30_000): Promise<number | null> {
+  await eventually(() => expect(child.exitCode ?? child.signalCode, output()).not.toBe(null), {
+    timeout_ms: timeoutMs,
+  });
   return child.exitCode;
 }

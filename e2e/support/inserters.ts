@@ -54,7 +54,7 @@ export function startInserters(
   url: string,
   clients: number,
   headers: Record<string, string> = {},
-  pause_ms = 0,
+  pauseMs = 0,
 ): Inserters {
   const outcome: Outcome = { acknowledged: new Map(), refused: new Map(), unknown: new Set() };
   let going = true;
@@ -62,8 +62,8 @@ export function startInserters(
     for (let row = 0; going; row += 1) {
       const token = `client ${client} row ${row} é€😀`;
       const answered = await insert(url, headers, token, outcome);
-      const wait_ms = answered ? pause_ms : Math.max(pause_ms, RETRY_MS);
-      if (wait_ms > 0) await new Promise((resolve) => setTimeout(resolve, wait_ms));
+      const waitMs = answered ? pauseMs : Math.max(pauseMs, RETRY_MS);
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   });
   return {

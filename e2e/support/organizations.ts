@@ -152,12 +152,12 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
   // the image reads the file before its database runs it, and the start with it brings the secret
   const deployed = await expectExit(place, 0, "deploy", "app.py", uri, "-f");
   expect(deployed.stdout).toContain("the image will be one that was built before");
-  const { api_key } = await json("key", "create", "backend");
+  const { api_key: apiKey } = await json("key", "create", "backend");
   const { id } = await json("db", "status", uri);
   const ask = async (table: string, body?: object) => {
     const response = await fetch(`${hosted.url}/v1/orgs/${name}/databases/main/tables/${table}/rows`, {
       method: body === undefined ? "GET" : "POST",
-      headers: { "x-api-key": api_key, "content-type": "application/json" },
+      headers: { "x-api-key": apiKey, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -171,21 +171,24 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
 function targetsOf({ env, home }: Place, { url }: Hosted, databases: readonly MadeDatabase[]) {
   const places = databases.map(({ id }) => {
     const folder = join(home, "server", "databases", id);
-    const run_folder = nameRuntimeFolder(folder, env.XDG_RUNTIME_DIR);
-    return { data_folder: join(folder, "data"), folder, run_folder };
+    const runFolder = nameRuntimeFolder(folder, env.XDG_RUNTIME_DIR);
+    return { data_folder: join(folder, "data"), folder, run_folder: runFolder };
   });
   const server = ["auth-secret", "databases", "master-key", "pods", "postgres", "template"];
   return {
     paths: [
       ...server.map((path) => join(home, "server", path)),
-      ...places.flatMap(({ data_folder, folder, run_folder }) => [
-        ...[join(data_folder, "postgres"), data_folder, folder, run_folder],
+      ...places.flatMap(({ data_folder: dataFolder, folder, run_folder: runFolder }) => [
+        join(dataFolder, "postgres"),
+        dataFolder,
+        folder,
+        runFolder,
       ]),
     ],
-    sockets: places.flatMap(({ run_folder }) =>
-      readdirSync(run_folder)
+    sockets: places.flatMap(({ run_folder: runFolder }) =>
+      readdirSync(runFolder)
         .filter((name) => /^(pod\.sock|\.s\.PGSQL\.\d+)$/.test(name))
-        .map((name) => join(run_folder, name)),
+        .map((name) => join(runFolder, name)),
     ),
     ports: [Number(new URL(url).port)],
   };

@@ -25,21 +25,21 @@ export async function walkPrintedTour(
   const port = await freePort();
   const said = new Map<string, Finished>();
   let serving: Started | undefined;
-  let wants_look = onServed !== undefined;
+  let wantsLook = onServed !== undefined;
   for (const { kind, lines } of readTour(page, port)) {
     if (kind === "edit") editApplication(place, lines);
     if (kind === "serve") serving = await serve(place, lines[0] ?? "");
     for (const line of kind === "type" ? lines : []) {
-      const is_update = line.startsWith("cli service update");
-      if (is_update && serving !== undefined) {
+      const isUpdate = line.startsWith("cli service update");
+      if (isUpdate && serving !== undefined) {
         expect(await serving.interrupt(), serving.output()).toBe(130);
         serving = undefined;
       }
       const done = await place.type(line);
       expect(done.code, `${line}\n${done.stdout}${done.stderr}`).toBe(printedExit(line));
       said.set(line, done);
-      if (is_update && wants_look) await onServed?.(port);
-      if (is_update) wants_look = false;
+      if (isUpdate && wantsLook) await onServed?.(port);
+      if (isUpdate) wantsLook = false;
     }
   }
   return said;

@@ -117,8 +117,8 @@ async function connect(place: Place, database: string): Promise<pg.Client> {
 
 /** A connection to the running cluster in a folder of a home. */
 export async function connectCluster(folder: string, database: string): Promise<pg.Client> {
-  const pid_file = join(folder, "18", "postmaster.pid");
-  expect(existsSync(pid_file), "PostgreSQL does not run").toBe(true);
+  const pidFile = join(folder, "18", "postmaster.pid");
+  expect(existsSync(pidFile), "PostgreSQL does not run").toBe(true);
   const client = new pg.Client({ connectionString: clusterDsn(folder, database) });
   await client.connect();
   return client;

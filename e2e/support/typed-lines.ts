@@ -33,9 +33,9 @@ export function readTypedLines(page: string): TypedLine[] {
       fence = fence === undefined ? line.slice(3) : undefined;
       continue;
     }
-    const is_shell = fence === undefined ? line.startsWith("    ") : fence === "sh";
+    const isShell = fence === undefined ? line.startsWith("    ") : fence === "sh";
     const whole = begun + line.trim();
-    if (!is_shell || whole === "" || (fence === undefined && !IS_TYPED.test(whole))) continue;
+    if (!isShell || whole === "" || (fence === undefined && !IS_TYPED.test(whole))) continue;
     begun = whole.endsWith("\\") ? whole.slice(0, -1) : "";
     if (begun !== "") continue;
     const [text = "", says = ""] = whole.split(/\s+# /);

@@ -34,14 +34,14 @@ export function kill(pid: number): boolean {
 }
 
 /** Kills one process of this kind; waits for one while the product is about to start it. */
-export async function strike(victim: Victim, folder: string, random: () => number, timeout_ms: number): Promise<void> {
+export async function strike(victim: Victim, folder: string, random: () => number, timeoutMs: number): Promise<void> {
   await eventually(
     () => {
       const pids = findVictims(victim, folder);
       expect(pids, `no ${victim} runs`).not.toEqual([]);
       expect(kill(pids[Math.floor(random() * pids.length)] as number)).toBe(true);
     },
-    { timeout_ms },
+    { timeout_ms: timeoutMs },
   );
 }
 

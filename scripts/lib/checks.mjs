@@ -19,18 +19,18 @@ const BESIDE_TESTS = 10;
  * Runs Biome, the compiler and knip side by side, and the unit tests when asked; answers `{name, ok}` of each.
  * `is_beside`: other work has the processors first.
  */
-export async function runChecks({ unit = false, is_beside = false } = {}) {
+export async function runChecks({ unit = false, is_beside: isBeside = false } = {}) {
   const checks = unit ? [...STATIC, UNIT] : STATIC;
-  const results = await Promise.all(checks.map((check) => run(check, is_beside)));
+  const results = await Promise.all(checks.map((check) => run(check, isBeside)));
   for (const { name, ok, output } of results) if (!ok) console.error(`\n--- ${name}\n${output.trimEnd()}`);
   return results;
 }
 
-async function run({ name, args }, is_beside) {
+async function run({ name, args }, isBeside) {
   const started = Date.now();
   const { code, output } = await collect(process.execPath, args(), {
     cwd: ROOT,
-    ...(is_beside ? { niceness: BESIDE_TESTS } : {}),
+    ...(isBeside ? { niceness: BESIDE_TESTS } : {}),
   });
   console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
   return { name, ok: code === 0, output };

@@ -48,9 +48,9 @@ async function startDemoServer(env) {
   try {
     return await startServer(env);
   } catch (error) {
-    const is_ours =
+    const isOurs =
       (env.SERVICE_PODS ?? "") === "" && (env.SERVICE_HOST ?? "") === "" && (env.SERVICE_DOMAIN ?? "") === "";
-    if (!is_ours || !(error instanceof Stop) || !error.message.includes(AS_ROOT)) throw error;
+    if (!isOurs || !(error instanceof Stop) || !error.message.includes(AS_ROOT)) throw error;
     const why = /^error: (.*)$/m.exec(error.message)?.[1] ?? error.message;
     say(
       `\nWARNING: ${why}\nThe demo runs its pods as plain processes: code that is deployed to it is root on this machine.`,
@@ -115,7 +115,8 @@ async function openDemo(env, server) {
   if (!existsSync(files.password)) return undefined;
   if (!existsSync(files.key)) keep(files.key, await makeAccount(url, token, readFileSync(files.password, "utf8")));
   return {
-    ...{ url, files },
+    url,
+    files,
     key: readFileSync(files.key, "utf8"),
     is_new: !existsSync(files.deployed),
     keep: () => keep(files.deployed, ""),

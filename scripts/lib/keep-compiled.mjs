@@ -6,16 +6,22 @@ import { capture } from "./run.mjs";
 
 /** Any that a pod takes. */
 const LIMITS = {
-  ...{
-    workers: 1,
-    function_timeout_ms: 1_000,
-    worker_memory_mb: 512,
-    body_bytes: 1_000,
-    insert_rows: 1,
-    connections: 2,
-  },
-  ...{ statement_timeout_ms: 1_000, result_rows: 1, result_bytes: 1_000, rows_in_flight: 1, route_requests: 1 },
-  ...{ live_queries: 1, live_bytes: 1_000, idempotency_keep_s: 60, background_jobs: 1, background_at_once: 1 },
+  workers: 1,
+  function_timeout_ms: 1_000,
+  worker_memory_mb: 512,
+  body_bytes: 1_000,
+  insert_rows: 1,
+  connections: 2,
+  statement_timeout_ms: 1_000,
+  result_rows: 1,
+  result_bytes: 1_000,
+  rows_in_flight: 1,
+  route_requests: 1,
+  live_queries: 1,
+  live_bytes: 1_000,
+  idempotency_keep_s: 60,
+  background_jobs: 1,
+  background_at_once: 1,
 };
 
 /** The same of what a server's program loads before it reads its settings, which are refused here. */
@@ -37,7 +43,7 @@ export function keepStartCompiled(bundle) {
  */
 export function keepPodCompiled(bundle) {
   const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
-  const [data_folder, template_folder, postgres_bin, run_folder, log_folder, services_folder, files_folder] = [
+  const [dataFolder, templateFolder, postgresBin, runFolder, logFolder, servicesFolder, filesFolder] = [
     "data",
     "template",
     "bin",
@@ -46,16 +52,26 @@ export function keepPodCompiled(bundle) {
     "services",
     "files",
   ].map((name) => join(folder, name));
-  for (const path of [run_folder, log_folder, files_folder]) mkdirSync(path, { mode: 0o700 });
+  for (const path of [runFolder, logFolder, filesFolder]) mkdirSync(path, { mode: 0o700 });
   const spec = {
-    ...{ role: "database", database_id: "build", uri: "cloud://build:build", token: "build", notices: [] },
-    ...{ data_folder, template_folder, postgres_bin, run_folder, log_folder, services_folder, files_folder },
+    role: "database",
+    database_id: "build",
+    uri: "cloud://build:build",
+    token: "build",
+    notices: [],
+    data_folder: dataFolder,
+    template_folder: templateFolder,
+    postgres_bin: postgresBin,
+    run_folder: runFolder,
+    log_folder: logFolder,
+    services_folder: servicesFolder,
+    files_folder: filesFolder,
     resources: { cpu: 1, memory_mb: 1024, disk_gb: 1, workers: 1 },
     limits: LIMITS,
     runtime: {
       python: process.execPath,
       python_source: "build",
-      project_root: files_folder,
+      project_root: filesFolder,
       library_paths: [],
       env: {},
     },

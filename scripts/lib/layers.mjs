@@ -72,8 +72,8 @@ const IMPORT = /(?:^|\n)\s*(?:import|export)\s[^;"']*?from\s+"(\.{1,2}\/[^"]+)"|
 
 /** The relative imports of a file as paths from the root, imports of types included. */
 export function importsOf(path, text) {
-  return [...text.matchAll(IMPORT)].map(([, of_from, of_call]) =>
-    posix.normalize(posix.join(posix.dirname(path), of_from ?? of_call)),
+  return [...text.matchAll(IMPORT)].map(([, ofFrom, ofCall]) =>
+    posix.normalize(posix.join(posix.dirname(path), ofFrom ?? ofCall)),
   );
 }
 
@@ -99,8 +99,8 @@ export function findLayerViolations(files) {
       for (const imported of importsOf(path, text)) {
         const to = folderOf(root, imported);
         if (to === undefined || to === from) continue;
-        const is_below = (levels.get(to) ?? Number.POSITIVE_INFINITY) < levels.get(from);
-        if (!is_below || APART[root]?.[from]?.includes(to)) found.push(`${path}: ${from} does not import ${to}`);
+        const isBelow = (levels.get(to) ?? Number.POSITIVE_INFINITY) < levels.get(from);
+        if (!isBelow || APART[root]?.[from]?.includes(to)) found.push(`${path}: ${from} does not import ${to}`);
       }
     }
   }

@@ -33,8 +33,8 @@ export function permissionsPage(generated: string): string {
     ...(Object.keys(CONTROL_ROUTES) as ControlRouteName[])
       .map(controlRoute)
       .map(
-        ({ by_grant, method, path, permission, summary }) =>
-          `| \`${method} ${path}\` | ${summary} | \`${permission}\`${by_grant === true ? " or `manage`" : ""} |`,
+        ({ by_grant: byGrant, method, path, permission, summary }) =>
+          `| \`${method} ${path}\` | ${summary} | \`${permission}\`${byGrant === true ? " or `manage`" : ""} |`,
       ),
   ];
   return `${lines.join("\n")}\n`;

@@ -57,7 +57,11 @@ async function long(folder, env) {
     // 10,000 random trees of links and random environments, unpacked for real
     await vitest(folder, env, ["--project", "unit", "random-trees", "project-files"]),
     await vitest(folder, { ...env, FORM_CASES: "20000" }, [
-      ...["--project", "db", "sql-forms", "killed-databases", "killed-services"],
+      "--project",
+      "db",
+      "sql-forms",
+      "killed-databases",
+      "killed-services",
     ]),
   ];
 }

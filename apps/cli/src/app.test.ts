@@ -58,8 +58,12 @@ const UNCHANGED = { database: DATABASE, operation: null };
 
 /** A control plane in which there is nothing, and which does everything. */
 const DEPLOY = {
-  ...{ id: "019a", app_file: "app.py", state: "done", created_by: "ann" },
-  ...{ created_at: "2026-11-23T10:00:00.000Z", ended_at: null },
+  id: "019a",
+  app_file: "app.py",
+  state: "done",
+  created_by: "ann",
+  created_at: "2026-11-23T10:00:00.000Z",
+  ended_at: null,
 } as const;
 const CONTROL = {
   whoami: {

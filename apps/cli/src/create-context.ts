@@ -22,7 +22,7 @@ export interface ContextInput {
 }
 
 /** Everything that commands touch, made of the running process. What costs time is loaded at its first use. */
-export function createContext({ ahead, calls_daemon, node, program, signal }: ContextInput): World {
+export function createContext({ ahead, calls_daemon: callsDaemon, node, program, signal }: ContextInput): World {
   const config = readCliConfig(node.env);
   const out = createOutput(lateStream(node, "stdout"), lateStream(node, "stderr"), config.plain);
   const cwd = node.cwd();
@@ -32,7 +32,7 @@ export function createContext({ ahead, calls_daemon, node, program, signal }: Co
     return await readApplication({ config, cwd, out, program, signal }, input);
   };
   ahead?.listen(out.note);
-  let found = ahead !== undefined && calls_daemon ? findAhead(daemon) : undefined;
+  let found = ahead !== undefined && callsDaemon ? findAhead(daemon) : undefined;
   return {
     process: parserProcess(node),
     config,

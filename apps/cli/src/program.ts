@@ -18,10 +18,10 @@ export function locateProgram(
   url: string,
   node: { readonly execPath: string; readonly execArgv: readonly string[] },
 ): Program {
-  const from_source = url.endsWith(".ts");
-  const pod = fileURLToPath(new URL(from_source ? "../../pod/src/main.ts" : "./pod.js", url));
-  const options = from_source ? node.execArgv : [];
-  const server = fileURLToPath(new URL(from_source ? "../../server/src/main.ts" : "./server.js", url));
+  const fromSource = url.endsWith(".ts");
+  const pod = fileURLToPath(new URL(fromSource ? "../../pod/src/main.ts" : "./pod.js", url));
+  const options = fromSource ? node.execArgv : [];
+  const server = fileURLToPath(new URL(fromSource ? "../../server/src/main.ts" : "./server.js", url));
   return {
     url,
     pod: (args) => [node.execPath, ...options, pod, ...args],

@@ -115,8 +115,8 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const recordEvent = createRecordEvent(addDeliveries);
   const envelope = createEnvelope(input.master_key);
   const notifications = createNotifications(pool.options, log);
-  const key_uses = createKeyUses(db, log);
-  const verifyKey = createVerifyKey({ db, uses: key_uses });
+  const keyUses = createKeyUses(db, log);
+  const verifyKey = createVerifyKey({ db, uses: keyUses });
   const attempts = createAttempts(db);
   const identity = createIdentity({
     db,
@@ -132,8 +132,20 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const findOrg = createFindOrg(db);
   const problems: TellProblems[] = [() => checkDatabase(db), () => checkDisk({ config })];
   const deps: ServerDeps = {
-    ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
-    ...{ recordEvent, envelope, notifications, key_uses, master_key: input.master_key },
+    config,
+    log,
+    db,
+    pool,
+    site,
+    mail,
+    attempts,
+    identity,
+    findOrg,
+    recordEvent,
+    envelope,
+    notifications,
+    key_uses: keyUses,
+    master_key: input.master_key,
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
     documents: createTenantDocuments(),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
@@ -149,7 +161,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
   addDrain(app);
   app.addHook("onClose", async () => {
     await notifications[Symbol.asyncDispose]();
-    await key_uses[Symbol.asyncDispose]();
+    await keyUses[Symbol.asyncDispose]();
   });
   addHealthRoutes(app, deps);
   if (!config.roles.includes("control-plane")) return { deps, app, routes };
@@ -158,7 +170,9 @@ export function composeServer(input: ComposeInput): ComposedServer {
     app,
     identity,
     createAuthHandlers({
-      ...{ ...deps, sign_up: config.sign_up, can_mail: mail !== undefined },
+      ...deps,
+      sign_up: config.sign_up,
+      can_mail: mail !== undefined,
       confirm_s: config.identity.confirm_s,
     }),
     site,
@@ -177,15 +191,15 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   const stopping = new AbortController();
   const streaming = { ...deps, mayStillRead: (request: FastifyRequest) => mayStillRead(deps, request) };
   const streams = new EventStreams(streaming);
-  const line_streams = new LineStreams(streaming);
+  const lineStreams = new LineStreams(streaming);
   addKeyRoutes(routes, deps);
   addSecretRoutes(routes, deps);
   addDatabaseRoutes(routes, deps);
   addBlobRoutes(routes, deps);
-  addLogRoutes(routes, { ...deps, line_streams });
-  addSchemaRoutes(routes, { ...deps, line_streams });
-  addWorkRoutes(routes, { ...deps, line_streams });
-  addServiceRoutes(routes, { ...deps, line_streams });
+  addLogRoutes(routes, { ...deps, line_streams: lineStreams });
+  addSchemaRoutes(routes, { ...deps, line_streams: lineStreams });
+  addWorkRoutes(routes, { ...deps, line_streams: lineStreams });
+  addServiceRoutes(routes, { ...deps, line_streams: lineStreams });
   addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
@@ -194,7 +208,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   app.addHook("preClose", async () => {
     stopping.abort();
     streams.end();
-    line_streams.end();
+    lineStreams.end();
   });
 }
 

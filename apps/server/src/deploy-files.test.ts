@@ -22,9 +22,9 @@ test.each(FILES)("%s starts a program that is built, and names places that are t
   if (name !== "deploy/compose.yaml") expect(paths).toContain("dist/server.js");
   for (const path of paths) {
     const program = /^dist\/(\w+)\.js$/.exec(path)?.[1];
-    const is_made = [".tools", "dist", "apps/dashboard/dist"].includes(path);
+    const isMade = [".tools", "dist", "apps/dashboard/dist"].includes(path);
     if (program !== undefined) expect(bundles).toMatch(new RegExp(`^const DOORS = .*"${program}"`, "m"));
-    else if (!is_made) expect(existsSync(join(ROOT, path)), `${PLACE}${path} of ${name}`).toBe(true);
+    else if (!isMade) expect(existsSync(join(ROOT, path)), `${PLACE}${path} of ${name}`).toBe(true);
   }
 });
 
@@ -135,7 +135,7 @@ const BEAT = `trap "exit 0" TERM; echo 0 >$KEEPER_HEARTBEAT_FILE; echo $$; n=0; 
 test("a server that hangs is killed and started again, and one that never beats is left alone", async () => {
   const { child, ended, nextPid } = keep(0, BEAT);
   const silent = keep(0, `echo $$; trap "exit 7" TERM; ${RUN}`);
-  const left_alone = await silent.nextPid();
+  const leftAlone = await silent.nextPid();
   const first = await nextPid();
   process.kill(first, "SIGSTOP");
   const second = await nextPid();
@@ -143,7 +143,7 @@ test("a server that hangs is killed and started again, and one that never beats 
   expect(() => process.kill(first, 0)).toThrow("ESRCH");
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
-  expect(process.kill(left_alone, 0)).toBe(true);
+  expect(process.kill(leftAlone, 0)).toBe(true);
   silent.child.kill("SIGTERM");
   expect(await silent.ended).toEqual([7, null]);
 }, 20_000);

@@ -163,8 +163,8 @@ describe("over a PostgreSQL that somebody else runs", () => {
     const port = readFileSync(join(home, "two/server/port"), "utf8").trim();
     const whoami = await send(`http://127.0.0.1:${port}`, "GET", "/v1/whoami", cookie);
     expect(await whoami.json()).toMatchObject({ email: "ann@example.com" });
-    const at_home = { SERVICE_HOME: join(home, "alone"), SERVICE_METRICS_TOKEN: METRICS_TOKEN };
-    await using alone = runProcess({ ...env, ...at_home, SERVICE_ROLES: "gateway" });
+    const atHome = { SERVICE_HOME: join(home, "alone"), SERVICE_METRICS_TOKEN: METRICS_TOKEN };
+    await using alone = runProcess({ ...env, ...atHome, SERVICE_ROLES: "gateway" });
     const at = await alone.printed(/"url":"(http:[^"]+)"/);
     expect(await (await send(at, "GET", "/ready", "")).json()).toEqual({ status: "ready" });
     expect(await (await send(at, "GET", "/metrics", "")).text()).toContain("appdb_gateway_in_flight 0");
@@ -188,13 +188,13 @@ describe("over a PostgreSQL that somebody else runs", () => {
         const { problems } = (await answer.json()) as { problems: { code: string; since: string }[] };
         return [answer.status, problems.map(({ code }) => code)];
       };
-      const of_pods = [process.getuid?.() === 0 ? "pods_run_as_root" : "pods_not_isolated"];
+      const ofPods = [process.getuid?.() === 0 ? "pods_run_as_root" : "pods_not_isolated"];
       process.kill(first, "SIGSTOP");
-      await expect.poll(health, { timeout: 10_000 }).toEqual([503, [...of_pods, "gateway_down"]]);
+      await expect.poll(health, { timeout: 10_000 }).toEqual([503, [...ofPods, "gateway_down"]]);
       // one that hangs holds its ports: it is killed without a word from anybody
       await server.printed(/"the gateway does not answer: it is killed and started again"/);
       await server.printed(/"the gateway has ended; it is started again"/);
-      await expect.poll(health, { timeout: 10_000 }).toEqual([200, of_pods]);
+      await expect.poll(health, { timeout: 10_000 }).toEqual([200, ofPods]);
       for (const words of ["began", "ended"]) {
         // its answer can be here before its log is
         await server.printed(new RegExp(`"code":"gateway_down".*"a problem of the server ${words}"`));

@@ -58,14 +58,14 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   await demandPostgres(database.pool, config);
   await migrate(database.pool, migrations, log);
   await migrateJobs(database.pool, log);
-  const master_key = await makeMasterKey(database.db, config, home, log);
+  const masterKey = await makeMasterKey(database.db, config, home, log);
   // begun here, so that it is there when the rest is
   await using gateway = config.roles.includes("gateway")
     ? keepGateway({ config, log, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
     : undefined;
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
-  const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
+  const authSecret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
   const pods: KnownPods = { isolates: undefined };
   const { app, deps } = composeServer({
     config,
@@ -75,8 +75,8 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     pool: database.pool,
     site,
     mail,
-    auth_secret,
-    master_key,
+    auth_secret: authSecret,
+    master_key: masterKey,
     dashboard: config.roles.includes("control-plane") ? openDashboard(log) : undefined,
   });
   await using machine = config.roles.includes("reconciler") ? await openMachine({ ...deps, config }) : undefined;
@@ -88,7 +88,10 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     machine === undefined
       ? undefined
       : await startReconciler({
-          ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
+          ...deps,
+          ...watched,
+          machine,
+          pool_options: database.pool.options,
           allow_private: config.webhook_private,
         });
   if (reconciler !== undefined) deps.problems.push(() => reconciler.problems());
@@ -132,7 +135,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
 
 async function makeMasterKey(db: Database, config: ServerConfig, home: string, log: Logger): Promise<MasterKey> {
   const kept = config.master_key === undefined ? takeNextMasterKey(home) : undefined;
-  const master_key = await openMasterKey(
+  const masterKey = await openMasterKey(
     { db, log, recordEvent: createRecordEvent(addDeliveries) },
     {
       current: config.master_key ?? kept?.current,
@@ -142,7 +145,7 @@ async function makeMasterKey(db: Database, config: ServerConfig, home: string, l
     },
   );
   kept?.forgetPrevious();
-  return master_key;
+  return masterKey;
 }
 
 /** The dashboard, unless it was not built: the rest of the server works without. */

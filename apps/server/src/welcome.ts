@@ -30,8 +30,8 @@ export function writeWelcome({ home, url, token, is_journal }: Welcome): string 
 }
 
 /** Whether the standard output is the journal's: systemd names the device and the inode of its stream in JOURNAL_STREAM. */
-export function isJournal(journal_stream: string | undefined): boolean {
-  if (journal_stream === undefined) return false;
+export function isJournal(journalStream: string | undefined): boolean {
+  if (journalStream === undefined) return false;
   const { dev, ino } = fstatSync(process.stdout.fd);
-  return journal_stream === `${dev}:${ino}`;
+  return journalStream === `${dev}:${ino}`;
 }

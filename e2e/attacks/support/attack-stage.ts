@@ -66,7 +66,10 @@ export async function openAttackStage(settings: Readonly<Record<string, string>>
     const victim = await openTenant(place, hosted, "victim");
     const mallory = await openTenant(place, hosted, "mallory");
     return {
-      ...{ place, hosted, victim, mallory },
+      place,
+      hosted,
+      victim,
+      mallory,
       restart: () => restart(place, hosted),
       [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
     };
@@ -85,7 +88,10 @@ export async function openLoneStage(settings: Readonly<Record<string, string>>):
     writeFile(place, "service.toml", PROJECT);
     const mallory = await openTenant(place, hosted, "mallory");
     return {
-      ...{ place, hosted, victim: mallory, mallory },
+      place,
+      hosted,
+      victim: mallory,
+      mallory,
       restart: () => restart(place, hosted),
       [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
     };
@@ -131,7 +137,13 @@ async function openTenant(place: Place, hosted: Hosted, name: string): Promise<T
   const { id } = (await ask("GET", "/databases/main")).json;
   const { endpoint } = (await ask("GET", "/databases/main/services/tools")).json;
   return {
-    ...{ name, key, ask, deploy, settles, database_id: id, tools: endpoint },
+    name,
+    key,
+    ask,
+    deploy,
+    settles,
+    database_id: id,
+    tools: endpoint,
     upload: async (blobs) => {
       const stored = await ask("PUT", "/blobs", archiveOf(blobs));
       expect(stored, stored.text).toMatchObject({ status: 200 });
@@ -149,16 +161,16 @@ async function openTenant(place: Place, hosted: Hosted, name: string): Promise<T
 }
 
 export async function send(url: string, key: string, method: string, body?: object | Uint8Array): Promise<Asked> {
-  const is_bytes = body instanceof Uint8Array;
-  const type = is_bytes ? "application/x-tar" : "application/json";
+  const isBytes = body instanceof Uint8Array;
+  const type = isBytes ? "application/x-tar" : "application/json";
   const response = await fetch(url, {
     method,
     headers: { "x-api-key": key, ...(body === undefined ? {} : { "content-type": type }) },
-    ...(body === undefined ? {} : { body: is_bytes ? Uint8Array.from(body) : JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const is_json =
+  const isJson =
     /json/.test(response.headers.get("content-type") ?? "") &&
     !/ndjson/.test(response.headers.get("content-type") ?? "");
-  return { status: response.status, text, json: is_json && text !== "" ? JSON.parse(text) : undefined };
+  return { status: response.status, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
 }

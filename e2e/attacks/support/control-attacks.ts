@@ -146,10 +146,10 @@ export function testControlAttacks(open: () => AttackStage): void {
 
     test("gives no database the memory of the whole machine", async () => {
       const { mallory } = open();
-      const ask = async (memory_mb: number) =>
+      const ask = async (memoryMb: number) =>
         await mallory.ask("POST", "/databases/main/plan", {
           ...(await projectOf(mallory, PROJECT)),
-          settings: { memory_mb },
+          settings: { memory_mb: memoryMb },
           environment: NO_ENVIRONMENT,
         });
       expect(await ask(512)).toMatchObject({ status: 200 });
@@ -161,7 +161,11 @@ export function testControlAttacks(open: () => AttackStage): void {
 
 type Environment = Record<string, unknown>;
 const NO_ENVIRONMENT: Environment = {
-  ...{ source: null, files: [], python_version: null, system_packages: [], uv_options: null },
+  source: null,
+  files: [],
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
 };
 
 export async function projectOf(tenant: Tenant, texts: Readonly<Record<string, string>>) {
@@ -214,12 +218,12 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 /** How many requests of somebody else get no answer in time while the work goes on. */
 async function late({ hosted }: AttackStage, work: () => Promise<unknown>): Promise<number> {
-  let is_done = false;
+  let isDone = false;
   const done = Promise.race([work(), new Promise((resolve) => setTimeout(resolve, REQUEST_MS).unref())]).finally(() => {
-    is_done = true;
+    isDone = true;
   });
   let count = 0;
-  while (!is_done) {
+  while (!isDone) {
     const answered = await fetch(`${hosted.url}/v1/service`, { signal: AbortSignal.timeout(PING_MS) }).then(
       (answer) => answer.ok,
       () => false,

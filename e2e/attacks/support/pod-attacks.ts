@@ -22,11 +22,11 @@ export function testPodAttacks(open: () => AttackStage): void {
       const logs = (tenant: Tenant) => tenant.ask("GET", "/databases/main/services/tools/logs?tail=1000");
       await eventually(async () => expect((await logs(victim)).text).toContain(id));
       const own = await serviceId(mallory);
-      const of_victim = await serviceId(victim);
+      const ofVictim = await serviceId(victim);
       // where 0.8.0 keeps them, and the files of a log in any folder of the user
       asPod(
         stage,
-        `mv services services.was; mkdir services && ln -s ../../${victim.database_id}/services/${of_victim} services/${own}`,
+        `mv services services.was; mkdir services && ln -s ../../${victim.database_id}/services/${ofVictim} services/${own}`,
       );
       const victims = findFolders(stage.place.home, "log").filter((path) => path.includes(victim.database_id));
       for (const folder of victims) {
@@ -112,7 +112,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       const told = (list: { id: string; started_at: string; restarts: number }[]) =>
         list
           .filter(({ id }) => id.startsWith("db-"))
-          .map(({ id, restarts, started_at }) => ({ id, restarts, started_at }));
+          .map(({ id, restarts, started_at: startedAt }) => ({ id, restarts, started_at: startedAt }));
       expect(told(before)).toHaveLength(1);
       expect(told(await pods())).toEqual(told(before));
       expect(await planSchema(mallory, TENANT_APP)).toMatchObject({ status: 200 });
@@ -139,9 +139,9 @@ function findFolders(home: string, name: string): string[] {
 }
 
 /** Where a database's services have their folders. */
-function servicesOf({ place }: AttackStage, { database_id }: Tenant): string {
-  const own = join(place.home, "server", "services", database_id);
-  return existsSync(own) ? own : join(place.home, "server", "databases", database_id, "services");
+function servicesOf({ place }: AttackStage, { database_id: databaseId }: Tenant): string {
+  const own = join(place.home, "server", "services", databaseId);
+  return existsSync(own) ? own : join(place.home, "server", "databases", databaseId, "services");
 }
 
 /**

@@ -23,7 +23,10 @@ export function testStorageAttacks(open: () => AttackStage): void {
       const statuses: number[] = [];
       for (let at = 0; at < PLANS; at += 1) {
         const files = Array.from({ length: NAMES }, (_, number) => ({
-          ...{ path: `f${at}-${number}`, size: chunk.length, is_executable: false, link: null },
+          path: `f${at}-${number}`,
+          size: chunk.length,
+          is_executable: false,
+          link: null,
           chunks: [digestOf(chunk)],
         }));
         const body = { app_file: "app.py", folders: [], file_digests: null, files };

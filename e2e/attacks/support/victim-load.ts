@@ -18,10 +18,10 @@ const CONTROL_PER_SECOND = 5;
 const CONNECTIONS = 8;
 
 /** Requests of an organization to its service and to the control plane, from processes of their own. */
-export async function startVictimLoad({ key, tools }: Tenant, server_url: string) {
+export async function startVictimLoad({ key, tools }: Tenant, serverUrl: string) {
   const loops = await Promise.all([
     startLoop(`${tools}/docs`, key, SERVICE_PER_SECOND, { title: "a row" }),
-    startLoop(`${server_url}/v1/orgs/victim/blobs/missing`, key, CONTROL_PER_SECOND, { digests: [] }),
+    startLoop(`${serverUrl}/v1/orgs/victim/blobs/missing`, key, CONTROL_PER_SECOND, { digests: [] }),
   ]);
   return {
     async stop(): Promise<{ readonly service: LoadResult; readonly control: LoadResult }> {
@@ -32,10 +32,10 @@ export async function startVictimLoad({ key, tools }: Tenant, server_url: string
   };
 }
 
-async function startLoop(url: string, key: string, per_second: number, body: object): Promise<ChildProcess> {
+async function startLoop(url: string, key: string, perSecond: number, body: object): Promise<ChildProcess> {
   const child = fork(PROGRAM, { execArgv: ["--conditions=source", "--import", "tsx"] });
   const headers = { "x-api-key": key, "content-type": "application/json" };
-  child.send({ url, headers, per_second, body: JSON.stringify(body), connections: CONNECTIONS });
+  child.send({ url, headers, per_second: perSecond, body: JSON.stringify(body), connections: CONNECTIONS });
   await once(child, "message");
   return child;
 }

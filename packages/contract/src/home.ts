@@ -34,15 +34,18 @@ export const HOME_PATHS = {
 
 /** What the daemon of a home keeps, by names in the home. Settings, sign-ins and the hosted service of a home are not among it. */
 export const LOCAL_DATA: readonly string[] = [
-  ...[HOME_PATHS.daemon, HOME_PATHS.token, HOME_PATHS.locks, HOME_PATHS.postgres, HOME_PATHS.logs, HOME_PATHS.services],
-  ...[
-    HOME_PATHS.runtimes,
-    HOME_PATHS.specs,
-    HOME_PATHS.images,
-    HOME_PATHS.base,
-    HOME_PATHS.digests,
-    HOME_PATHS.pythons,
-  ],
+  HOME_PATHS.daemon,
+  HOME_PATHS.token,
+  HOME_PATHS.locks,
+  HOME_PATHS.postgres,
+  HOME_PATHS.logs,
+  HOME_PATHS.services,
+  HOME_PATHS.runtimes,
+  HOME_PATHS.specs,
+  HOME_PATHS.images,
+  HOME_PATHS.base,
+  HOME_PATHS.digests,
+  HOME_PATHS.pythons,
 ];
 
 /** What `server.json` says. */

@@ -11,16 +11,25 @@ function aDocument(expr: unknown, more: Record<string, unknown> = {}): unknown {
   const shout = { ...column, name: "shout", type: { kind: "string" }, computed: { text: "shout", expr } };
   const table = { name: "docs", model: "Docs", comment: null, custom_metadata: null, columns: [title, shout] };
   return {
-    ...{ manifest_version: 1, library_version: "0.8.0", python_version: "3.11.7", app_file: "app.py" },
-    ...{ functions: [], services: [], modules: [] },
+    manifest_version: 1,
+    library_version: "0.8.0",
+    python_version: "3.11.7",
+    app_file: "app.py",
+    functions: [],
+    services: [],
+    modules: [],
     tables: [{ ...table, primary_key: [], indexes: [], has_default_idxs: false, source: SOURCE }],
     ...more,
   };
 }
 
 const call = (fn: string) => ({
-  ...{ node: "call", fn, args: [TITLE], kwargs: {} },
-  ...{ type: { kind: "string" }, nullable: false },
+  node: "call",
+  fn,
+  args: [TITLE],
+  kwargs: {},
+  type: { kind: "string" },
+  nullable: false,
 });
 const PLACE = ["tables", 0, "columns", 1, "computed", "expr"];
 

@@ -9,20 +9,20 @@ export function refuseOtherProjects(plan: SchemaPlan): void {
   const tables = plan.tables.filter((table) => table.project !== undefined && table.destructive);
   if (tables.length === 0) return;
   const owners = tables.map(({ path, project }) => `${path} belongs to the project ${project}`);
-  const { app_file, target } = plan;
+  const { app_file: appFile, target } = plan;
   throw appError("other_project", {
-    detail: `The update of ${app_file} would destroy data of another project: ${owners.join("; ")}. Nothing was changed.`,
-    hint: `Use a database of your own: cli schema update ${app_file} <name>. If both folders hold one project: cli schema update ${app_file} ${target} --take-over --allow-destructive`,
+    detail: `The update of ${appFile} would destroy data of another project: ${owners.join("; ")}. Nothing was changed.`,
+    hint: `Use a database of your own: cli schema update ${appFile} <name>. If both folders hold one project: cli schema update ${appFile} ${target} --take-over --allow-destructive`,
     meta: { target, tables: tables.map(({ path, project }) => ({ path, project })) },
   });
 }
 
 /** What to do about a plan that cannot be carried out: the table of another project is seldom the one to change. */
-export function unsupportedHint({ app_file, tables }: SchemaPlan): string {
+export function unsupportedHint({ app_file: appFile, tables }: SchemaPlan): string {
   const isForeign = tables.some(
     ({ project, ops }) => project !== undefined && ops.some(({ severity }) => severity === "unsupported"),
   );
   return isForeign
-    ? `Use a database of your own: cli schema update ${app_file} <name>   or give the table another name=`
+    ? `Use a database of your own: cli schema update ${appFile} <name>   or give the table another name=`
     : "Change the file as the plan says, or back to what it was.";
 }

@@ -106,8 +106,15 @@ export function localEntry(config: ServiceConfig): DatabaseEntry {
 
 /** What shapes a hosted database, its machine or its image. Of the local entry it is checked and has no effect. */
 const HOSTED_KEYS = [
-  ...["cpu", "memory_mb", "disk_gb", "sleep_after", "wake_on_request", "system_packages"],
-  ...["vars", "db_input_media_dest", "db_output_media_dest"],
+  "cpu",
+  "memory_mb",
+  "disk_gb",
+  "sleep_after",
+  "wake_on_request",
+  "system_packages",
+  "vars",
+  "db_input_media_dest",
+  "db_output_media_dest",
 ] as const satisfies readonly (keyof DatabaseEntry)[];
 
 /** Keys of the local entry that have no effect on this machine. */

@@ -38,10 +38,10 @@ export interface Statement {
 export class ResultTooLarge extends Error {
   readonly most_bytes: number;
 
-  constructor(most_bytes: number) {
-    super(`the result has more than ${most_bytes} bytes`);
+  constructor(mostBytes: number) {
+    super(`the result has more than ${mostBytes} bytes`);
     this.name = "ResultTooLarge";
-    this.most_bytes = most_bytes;
+    this.most_bytes = mostBytes;
   }
 }
 

@@ -9,7 +9,7 @@ export function folderSchema(target: string): string {
 }
 
 /** What a person types to have a column computed again that holds values of former code. */
-export function recomputeCommand(target: string, app_file: string, table: string, column: string): string {
-  if (isHosted(target)) return `cli schema update ${app_file} ${target} --recompute`;
+export function recomputeCommand(target: string, appFile: string, table: string, column: string): string {
+  if (isHosted(target)) return `cli schema update ${appFile} ${target} --recompute`;
   return `cli recompute ${target}/${table} ${column}`;
 }

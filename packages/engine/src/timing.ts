@@ -8,8 +8,8 @@ export type TimedPart = "db" | "py";
 /** Takes down each wait as it ends; times are of `performance.now()`. `functions` are those of the application that Python ran. */
 export type NotePart = (
   part: TimedPart,
-  since_ms: number,
-  until_ms: number,
+  sinceMs: number,
+  untilMs: number,
   functions: readonly GraphFunction[] | undefined,
 ) => void;
 

@@ -18,7 +18,7 @@ export async function eventually<T>(
     } catch (error) {
       if (Date.now() >= deadline) throw error;
     }
-    const wait_ms = Math.max(FIRST_INTERVAL_MS, Math.min((Date.now() - begun) / 10, LONGEST_INTERVAL_MS));
-    await new Promise((resolve) => setTimeout(resolve, options.interval_ms ?? wait_ms));
+    const waitMs = Math.max(FIRST_INTERVAL_MS, Math.min((Date.now() - begun) / 10, LONGEST_INTERVAL_MS));
+    await new Promise((resolve) => setTimeout(resolve, options.interval_ms ?? waitMs));
   }
 }

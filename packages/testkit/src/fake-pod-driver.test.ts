@@ -14,9 +14,14 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const signal = new AbortController().signal;
 const specOf = (told: object = {}): PodSpec => ({
-  ...{ id: "db-1", labels: { organization_id: "o", database_id: "1", kind: "database" }, args: ["pod.js"] },
+  id: "db-1",
+  labels: { organization_id: "o", database_id: "1", kind: "database" },
+  args: ["pod.js"],
   input: new Secret(JSON.stringify({ run_folder: join(folder, "run"), token: "t", ...told })),
-  ...{ folders: [], run_folder: join(folder, "run"), log_folder: join(folder, "log"), network: "none" },
+  folders: [],
+  run_folder: join(folder, "run"),
+  log_folder: join(folder, "log"),
+  network: "none",
   limits: { cpu: 1, memory_mb: 100, tasks: 10 },
 });
 

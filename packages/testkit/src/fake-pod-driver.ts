@@ -99,8 +99,16 @@ export function createFakePods(folder: string): FakePods {
     writeJson(startsFile, { ...counts, [spec.id]: starts });
     const { id, labels } = spec;
     const pod: FakePod = {
-      ...{ id, labels, spec_hash, starts, state: "running", pid: 1_000_000 + starts, exit: null },
-      ...{ started_at: new Date().toISOString(), memory_bytes: 10_000_000, health: {} },
+      id,
+      labels,
+      spec_hash,
+      starts,
+      state: "running",
+      pid: 1_000_000 + starts,
+      exit: null,
+      started_at: new Date().toISOString(),
+      memory_bytes: 10_000_000,
+      health: {},
       told: JSON.parse(spec.input.reveal()) as FakePod["told"],
       is_silent: behaviour.start === "silent",
     };
@@ -132,8 +140,8 @@ export function createFakePods(folder: string): FakePods {
       if (read(id)?.state === "running") throw appError("pod_failed", { detail: `The pod ${id} runs.` });
       rmSync(fileOf(id), { force: true });
     },
-    forgetDatabase: async (database_id) => {
-      forgotten.add(database_id);
+    forgetDatabase: async (databaseId) => {
+      forgotten.add(databaseId);
     },
     run: async () => {
       throw appError("pod_failed", { detail: "A fake driver runs no tasks." });
@@ -191,27 +199,36 @@ export function createFakePods(folder: string): FakePods {
       return told;
     },
     toldService(id) {
-      const { last_keys, told } = read(id) ?? {};
+      const { last_keys: lastKeys, told } = read(id) ?? {};
       if (told?.role !== "service-pod") throw new Error(`There is no pod ${id} of a service.`);
-      return { ...told, last_keys };
+      return { ...told, last_keys: lastKeys };
     },
   };
 }
 
-function healthOf({ pid, started_at }: FakePod): PodHealth {
-  const awake_ms = Math.max(0, Date.now() - Date.parse(started_at));
+function healthOf({ pid, started_at: startedAt }: FakePod): PodHealth {
+  const awakeMs = Math.max(0, Date.now() - Date.parse(startedAt));
   return {
-    ...{ version: VERSION, pid: pid ?? 0, state: "ready", postgres: "up", busy: null },
-    idle_ms: awake_ms,
-    ...{ disk_bytes: 40_000_000, disk_limit_bytes: 10_000_000_000, is_disk_full: false },
-    metered: { run: started_at, cpu_ms: 100, awake_ms },
+    version: VERSION,
+    pid: pid ?? 0,
+    state: "ready",
+    postgres: "up",
+    busy: null,
+    idle_ms: awakeMs,
+    disk_bytes: 40_000_000,
+    disk_limit_bytes: 10_000_000_000,
+    is_disk_full: false,
+    metered: { run: startedAt, cpu_ms: 100, awake_ms: awakeMs },
   };
 }
 
-function serviceHealthOf({ health, is_draining, pid, started_at }: FakePod): ServicePodHealth {
+function serviceHealthOf({ health, is_draining: isDraining, pid, started_at: startedAt }: FakePod): ServicePodHealth {
   return {
-    ...{ version: VERSION, pid: pid ?? 0, state: is_draining === true ? "draining" : "ready" },
-    ...{ in_flight: 0, idle_ms: Math.max(0, Date.now() - Date.parse(started_at)) },
+    version: VERSION,
+    pid: pid ?? 0,
+    state: isDraining === true ? "draining" : "ready",
+    in_flight: 0,
+    idle_ms: Math.max(0, Date.now() - Date.parse(startedAt)),
     ...(health as Partial<ServicePodHealth>),
   };
 }

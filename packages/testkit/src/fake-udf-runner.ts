@@ -17,7 +17,7 @@ export class FunctionGone extends Error {}
 /** A UdfRunner without Python: steps are functions of the test. A step without one is an error of the test. */
 export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): FakeUdfRunner {
   const calls: (readonly EngineValue[])[] = [];
-  let is_disposed = false;
+  let isDisposed = false;
   const run: UdfRunner["run"] = async (graph, row, signal) => {
     signal?.throwIfAborted();
     calls.push(row);
@@ -26,7 +26,7 @@ export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): 
   return {
     calls,
     get is_disposed() {
-      return is_disposed;
+      return isDisposed;
     },
     run,
     runBatch: (graph, columns, rows) => runRowWise(run, graph, columns, rows),
@@ -44,7 +44,7 @@ export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): 
       pools: {},
     }),
     [Symbol.asyncDispose]: async () => {
-      is_disposed = true;
+      isDisposed = true;
     },
   };
 }

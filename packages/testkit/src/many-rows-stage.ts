@@ -96,8 +96,8 @@ export class ManyRowsStage implements AsyncDisposable {
     return new ManyRowsStage(await openRoutesStage());
   }
 
-  async update(manifest: Manifest, allow_destructive = false): Promise<void> {
-    await this.#stage.apply(manifest, { allow_destructive });
+  async update(manifest: Manifest, allowDestructive = false): Promise<void> {
+    await this.#stage.apply(manifest, { allow_destructive: allowDestructive });
   }
 
   async serve(limits: ServeParts["limits"] = {}): Promise<void> {

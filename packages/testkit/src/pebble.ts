@@ -38,13 +38,13 @@ export interface Pebble extends AsyncDisposable {
   /** PEM: who vouches for the certificates that it makes. */
   readonly root: string;
   /** Whether names are found; nothing can be looked at otherwise. */
-  setNamesFound(are_found: boolean): void;
+  setNamesFound(areFound: boolean): void;
 }
 
 /** Why there is no authority here: tests that need one are skipped then and say so; with PEBBLE=required, which .ci/run sets, they fail. */
 export function whyNoPebble(): string | undefined {
-  const is_there = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "pebble")));
-  if (is_there || process.env.PEBBLE === "required") return undefined;
+  const isThere = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "pebble")));
+  if (isThere || process.env.PEBBLE === "required") return undefined;
   const why = "there is no pebble on the PATH";
   process.stderr.write(`\nSKIPPED: ${why}, so no certificate was ordered.\n\n`);
   return why;
@@ -54,7 +54,7 @@ export function whyNoPebble(): string | undefined {
 export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   const folder = mkdtempSync(join(tmpdir(), "pebble-"));
   const names = await serveNames();
-  const [port, management_port] = await findFreePorts(2);
+  const [port, managementPort] = await findFreePorts(2);
   const cert = join(folder, "cert.pem");
   const key = join(folder, "key.pem");
   const subject = ["-subj", "/CN=pebble", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2", "-nodes"];
@@ -62,8 +62,11 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   await promisify(execFile)("openssl", [...kind, ...subject, "-keyout", key, "-out", cert]);
   const config = {
     listenAddress: `127.0.0.1:${port}`,
-    managementListenAddress: `127.0.0.1:${management_port}`,
-    ...{ certificate: cert, privateKey: key, httpPort: options.http_port, tlsPort: options.tls_port },
+    managementListenAddress: `127.0.0.1:${managementPort}`,
+    certificate: cert,
+    privateKey: key,
+    httpPort: options.http_port,
+    tlsPort: options.tls_port,
     externalAccountBindingRequired: options.needs_binding === true,
     externalAccountMACKeys: { [PEBBLE_BINDING.kid]: PEBBLE_BINDING.key },
     certificateValidityPeriod: options.life_s ?? 86_400 * 90,
@@ -84,7 +87,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const root = await eventually(() => get(`https://127.0.0.1:${management_port}/roots/0`, ca), {
+    const root = await eventually(() => get(`https://127.0.0.1:${managementPort}/roots/0`, ca), {
       timeout_ms: 10_000,
     });
     return {
@@ -119,29 +122,29 @@ const TYPE_A = 1;
 
 /** A name server (RFC 1035) that knows one answer: 127.0.0.1, or that there is no such name. */
 async function serveNames() {
-  let are_found = true;
+  let areFound = true;
   const socket = createSocket("udp4");
   socket.on("message", (query, from) => {
     let end = HEADER_BYTES;
     while ((query[end] ?? 0) !== 0) end += (query[end] ?? 0) + 1;
     const question = query.subarray(HEADER_BYTES, end + 5);
-    const is_answered = are_found && query.readUInt16BE(end + 1) === TYPE_A;
+    const isAnswered = areFound && query.readUInt16BE(end + 1) === TYPE_A;
     const header = Buffer.alloc(HEADER_BYTES);
     query.copy(header, 0, 0, 2);
     // an answer, recursion available; 3: no such name
-    header.writeUInt16BE(0x8180 | (are_found ? 0 : 3), 2);
+    header.writeUInt16BE(0x8180 | (areFound ? 0 : 3), 2);
     header.writeUInt16BE(1, 4);
-    header.writeUInt16BE(is_answered ? 1 : 0, 6);
+    header.writeUInt16BE(isAnswered ? 1 : 0, 6);
     // its name is that of the question, class IN, kept for no time, four bytes
     const answer = Buffer.from([0xc0, HEADER_BYTES, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1]);
-    socket.send(Buffer.concat(is_answered ? [header, question, answer] : [header, question]), from.port, from.address);
+    socket.send(Buffer.concat(isAnswered ? [header, question, answer] : [header, question]), from.port, from.address);
   });
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
   return {
     port: socket.address().port,
     setFound: (found: boolean) => {
-      are_found = found;
+      areFound = found;
     },
     close: () => socket.close(),
   };

@@ -76,8 +76,8 @@ function servedRoutes(endpoints: Endpoints): ServedRoutes {
     endpoints,
     send,
     post: async (path, body, headers = {}) => {
-      const is_raw = typeof body === "string" || body instanceof Uint8Array;
-      const answer = await send(path, { body: is_raw ? body : JSON.stringify(body), headers });
+      const isRaw = typeof body === "string" || body instanceof Uint8Array;
+      const answer = await send(path, { body: isRaw ? body : JSON.stringify(body), headers });
       return { ...answer, json: JSON.parse(answer.text) };
     },
   };

@@ -37,11 +37,20 @@ export async function openSchemaStage(options: StageOptions = {}): Promise<Schem
   await ensureCatalog(sql);
   const rows = async (text: string) => (await sql.query({ text })).rows;
   return {
-    ...{ sql, clock, log, rows },
+    sql,
+    clock,
+    log,
+    rows,
     dsn: database.dsn,
     apply: async (manifest, given = {}) => {
-      const { version: catalog_version } = await loadCatalog(sql);
-      const input = { manifest, target: "main", catalog_version, allow_destructive: false, runtime_id: "r1" };
+      const { version: catalogVersion } = await loadCatalog(sql);
+      const input = {
+        manifest,
+        target: "main",
+        catalog_version: catalogVersion,
+        allow_destructive: false,
+        runtime_id: "r1",
+      };
       return applySchema({ sql, clock, log }, { ...input, ...given });
     },
     count: async (table) => Number((await rows(`select count(*) from ${table}`))[0]?.[0]),

@@ -37,8 +37,8 @@ export async function createTestDatabase(template?: TestTemplate): Promise<TestD
 }
 
 /** Answers the name of its database. Processes that ask at once wait for the first. */
-async function ensureTemplate(server: string, { made_of, fill }: TestTemplate): Promise<string> {
-  const name = `template_${createHash("sha256").update(made_of).digest("hex").slice(0, 12)}`;
+async function ensureTemplate(server: string, { made_of: madeOf, fill }: TestTemplate): Promise<string> {
+  const name = `template_${createHash("sha256").update(madeOf).digest("hex").slice(0, 12)}`;
   await using pool = createPgPool({ dsn: server, max: 1, application_name: "testkit" });
   const isThere = async () =>
     (await pool.query({ text: `select from pg_database where datname = '${name}'` })).rows.length > 0;

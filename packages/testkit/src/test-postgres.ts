@@ -103,8 +103,18 @@ function makeFolder(): string {
 
 function initdbArguments(data: string): string[] {
   return [
-    ...["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--no-instructions", "--encoding=UTF8"],
-    ...["--locale-provider=builtin", "--builtin-locale=PG_UNICODE_FAST", "--locale=C", "--wal-segsize=4"],
+    "-D",
+    data,
+    "-U",
+    "postgres",
+    "--auth=trust",
+    "--no-sync",
+    "--no-instructions",
+    "--encoding=UTF8",
+    "--locale-provider=builtin",
+    "--builtin-locale=PG_UNICODE_FAST",
+    "--locale=C",
+    "--wal-segsize=4",
   ];
 }
 

@@ -68,8 +68,8 @@ const UNITS_S: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 }
 /** Parses a time such as `90d`, `12h`, `30m`; answers seconds. @throws Error */
 export function parseDuration(input: string): number {
   const [, number, unit = ""] = /^([1-9]\d{0,6})([mhd])$/.exec(input) ?? [];
-  const unit_s = UNITS_S[unit];
-  if (number !== undefined && unit_s !== undefined) return Number(number) * unit_s;
+  const unitS = UNITS_S[unit];
+  if (number !== undefined && unitS !== undefined) return Number(number) * unitS;
   throw new Error("a time in minutes, hours or days is wanted: 30m, 12h, 90d");
 }
 

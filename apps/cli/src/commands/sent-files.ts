@@ -7,10 +7,10 @@ export function pythonDigests({ tree }: ReadProject): Record<string, string> {
 }
 
 /** The application's file does not travel, and so no hosted database can have it. */
-export function notSelected(app_file: string, { project }: ReadProject): AppError {
+export function notSelected(appFile: string, { project }: ReadProject): AppError {
   return appError("app_outside_project", {
-    detail: `${app_file} is not among the project's files that travel: git ignores it, or the database's entry excludes it.`,
+    detail: `${appFile} is not among the project's files that travel: git ignores it, or the database's entry excludes it.`,
     hint: `Name it in include of ${project.config_file}, or take it out of exclude.`,
-    meta: { file: app_file },
+    meta: { file: appFile },
   });
 }

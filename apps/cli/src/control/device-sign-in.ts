@@ -46,28 +46,33 @@ const CLOCK: Clock = {
 export async function signInByDevice(deps: SignInDeps): Promise<string> {
   const { clock = CLOCK, signal } = deps;
   const asked = await post(deps, "code", { client_id: DEVICE_CLIENT_ID });
-  const { device_code, verification_uri, verification_uri_complete, interval } = asked.body;
-  const user_code = spaced(asked.body["user_code"]);
-  const url = [verification_uri_complete, verification_uri].find(isWebAddress);
-  if (asked.status !== 200 || typeof device_code !== "string" || user_code === undefined || url === undefined) {
+  const {
+    device_code: deviceCode,
+    verification_uri: verificationUri,
+    verification_uri_complete: verificationUriComplete,
+    interval,
+  } = asked.body;
+  const userCode = spaced(asked.body["user_code"]);
+  const url = [verificationUriComplete, verificationUri].find(isWebAddress);
+  if (asked.status !== 200 || typeof deviceCode !== "string" || userCode === undefined || url === undefined) {
     throw refusalOf(deps, "code", asked);
   }
-  const expires_in_s = typeof asked.body["expires_in"] === "number" ? asked.body["expires_in"] : 600;
-  const ends = clock.now() + expires_in_s * 1000;
-  deps.onCode({ user_code, url, expires_in_s });
-  let wait_s = typeof interval === "number" && interval > 0 ? interval : DEFAULT_INTERVAL_S;
+  const expiresInS = typeof asked.body["expires_in"] === "number" ? asked.body["expires_in"] : 600;
+  const ends = clock.now() + expiresInS * 1000;
+  deps.onCode({ user_code: userCode, url, expires_in_s: expiresInS });
+  let waitS = typeof interval === "number" && interval > 0 ? interval : DEFAULT_INTERVAL_S;
   for (;;) {
-    await clock.wait(wait_s * 1000, signal).catch(() => {
+    await clock.wait(waitS * 1000, signal).catch(() => {
       throw interrupted();
     });
     if (clock.now() > ends) throw expired();
-    const answer = await ask(deps, device_code);
+    const answer = await ask(deps, deviceCode);
     // Without an answer the pace is kept down too, as the RFC asks.
-    if (answer === undefined) wait_s = Math.min(wait_s * 2, 60);
+    if (answer === undefined) waitS = Math.min(waitS * 2, 60);
     else if (answer.status === 200 && typeof answer.body["access_token"] === "string")
       return answer.body["access_token"];
-    else if (answer.body["error"] === "slow_down") wait_s += SLOW_DOWN_S;
-    else if (answer.body["error"] === "access_denied") throw denied(user_code);
+    else if (answer.body["error"] === "slow_down") waitS += SLOW_DOWN_S;
+    else if (answer.body["error"] === "access_denied") throw denied(userCode);
     else if (answer.body["error"] === "expired_token") throw expired();
     else if (answer.body["error"] !== "authorization_pending") throw refusalOf(deps, "token", answer);
   }
@@ -85,9 +90,9 @@ interface Answer {
 }
 
 /** Undefined when the server did not answer. @throws interrupted */
-async function ask(deps: SignInDeps, device_code: string): Promise<Answer | undefined> {
+async function ask(deps: SignInDeps, deviceCode: string): Promise<Answer | undefined> {
   try {
-    return await post(deps, "token", { grant_type: GRANT, device_code, client_id: DEVICE_CLIENT_ID });
+    return await post(deps, "token", { grant_type: GRANT, device_code: deviceCode, client_id: DEVICE_CLIENT_ID });
   } catch (error) {
     if (deps.signal.aborted) throw error;
     deps.onRetry(error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error));
@@ -126,13 +131,13 @@ function isWebAddress(value: unknown): value is string {
 
 /** An answer that goes neither on nor back: a problem of the server, or one of another server altogether. */
 function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answer): AppError {
-  const { code, detail, error_description } = body;
+  const { code, detail, error_description: errorDescription } = body;
   // nobody who signs in has a credential yet: only what serves applications asks for one
   if (status === 401 && code === "unauthorized") return servesApplications(server);
   if (typeof code === "string" && isErrorCode(code) && typeof detail === "string") {
     return fromProblem(body as unknown as Problem);
   }
-  const said = typeof error_description === "string" ? `: ${error_description}` : "";
+  const said = typeof errorDescription === "string" ? `: ${errorDescription}` : "";
   return appError("server_failed", {
     detail: `${server.url} did not answer POST ${AUTH_PATH}/device/${route} as a control plane does (status ${status}${said}).`,
     hint: `Is it the address of the control plane? It came from ${server.source}.`,
@@ -148,9 +153,9 @@ function servesApplications({ url, source }: SignInDeps["server"]): AppError {
   });
 }
 
-function denied(user_code: string): AppError {
+function denied(userCode: string): AppError {
   return appError("sign_in_denied", {
-    detail: `The sign-in with the code ${user_code} was denied in the browser.`,
+    detail: `The sign-in with the code ${userCode} was denied in the browser.`,
     hint: "If that was not you, somebody saw the code: start again and confirm it yourself: cli login",
   });
 }

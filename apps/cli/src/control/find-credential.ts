@@ -27,8 +27,8 @@ export async function findCredential(
   if (config.api_key !== undefined) return keyCredential(config.api_key, "SERVICE_API_KEY");
   const ofProject = await findProjectKey(cwd);
   if (ofProject !== undefined) return ofProject;
-  const { api_key } = await readHomeConfig(config.home);
-  if (api_key !== undefined) return keyCredential(api_key, join(config.home, HOME_PATHS.config));
+  const { api_key: apiKey } = await readHomeConfig(config.home);
+  if (apiKey !== undefined) return keyCredential(apiKey, join(config.home, HOME_PATHS.config));
   const session = readSession(config.home, url);
   return session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));
 }
@@ -52,6 +52,6 @@ async function findProjectKey(cwd: string): Promise<Credential | undefined> {
   const project = findProject(cwd);
   if (project === undefined || !/^[^#\n]*\bapi_key\b/m.test(project.text)) return undefined;
   const { readConfig } = await import("../project/read-config.ts");
-  const { api_key } = readConfig(project);
-  return api_key === undefined ? undefined : keyCredential(api_key, join(project.root, project.config_file));
+  const { api_key: apiKey } = readConfig(project);
+  return apiKey === undefined ? undefined : keyCredential(apiKey, join(project.root, project.config_file));
 }

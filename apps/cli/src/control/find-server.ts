@@ -22,8 +22,8 @@ export interface ServerAddress {
  */
 export async function findServer(config: Pick<CliConfig, "home" | "api_url">): Promise<ServerAddress> {
   if (config.api_url !== undefined) return configured(config.api_url, "SERVICE_API_URL");
-  const { api_url } = await readHomeConfig(config.home);
-  if (api_url !== undefined) return configured(api_url, join(config.home, HOME_PATHS.config));
+  const { api_url: apiUrl } = await readHomeConfig(config.home);
+  if (apiUrl !== undefined) return configured(apiUrl, join(config.home, HOME_PATHS.config));
   const file = join(config.home, HOME_PATHS.server);
   const served = readServerFile(file);
   if (served === undefined) throw noServer(config.home);

@@ -10,7 +10,12 @@ beforeEach(async () => {
 afterEach(() => at[Symbol.asyncDispose]());
 
 const PLAN: RecomputePlan = {
-  ...{ table: `${URI}/reports/docs`, columns: ["loud"], cascade: [], on_error: "ignore", errors_only: true, rows: 9 },
+  table: `${URI}/reports/docs`,
+  columns: ["loud"],
+  cascade: [],
+  on_error: "ignore",
+  errors_only: true,
+  rows: 9,
 };
 
 test("failing cells of a hosted database are asked for by their path within it", async () => {

@@ -43,10 +43,10 @@ export async function uploadBlobs(client: ControlClient, input: UploadInput): Pr
       tries = 0;
     } catch (error) {
       if (!(error instanceof AppError) || !isPassing(error) || input.signal.aborted) throw error;
-      const pause_s = RETRY_S[tries++];
-      if (pause_s === undefined) throw error;
+      const pauseS = RETRY_S[tries++];
+      if (pauseS === undefined) throw error;
       input.onRetry(error.message);
-      await pause(pause_s, input.signal);
+      await pause(pauseS, input.signal);
       const before = missing.length;
       missing = await findMissing(client, input, missing).catch((lost: unknown) => {
         // not there yet: the next try finds out

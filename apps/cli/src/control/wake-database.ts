@@ -46,14 +46,14 @@ export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClie
       }
     },
     lines: async function* (name, input, signal) {
-      let is_begun = false;
+      let isBegun = false;
       try {
         for await (const line of client.lines(name, input, signal)) {
-          is_begun = true;
+          isBegun = true;
           yield line;
         }
       } catch (error) {
-        if (is_begun || !(await isStarted(name, input, error))) throw error;
+        if (isBegun || !(await isStarted(name, input, error))) throw error;
         yield* client.lines(name, input, signal);
       }
     },
@@ -67,8 +67,8 @@ export async function startSleeping(
   params: Place,
   { note, signal }: WakeDeps,
 ): Promise<boolean> {
-  const { sleep_after, state, uri } = await client.call("databaseShow", { params }, { signal });
-  if (state !== "STOPPED" || sleep_after === "never") return false;
+  const { sleep_after: sleepAfter, state, uri } = await client.call("databaseShow", { params }, { signal });
+  if (state !== "STOPPED" || sleepAfter === "never") return false;
   note(`${uri} sleeps, and is started.`);
   const { operation } = await client.call("databaseStart", { params }, { signal });
   if (operation !== null) await waitForOperation(client, { org: params.org, id: operation.id, signal });

@@ -30,28 +30,28 @@ export function printDatabase(database: Database, out: Output, now = Date.now())
 }
 
 /** A database in one line: address, state, resources, and what is worked at. */
-export function databaseCells({ operation, purged_at, resources, state, uri }: Database): string[] {
-  const { cpu, disk_gb, memory_mb } = resources;
+export function databaseCells({ operation, purged_at: purgedAt, resources, state, uri }: Database): string[] {
+  const { cpu, disk_gb: diskGb, memory_mb: memoryMb } = resources;
   const doing = operation === null ? "" : operation.kind;
   return [
     uri,
     state,
     `cpu ${cpu}`,
-    `${memory_mb} MiB`,
-    `${disk_gb} GiB`,
-    purged_at === null ? doing : `gone for good ${purged_at}`,
+    `${memoryMb} MiB`,
+    `${diskGb} GiB`,
+    purgedAt === null ? doing : `gone for good ${purgedAt}`,
   ];
 }
 
 /** Told where a build went wrong, for what runs nonetheless. */
-export function describeBuild({ last_build }: Database): string | null {
-  if (last_build === null || last_build.state === "succeeded") return null;
-  if (last_build.state === "running") return "running";
-  const { error } = last_build;
+export function describeBuild({ last_build: lastBuild }: Database): string | null {
+  if (lastBuild === null || lastBuild.state === "succeeded") return null;
+  if (lastBuild.state === "running") return "running";
+  const { error } = lastBuild;
   return error === null ? "failed" : `failed: ${error.detail} (${error.code})`;
 }
 
-function resourceRows({ desired_resources, resources, usage, used }: Database): [string, string][] {
+function resourceRows({ desired_resources: desiredResources, resources, usage, used }: Database): [string, string][] {
   const row = (name: string, is: number, desired: number, unit: string, used = ""): [string, string] => {
     const wish = is === desired ? "" : `   desired ${desired}${unit}`;
     return [name, `${is}${unit}${wish}${used}`];
@@ -63,10 +63,10 @@ function resourceRows({ desired_resources, resources, usage, used }: Database): 
       : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused, a larger disk_gb heals it" : ""}`;
   const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;
   return [
-    row("cpu", resources.cpu, desired_resources.cpu, ""),
-    row("memory", resources.memory_mb, desired_resources.memory_mb, " MiB", memory),
-    row("disk", resources.disk_gb, desired_resources.disk_gb, " GiB", disk),
-    row("workers", resources.workers, desired_resources.workers, ""),
+    row("cpu", resources.cpu, desiredResources.cpu, ""),
+    row("memory", resources.memory_mb, desiredResources.memory_mb, " MiB", memory),
+    row("disk", resources.disk_gb, desiredResources.disk_gb, " GiB", disk),
+    row("workers", resources.workers, desiredResources.workers, ""),
     ["used", `${formatAge(used.cpu_seconds)} of processors, awake ${formatAge(used.awake_seconds)}`],
   ];
 }
@@ -84,13 +84,13 @@ function describeProject({ project }: Database): string {
   return `${files}, ${formatBytes(project.bytes)}  ${project.digest.slice(0, 8)}  of ${project.uploaded_at}`;
 }
 
-function describeSleep({ sleep_after, wake_on_request }: Database): string {
-  const wakes = wake_on_request ? "a request wakes it" : "no request wakes it";
-  return sleep_after === "never" ? "never by itself" : `after ${sleep_after} idle; ${wakes}`;
+function describeSleep({ sleep_after: sleepAfter, wake_on_request: wakeOnRequest }: Database): string {
+  const wakes = wakeOnRequest ? "a request wakes it" : "no request wakes it";
+  return sleepAfter === "never" ? "never by itself" : `after ${sleepAfter} idle; ${wakes}`;
 }
 
-function describeDeletion({ purged_at, uri }: Database): string | null {
-  return purged_at === null ? null : `gone for good at ${purged_at}; until then: cli db undelete ${uri}`;
+function describeDeletion({ purged_at: purgedAt, uri }: Database): string | null {
+  return purgedAt === null ? null : `gone for good at ${purgedAt}; until then: cli db undelete ${uri}`;
 }
 
 function podCells(pod: Pod, now: number): string[] {

@@ -15,10 +15,10 @@ const REFUSED: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** The exit code of an error; `has_plan` for the verbs of schema and service. */
-export function exitCodeOf(code: ErrorCode, has_plan: boolean): number {
+export function exitCodeOf(code: ErrorCode, hasPlan: boolean): number {
   if (code === "interrupted") return EXIT.interrupted;
   // A grant is part of the command line, and wrong before anything is asked.
   if (code === "invalid_grant") return EXIT.usage;
-  if (code === "usage") return has_plan ? EXIT.failed : EXIT.usage;
+  if (code === "usage") return hasPlan ? EXIT.failed : EXIT.usage;
   return REFUSED.has(code) ? EXIT.refused : EXIT.failed;
 }

@@ -56,8 +56,8 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
       hasStatus = true;
     },
     json,
-    problem: (problem, as_json) => {
-      if (as_json && !hasPayload) json(problem);
+    problem: (problem, asJson) => {
+      if (asJson && !hasPayload) json(problem);
       // Whoever pressed Ctrl-C knows: that is no error.
       note(problem.code === "interrupted" ? problem.detail : `error: ${problem.detail}`);
       if (problem.hint !== undefined) note(`hint: ${problem.hint}`);

@@ -13,11 +13,11 @@ export function showProgress(
       out.note(JSON.stringify(progress));
       return;
     }
-    const { table, column, rows_done, errors } = progress;
+    const { table, column, rows_done: rowsDone, errors } = progress;
     // rows that were inserted meanwhile are filled too, and were not counted at the beginning
-    const rows_total = Math.max(progress.rows_total, rows_done);
-    const percent = rows_total === 0 ? 100 : Math.floor((rows_done / rows_total) * 100);
+    const rowsTotal = Math.max(progress.rows_total, rowsDone);
+    const percent = rowsTotal === 0 ? 100 : Math.floor((rowsDone / rowsTotal) * 100);
     const failed = errors === 0 ? "" : `, ${count(errors, "cell")} failed`;
-    out.status(`${verb} ${table}.${column}: ${rows_done} of ${rows_total} rows (${percent} %)${failed}`);
+    out.status(`${verb} ${table}.${column}: ${rowsDone} of ${rowsTotal} rows (${percent} %)${failed}`);
   };
 }

@@ -20,11 +20,11 @@ interface Sample {
 export function recomputeLines(op: PlanOp): readonly string[] {
   const recompute = op.details.recompute as Recompute | undefined;
   if (recompute === undefined) return [];
-  const { rows, columns, estimate_s, samples, note } = recompute;
+  const { rows, columns, estimate_s: estimateS, samples, note } = recompute;
   const others = columns.filter((column) => column !== op.name);
   const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const also = others.length === 0 ? "" : `, together with ${others.join(", ")}`;
-  const time = estimate_s === null ? "" : `, about ${duration(estimate_s)}`;
+  const time = estimateS === null ? "" : `, about ${duration(estimateS)}`;
   return [
     `${count}${time}${also}`,
     ...(note === null ? [] : [`no sample: ${note}`]),

@@ -27,8 +27,8 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
     }
   }
   for (const extra of plan.extras) out.line(`! ${extra.padEnd(width)}  not declared in ${plan.app_file}; left alone`);
-  for (const { table, columns, rows_done, rows_total } of plan.jobs) {
-    const rows = rows_total === null ? "" : ` (${rows_done} of ${rows_total} rows)`;
+  for (const { table, columns, rows_done: rowsDone, rows_total: rowsTotal } of plan.jobs) {
+    const rows = rowsTotal === null ? "" : ` (${rowsDone} of ${rowsTotal} rows)`;
     out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still going on${rows}; an update waits for it`);
   }
   for (const { table, column, functions, command } of plan.stale) {
@@ -68,10 +68,10 @@ export function printAppliedSchema(plan: SchemaPlan, out: Output): void {
   }
 }
 
-function failures({ path, error_count }: TablePlan): string {
-  if (error_count === 0) return "";
+function failures({ path, error_count: errorCount }: TablePlan): string {
+  if (errorCount === 0) return "";
   const show = isHosted(path) ? "" : `: cli errors ${path}`;
-  return `  (${error_count} failing cell${error_count === 1 ? "" : "s"}${show})`;
+  return `  (${errorCount} failing cell${errorCount === 1 ? "" : "s"}${show})`;
 }
 
 function describeSum(plan: SchemaPlan): string {

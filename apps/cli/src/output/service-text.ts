@@ -44,16 +44,26 @@ function factsOfLocal(service: ServiceRecord): ServiceFacts {
 }
 
 function factsOfHosted(service: HostedService): ServiceFacts {
-  const { app_file, database, failure, operation, organization, reason, release, update_pending, workers } = service;
-  const next = `cli service update ${app_file} cloud://${organization}:${database}`;
+  const {
+    app_file: appFile,
+    database,
+    failure,
+    operation,
+    organization,
+    reason,
+    release,
+    update_pending: updatePending,
+    workers,
+  } = service;
+  const next = `cli service update ${appFile} cloud://${organization}:${database}`;
   const error = failure === null ? null : `error: ${failure.detail}${failure.hint === null ? "" : `\n${failure.hint}`}`;
-  const pending = update_pending ? `the database has newer files or another image: ${next}` : null;
+  const pending = updatePending ? `the database has newer files or another image: ${next}` : null;
   const notes = [error, reason, certificateLines(service), pending].filter((note) => note !== null);
   return {
     facts: [
       release === null ? "no release runs" : `release ${release}`,
       `${workers} ${workers === 1 ? "worker" : "workers"}`,
-      app_file,
+      appFile,
       ...(operation === null ? [] : [`${operation.kind} goes on`]),
     ],
     error: notes.length === 0 ? null : notes.join("\n"),

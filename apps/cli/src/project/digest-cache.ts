@@ -16,7 +16,7 @@ type Kept = readonly [size: number, mtime_ms: number, ctime_ms: number, inode: n
 export interface DigestCache {
   find(path: string, stats: Stats): FileDigests | undefined;
   /** `read_at_ms` is a time before the file was read. */
-  keep(path: string, stats: Stats, digests: FileDigests, read_at_ms: number): void;
+  keep(path: string, stats: Stats, digests: FileDigests, readAtMs: number): void;
   /** Writes what was found or kept for these paths, if that is not what is written already. */
   save(): void;
 }
@@ -39,8 +39,8 @@ export function openDigestCache(home: string, root: string): DigestCache {
       now.set(path, kept);
       return kept[4];
     },
-    keep: (path, stats, digests, read_at_ms) => {
-      if (Math.max(stats.mtimeMs, stats.ctimeMs) > read_at_ms - SETTLED_MS) return;
+    keep: (path, stats, digests, readAtMs) => {
+      if (Math.max(stats.mtimeMs, stats.ctimeMs) > readAtMs - SETTLED_MS) return;
       hasNews = true;
       now.set(path, [stats.size, stats.mtimeMs, stats.ctimeMs, stats.ino, digests]);
     },
@@ -55,8 +55,8 @@ export function openDigestCache(home: string, root: string): DigestCache {
   };
 }
 
-function isSame([size, mtime_ms, ctime_ms, inode]: Kept, stats: Stats): boolean {
-  return size === stats.size && mtime_ms === stats.mtimeMs && ctime_ms === stats.ctimeMs && inode === stats.ino;
+function isSame([size, mtimeMs, ctimeMs, inode]: Kept, stats: Stats): boolean {
+  return size === stats.size && mtimeMs === stats.mtimeMs && ctimeMs === stats.ctimeMs && inode === stats.ino;
 }
 
 function readKept(file: string): Map<string, Kept> {

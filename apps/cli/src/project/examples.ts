@@ -93,8 +93,8 @@ function findExample(name: string): Example {
 
 function refuseTaken(target: string, { name }: Example, out: string): void {
   if (!existsSync(target)) return;
-  const is_empty = isFolder(target) && readdirSync(target).length === 0;
-  if (is_empty) return;
+  const isEmpty = isFolder(target) && readdirSync(target).length === 0;
+  if (isEmpty) return;
   throw appError("file_exists", {
     detail: `${out} exists and is not an empty folder; nothing was written.`,
     hint: `Name another folder: cli examples ${name} --out FOLDER`,

@@ -17,10 +17,10 @@ export interface Project {
  *  service.toml wins in one folder. Undefined when there is none. */
 export function findProject(folder: string): Project | undefined {
   for (const at of upwards(realpathSync(folder))) {
-    for (const config_file of ["service.toml", "pyproject.toml"] as const) {
-      const text = readIfThere(join(at, config_file));
-      if (text !== undefined && (config_file === "service.toml" || mentionsService(text))) {
-        return { root: at, config_file, text };
+    for (const configFile of ["service.toml", "pyproject.toml"] as const) {
+      const text = readIfThere(join(at, configFile));
+      if (text !== undefined && (configFile === "service.toml" || mentionsService(text))) {
+        return { root: at, config_file: configFile, text };
       }
     }
   }
@@ -70,8 +70,8 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
       hint: "Make this folder a project: cli init",
     });
   }
-  const app_file = pathInside(project.root, file);
-  if (app_file === undefined || resolve(project.root, app_file) !== file) {
+  const appFile = pathInside(project.root, file);
+  if (appFile === undefined || resolve(project.root, appFile) !== file) {
     throw appError("app_outside_project", {
       detail: `${typed} lies outside the project ${project.root}.`,
       hint: `Move it below ${project.root}, or go to its own project: cd ${dirname(path)}`,
@@ -85,7 +85,7 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
       meta: { file: typed },
     });
   }
-  return { project, file, app_file };
+  return { project, file, app_file: appFile };
 }
 
 /** The Python file that was meant, as it would be typed: one of that folder, or of the root of the project that the person is in. */

@@ -20,9 +20,9 @@ export function findKeyLine(text: string, path: readonly PropertyKey[]): number 
 }
 
 /** Puts the number of the table into the path of an array's header, and of what follows below it. */
-function locateHeader(names: readonly string[], is_array: boolean, counts: Map<string, number>): PropertyKey[] {
+function locateHeader(names: readonly string[], isArray: boolean, counts: Map<string, number>): PropertyKey[] {
   const name = names.join("\0");
-  if (is_array) counts.set(name, (counts.get(name) ?? -1) + 1);
+  if (isArray) counts.set(name, (counts.get(name) ?? -1) + 1);
   const path: PropertyKey[] = [];
   for (const [index, part] of names.entries()) {
     path.push(part);

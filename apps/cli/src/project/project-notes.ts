@@ -11,9 +11,9 @@ export function projectNotes(input: {
   /** The database is there: what its entry could say was told when it was made. */
   readonly is_known?: boolean;
 }): string[] {
-  const { has_entry, is_known = false, project, tree, uri } = input;
+  const { has_entry: hasEntry, is_known: isKnown = false, project, tree, uri } = input;
   return [
-    ...(has_entry || is_known ? [] : [missingEntry(project, uri)]),
+    ...(hasEntry || isKnown ? [] : [missingEntry(project, uri)]),
     ...leftOutNotes(tree.left_out),
     ...caseNotes(tree.entries),
     ...(tree.entries.length === 0 ? ["The project has no files to send."] : []),
@@ -22,9 +22,9 @@ export function projectNotes(input: {
 
 const MOST_LINES = 10;
 
-function leftOutNotes(left_out: ProjectTree["left_out"]): string[] {
-  const secrets = left_out.filter(({ reason }) => reason === SECRET_REASON).map(({ path }) => path);
-  const others = left_out.filter(({ reason }) => reason !== SECRET_REASON);
+function leftOutNotes(leftOut: ProjectTree["left_out"]): string[] {
+  const secrets = leftOut.filter(({ reason }) => reason === SECRET_REASON).map(({ path }) => path);
+  const others = leftOut.filter(({ reason }) => reason !== SECRET_REASON);
   const more = others.length - MOST_LINES;
   return [
     ...(secrets.length === 0
@@ -51,9 +51,9 @@ function caseNotes(entries: ProjectTree["entries"]): string[] {
   return [`Names that differ in upper and lower case alone are one file on macOS and Windows: ${listOf(twins)}.`];
 }
 
-function missingEntry({ config_file }: Pick<Project, "config_file">, uri: string): string {
-  const header = config_file === "pyproject.toml" ? "[[tool.service.database]]" : "[[service.database]]";
-  return `${config_file} has no entry for ${uri}; defaults are used. To say what it shall be, add:\n\n    ${header}\n    name = "${uri}"\n`;
+function missingEntry({ config_file: configFile }: Pick<Project, "config_file">, uri: string): string {
+  const header = configFile === "pyproject.toml" ? "[[tool.service.database]]" : "[[service.database]]";
+  return `${configFile} has no entry for ${uri}; defaults are used. To say what it shall be, add:\n\n    ${header}\n    name = "${uri}"\n`;
 }
 
 function listOf(names: readonly string[]): string {

@@ -27,14 +27,14 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-async function read(text: string, slow_ms?: number): Promise<Application> {
+async function read(text: string, slowMs?: number): Promise<Application> {
   writeFileSync(join(folder, "service.toml"), text);
   const config = { home: join(folder, "home"), application_env: { PATH: process.env.PATH ?? "" } };
   const out = { note: (line: string) => notes.push(line) };
   const program = locateProgram(import.meta.url, process);
   const signal = new AbortController().signal;
   return await readApplication(
-    { config, cwd: folder, out, program, signal, ...(slow_ms === undefined ? {} : { slow_ms }) },
+    { config, cwd: folder, out, program, signal, ...(slowMs === undefined ? {} : { slow_ms: slowMs }) },
     { file: "app.py", python: undefined },
   );
 }

@@ -24,9 +24,9 @@ const SLOW_MS = 5_000;
 /** Finds the project of an application file, checks its configuration, and imports the file in its own Python.
  *  @throws app_file_not_found, no_project, app_outside_project, config_invalid, python_not_found, environment_failed, app_invalid */
 export async function readApplication(deps: ReadApplicationDeps, input: ApplicationInput): Promise<Application> {
-  const { config, cwd, program, slow_ms = SLOW_MS } = deps;
+  const { config, cwd, program, slow_ms: slowMs = SLOW_MS } = deps;
   const signal = input.signal === undefined ? deps.signal : AbortSignal.any([deps.signal, input.signal]);
-  const { project, app_file } = findApplication(cwd, input.file);
+  const { project, app_file: appFile } = findApplication(cwd, input.file);
   // What chooses the Python has to be known before it starts; all else is read while it runs.
   const early = choosesPython(project.text) ? await readEntry(project) : undefined;
   const resolved = await resolveRuntime({
@@ -40,8 +40,10 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   });
   // What the file prints while it is imported is the person's own message to themselves.
   const onOutput = (text: string) => deps.out.note(text.trimEnd());
-  const slow = setTimeout(() => deps.out.note(slowReading(app_file, slow_ms)), slow_ms);
-  const reading = readManifest({ runtime: resolved, app_file, signal, onOutput }).finally(() => clearTimeout(slow));
+  const slow = setTimeout(() => deps.out.note(slowReading(appFile, slowMs)), slowMs);
+  const reading = readManifest({ runtime: resolved, app_file: appFile, signal, onOutput }).finally(() =>
+    clearTimeout(slow),
+  );
   const [checked, read] = await Promise.allSettled([early ?? readEntryLater(project), reading]);
   if (checked.status === "rejected") throw checked.reason;
   if (read.status === "rejected") throw read.reason;
@@ -50,8 +52,8 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   return { manifest: read.value, runtime: workers === undefined ? resolved : { ...resolved, workers } };
 }
 
-function slowReading(app_file: string, ms: number): string {
-  return `${app_file} has been running for ${ms / 1000} s and is not read yet. Python runs the whole file to read it: loops, servers and calls of the network belong into functions. Ctrl-C ends it.`;
+function slowReading(appFile: string, ms: number): string {
+  return `${appFile} has been running for ${ms / 1000} s and is not read yet. Python runs the whole file to read it: loops, servers and calls of the network belong into functions. Ctrl-C ends it.`;
 }
 
 /** What the entry of the local database says that has an effect here, and the keys that have none. */
@@ -73,9 +75,9 @@ async function readEntry(project: Project): Promise<LocalSettings> {
   return { ...entry, ignored: ignoredLocally(entry) };
 }
 
-function warningOf({ config_file }: Project, ignored: readonly string[]): string {
+function warningOf({ config_file: configFile }: Project, ignored: readonly string[]): string {
   const keys = ignored.join(", ");
-  return `warning: ${config_file}: ${keys} of the local database ${ignored.length === 1 ? "has" : "have"} no effect; only hosted databases have them.`;
+  return `warning: ${configFile}: ${keys} of the local database ${ignored.length === 1 ? "has" : "have"} no effect; only hosted databases have them.`;
 }
 
 /** Checks the configuration while Python runs. Loading the schema takes half as long as that and holds up whatever else the

@@ -9,15 +9,15 @@ import { findKeyLine } from "./key-line.ts";
 export function readConfig(project: Pick<Project, "config_file" | "text">): ServiceConfig {
   const { config_file: file, text } = project;
   const document = parseToml(file, text);
-  const in_tool = file === "pyproject.toml";
-  const section = in_tool ? "tool.service" : "service";
+  const inTool = file === "pyproject.toml";
+  const section = inTool ? "tool.service" : "service";
   const place = {
     file,
     section,
     lineOf: (path: readonly PropertyKey[]) => findKeyLine(text, [...section.split("."), ...path]),
   } as const;
-  if (!in_tool) refuseStrangers(document, text, file, "The sections are [service] and [[service.database]].");
-  const tool = in_tool ? document["tool"] : document;
+  if (!inTool) refuseStrangers(document, text, file, "The sections are [service] and [[service.database]].");
+  const tool = inTool ? document["tool"] : document;
   return parseServiceConfig((isTable(tool) ? tool["service"] : undefined) ?? {}, place);
 }
 

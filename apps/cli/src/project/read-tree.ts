@@ -48,13 +48,13 @@ export async function readTree(
   refuseTooLarge(selected.files);
   const cache = openDigestCache(deps.home, root);
   const tree = { entries: [] as TreeEntry[], digests: new Map<string, string>(), blobs: new Map<string, BlobSource>() };
-  const left_out = [...selected.left_out];
+  const leftOut = [...selected.left_out];
   const read = new Map<string, SelectedFile>();
   const giveTurn = turns(deps.signal);
   for (const file of selected.files) {
     const taken = await takeFile(file, cache, giveTurn);
     if ("reason" in taken) {
-      left_out.push({ path: file.path, reason: taken.reason });
+      leftOut.push({ path: file.path, reason: taken.reason });
       continue;
     }
     read.set(file.path, { ...file, stats: taken.stats });
@@ -72,7 +72,7 @@ export async function readTree(
   const entries = tree.entries.sort((one, other) => (one.path < other.path ? -1 : 1));
   const problem = findTreeProblem(entries);
   if (problem !== undefined) throw invalid(`The project's files cannot be sent: ${problem}.`);
-  return { ...tree, entries, bytes: entries.reduce((sum, { size }) => sum + size, 0), left_out };
+  return { ...tree, entries, bytes: entries.reduce((sum, { size }) => sum + size, 0), left_out: leftOut };
 }
 
 interface TakenFile {
@@ -98,9 +98,9 @@ async function takeFile(
     }
     const known = cache.find(path, stats);
     if (known !== undefined) return { ...known, size: stats.size, stats, bytes: undefined };
-    const read_at_ms = Date.now();
+    const readAtMs = Date.now();
     const hashed = await hashFile(path, absolute, giveTurn);
-    cache.keep(path, hashed.stats, { digest: hashed.digest, chunks: hashed.chunks }, read_at_ms);
+    cache.keep(path, hashed.stats, { digest: hashed.digest, chunks: hashed.chunks }, readAtMs);
     return { ...hashed, size: hashed.stats.size, bytes: undefined };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

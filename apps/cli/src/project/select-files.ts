@@ -139,19 +139,19 @@ function realOf(path: string): string | undefined {
 }
 
 /** A link to what stays here would lead to nothing there. One link may lead to another. */
-function dropLinksToNothing({ files, left_out, links }: Found): void {
+function dropLinksToNothing({ files, left_out: leftOut, links }: Found): void {
   const folders = new Set([""]);
   for (const path of files.keys()) for (const folder of foldersOf(path)) folders.add(folder);
-  const isReached = ({ ends_at, leads_to }: PlacedLink) => {
-    if (!files.has(ends_at) && !folders.has(ends_at)) return false;
-    return leads_to === ends_at || [leads_to, ...foldersOf(leads_to)].some((path) => links.has(path));
+  const isReached = ({ ends_at: endsAt, leads_to: leadsTo }: PlacedLink) => {
+    if (!files.has(endsAt) && !folders.has(endsAt)) return false;
+    return leadsTo === endsAt || [leadsTo, ...foldersOf(leadsTo)].some((path) => links.has(path));
   };
   for (;;) {
     const lost = [...links.values()].filter((link) => !isReached(link));
     if (lost.length === 0) return;
-    for (const { leads_to, path } of lost) {
+    for (const { leads_to: leadsTo, path } of lost) {
       links.delete(path);
-      left_out.push({ path, reason: `is a link to ${leads_to}, which is not among the project's files` });
+      leftOut.push({ path, reason: `is a link to ${leadsTo}, which is not among the project's files` });
     }
   }
 }

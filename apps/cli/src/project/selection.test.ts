@@ -30,6 +30,6 @@ test.each([
   [["a.bin"], "anything/at/all", true],
   [["!models/v1"], "models", false],
   [[], "models", false],
-])("with include = %j an ignored folder %s is entered: %s", (include, folder, is_entered) => {
-  expect(createSelector({ include }).enters(folder, true, [])).toBe(is_entered);
+])("with include = %j an ignored folder %s is entered: %s", (include, folder, isEntered) => {
+  expect(createSelector({ include }).enters(folder, true, [])).toBe(isEntered);
 });

@@ -48,9 +48,9 @@ export type Verdict = "take" | "leave" | "secret";
 /** Which files of a project travel; knows patterns and names, no disk. */
 export interface Selector {
   /** A file or link; `is_ignored` says whether git would ignore it. `secret` is one that would travel if its name were another. */
-  judge(path: string, is_ignored: boolean): Verdict;
+  judge(path: string, isIgnored: boolean): Verdict;
   /** Whether there may be something in a folder that travels. `names` are the names in it. */
-  enters(path: string, is_ignored: boolean, names: readonly string[]): boolean;
+  enters(path: string, isIgnored: boolean, names: readonly string[]): boolean;
 }
 
 /** The entry's `include`, `exclude` and `include_only` as decisions. */
@@ -59,22 +59,22 @@ export function createSelector(entry: Pick<DatabaseEntry, "include" | "exclude" 
   const wished = entry.include_only ?? entry.include ?? [];
   const included = noRules().with("", wished);
   const named = wished.flatMap(namingRules);
-  const isWanted = (path: string, is_ignored: boolean) =>
-    included.match(path) || (entry.include_only === undefined && !is_ignored && !excluded.match(path));
+  const isWanted = (path: string, isIgnored: boolean) =>
+    included.match(path) || (entry.include_only === undefined && !isIgnored && !excluded.match(path));
   return {
-    judge: (path, is_ignored) => {
+    judge: (path, isIgnored) => {
       const name = path.slice(path.lastIndexOf("/") + 1);
       // our own configuration is read where the command runs; the others may be links, and .git a file
       if (name === "service.toml" || NEVER_ENTERED.has(name)) return "leave";
       if ((ENVIRONMENT_FILES as readonly string[]).includes(path)) return "take";
-      if (!isWanted(path, is_ignored)) return "leave";
+      if (!isWanted(path, isIgnored)) return "leave";
       if (!isSecretName(name) || named.some((rules) => rules.path.match(path) && rules.name.match(name))) return "take";
       return "secret";
     },
-    enters: (path, is_ignored, names) => {
+    enters: (path, isIgnored, names) => {
       const name = path.slice(path.lastIndexOf("/") + 1);
       if (NEVER_ENTERED.has(name) || ENVIRONMENT_MARKS.some((mark) => names.includes(mark))) return false;
-      return isWanted(`${path}/`, is_ignored) || wished.some((pattern) => mayMatchBelow(pattern, path));
+      return isWanted(`${path}/`, isIgnored) || wished.some((pattern) => mayMatchBelow(pattern, path));
     },
   };
 }

@@ -81,13 +81,21 @@ function planOf(body: Asked["body"], stored: ReadonlyMap<string, Buffer>): Plan 
   const missing = body.files.filter((file: { chunks: string[] }) => file.chunks.some((chunk) => !stored.has(chunk)));
   const op = {
     ...({ target: "files", op: "upload", severity: "additive", requires_restart: false, details: {} } as const),
-    ...{ description: `the project files will change: ${missing.length} changed`, lines: [] },
+    description: `the project files will change: ${missing.length} changed`,
+    lines: [],
   };
   const ops = missing.length === 0 ? [] : [op];
   return {
-    ...{ uri: URI, exists: true, state: "AVAILABLE", generation: 1, warnings: [NO_LOCK] },
-    ...{ resolution: ops.length === 0 ? "up_to_date" : "update", ops, in_agreement: ops.length === 0 },
-    ...{ missing_files: missing.length, missing_bytes: 0 },
+    uri: URI,
+    exists: true,
+    state: "AVAILABLE",
+    generation: 1,
+    warnings: [NO_LOCK],
+    resolution: ops.length === 0 ? "up_to_date" : "update",
+    ops,
+    in_agreement: ops.length === 0,
+    missing_files: missing.length,
+    missing_bytes: 0,
     summary: { ops: ops.length, destructive: 0, rebuild: false, restarts: false },
   };
 }

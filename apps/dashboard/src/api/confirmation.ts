@@ -2,21 +2,21 @@
 export interface Confirmation {
   /** Resolves to whether the person confirmed. */
   ask(): Promise<boolean>;
-  answer(is_confirmed: boolean): void;
+  answer(isConfirmed: boolean): void;
   isOpen(): boolean;
   subscribe(listener: () => void): () => void;
 }
 
 export function createConfirmation(): Confirmation {
   const listeners = new Set<() => void>();
-  let open: { readonly promise: Promise<boolean>; readonly resolve: (is_confirmed: boolean) => void } | undefined;
+  let open: { readonly promise: Promise<boolean>; readonly resolve: (isConfirmed: boolean) => void } | undefined;
   const tell = () => {
     for (const listener of listeners) listener();
   };
   return {
     ask() {
       if (open === undefined) {
-        let resolve: (is_confirmed: boolean) => void = () => undefined;
+        let resolve: (isConfirmed: boolean) => void = () => undefined;
         const promise = new Promise<boolean>((done) => {
           resolve = done;
         });
@@ -25,8 +25,8 @@ export function createConfirmation(): Confirmation {
       }
       return open.promise;
     },
-    answer(is_confirmed) {
-      open?.resolve(is_confirmed);
+    answer(isConfirmed) {
+      open?.resolve(isConfirmed);
       open = undefined;
       tell();
     },

@@ -28,7 +28,7 @@ interface ListOptions<Item> {
 export function useList<Item>(
   key: QueryKey,
   read: (api: Api, query: { cursor?: string }, options: CallOptions) => Promise<ListPage<Item>>,
-  { refresh_ms = false, enabled = true }: ListOptions<Item> = {},
+  { refresh_ms: refreshMs = false, enabled = true }: ListOptions<Item> = {},
 ): List<Item> {
   const api = useApi();
   const query = useInfiniteQuery({
@@ -37,7 +37,7 @@ export function useList<Item>(
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     refetchInterval: ({ state }) =>
-      typeof refresh_ms === "function" ? refresh_ms(state.data?.pages.flatMap((page) => page.items) ?? []) : refresh_ms,
+      typeof refreshMs === "function" ? refreshMs(state.data?.pages.flatMap((page) => page.items) ?? []) : refreshMs,
     enabled,
   });
   return {

@@ -9,12 +9,12 @@ const route = getRouteApi("/signed-in/device");
 
 /** Confirms that a terminal may act as the person who is signed in here. */
 export function DevicePage() {
-  const { user_code } = route.useSearch();
+  const { user_code: userCode } = route.useSearch();
   const navigate = route.useNavigate();
   return (
     <main id="content" className="mx-auto grid w-full max-w-[30rem] content-start gap-5 px-5 pt-[7vh] pb-16">
       <PageHeading title="Sign in a terminal" />
-      {user_code === undefined ? (
+      {userCode === undefined ? (
         <div className="rounded-xl border border-line bg-surface p-6">
           <Form
             onSubmit={(value) => {
@@ -38,7 +38,7 @@ export function DevicePage() {
           </Form>
         </div>
       ) : (
-        <DeviceQuestion key={user_code} code={user_code} />
+        <DeviceQuestion key={userCode} code={userCode} />
       )}
     </main>
   );

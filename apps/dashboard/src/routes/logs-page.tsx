@@ -39,7 +39,7 @@ export function LogsPage() {
   const navigate = route.useNavigate();
   const { control } = useApi();
   const [following, setFollowing] = useState(true);
-  const [download_error, setDownloadError] = useState<Error | null>(null);
+  const [downloadError, setDownloadError] = useState<Error | null>(null);
   const { name, organization, uri } = database;
   const source = search.source === "build" ? "build" : "pod";
   const level = LOG_LEVELS.find((known) => known === search.level) ?? "debug";
@@ -63,7 +63,7 @@ export function LogsPage() {
   };
   return (
     <DatabaseFrame database={database} error={error} about="logs">
-      {download_error && <ProblemAlert error={download_error} />}
+      {downloadError && <ProblemAlert error={downloadError} />}
       <LogView
         label={source === "pod" ? "Log of the pod" : "Output of builds"}
         log={log}

@@ -31,7 +31,7 @@ export function OverviewPage() {
   const main = databases.items?.find((database) => database.name === "main");
   const services = useServices(org.name, "main", main !== undefined).items;
   const callable = services?.filter(({ endpoint, routes }) => endpoint !== null && routes.length > 0) ?? [];
-  const is_unused = databases.items !== undefined && (main === undefined || services?.length === 0);
+  const isUnused = databases.items !== undefined && (main === undefined || services?.length === 0);
   return (
     <Page
       title={org.display_name}
@@ -68,13 +68,13 @@ export function OverviewPage() {
           <CallServices services={callable} />
         </Section>
       )}
-      <Section title={is_unused ? "What to do next" : "From a terminal"}>
+      <Section title={isUnused ? "What to do next" : "From a terminal"}>
         {main?.state === "PROVISIONING" && (
           <p className="text-sm text-muted">The database main is being made, and turns AVAILABLE by itself.</p>
         )}
         <FirstSteps
           server={address ?? window.location.origin}
-          uri={is_unused ? databaseUriOf(org.name, "main") : undefined}
+          uri={isUnused ? databaseUriOf(org.name, "main") : undefined}
         />
       </Section>
       {may(org, "org.update") && (

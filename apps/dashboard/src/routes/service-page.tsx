@@ -32,7 +32,7 @@ export function ServicePage() {
   const org = useOrg();
   const { service, error } = useService();
   const { database, name, organization, state, uri } = service;
-  const may_change = may(org, "service.update");
+  const mayChange = may(org, "service.update");
   return (
     <Page
       title={name}
@@ -42,7 +42,7 @@ export function ServicePage() {
         </span>
       }
       lead={<ServiceLead service={service} />}
-      actions={may_change && <ServiceActions service={service} />}
+      actions={mayChange && <ServiceActions service={service} />}
     >
       <p className="text-sm">
         <TextLink to="/orgs/$org/databases/$db/services" params={{ org: organization, db: database }}>
@@ -56,7 +56,7 @@ export function ServicePage() {
       </Section>
       <TrafficSection service={service} />
       <Section title="Releases" actions={<Command text={`cli service releases ${uri}`} />}>
-        <ReleasesTable service={service} may_change={may_change} />
+        <ReleasesTable service={service} may_change={mayChange} />
       </Section>
       <Section title="Pods">
         <PodsTable pods={service.pods} is_asleep={state === "STOPPED"} />
@@ -66,8 +66,12 @@ export function ServicePage() {
   );
 }
 
-function ServiceLead({ service: { app_file, endpoint, release, uri, workers } }: { readonly service: HostedService }) {
-  const runs = release === null ? "nothing runs" : `release ${release} of ${app_file}, ${plural(workers, "worker")}`;
+function ServiceLead({
+  service: { app_file: appFile, endpoint, release, uri, workers },
+}: {
+  readonly service: HostedService;
+}) {
+  const runs = release === null ? "nothing runs" : `release ${release} of ${appFile}, ${plural(workers, "worker")}`;
   return (
     <>
       <span className="inline-flex items-center gap-1">
@@ -80,7 +84,15 @@ function ServiceLead({ service: { app_file, endpoint, release, uri, workers } }:
 }
 
 function ServiceNotes({ service }: { readonly service: HostedService }) {
-  const { app_file, certificate, database, failure, organization, reason, update_pending } = service;
+  const {
+    app_file: appFile,
+    certificate,
+    database,
+    failure,
+    organization,
+    reason,
+    update_pending: updatePending,
+  } = service;
   const note = noteOnCertificate(certificate);
   return (
     <>
@@ -97,10 +109,10 @@ function ServiceNotes({ service }: { readonly service: HostedService }) {
           ))}
         </Alert>
       )}
-      {update_pending && (
+      {updatePending && (
         <Alert kind="note" title="The database has newer project files or another image than the release that runs">
           <p>
-            <Command text={`cli service update ${app_file} cloud://${organization}:${database}`} />
+            <Command text={`cli service update ${appFile} cloud://${organization}:${database}`} />
           </p>
         </Alert>
       )}
@@ -119,7 +131,7 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
       replace: true,
       resetScroll: false,
     });
-  const [download_error, setDownloadError] = useState<Error | null>(null);
+  const [downloadError, setDownloadError] = useState<Error | null>(null);
   const { database, name, organization, uri } = service;
   const params = { org: organization, db: database, service: name };
   const log = useLog({
@@ -129,12 +141,12 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
     open: (client, _, signal) =>
       client.lines("serviceLogs", { params, query: { tail: TAIL, follow: following ? "1" : "0" } }, signal),
   });
-  const is_there = log.lines.length > 0;
+  const isThere = log.lines.length > 0;
   const hash = useLocation({ select: (location) => location.hash });
   // whoever comes by a link to the log wants to see it, once what stands above it has its height
   useEffect(() => {
-    if (is_there && hash === "log") document.getElementById("log")?.scrollIntoView();
-  }, [is_there, hash]);
+    if (isThere && hash === "log") document.getElementById("log")?.scrollIntoView();
+  }, [isThere, hash]);
   const download = () => {
     setDownloadError(null);
     const lines = control.lines("serviceLogs", { params, query: { tail: DOWNLOAD } }, new AbortController().signal);
@@ -142,7 +154,7 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
   };
   return (
     <Section id="log" title="Log" actions={<Command text={`cli service logs ${uri}${following ? " -f" : ""}`} />}>
-      {download_error && <ProblemAlert error={download_error} />}
+      {downloadError && <ProblemAlert error={downloadError} />}
       <LogView
         label="Log of the service"
         log={log}

@@ -9,15 +9,15 @@ export function roundUp(value: number): number {
 /** The points of a line as a path of SVG, broken where there is no value. `width` and `height` are those of the drawing. */
 export function linePath(values: readonly (number | null)[], most: number, width: number, height: number): string {
   let path = "";
-  let is_drawing = false;
+  let isDrawing = false;
   for (const [at, value] of values.entries()) {
     if (value !== null) {
       const x = round(((at + 0.5) / values.length) * width);
       const y = round(height - (Math.min(value, most) / most) * height);
       // a value between two gaps is a line of no length, which a round end makes a dot
-      path += is_drawing ? `L${x} ${y}` : `M${x} ${y}h0`;
+      path += isDrawing ? `L${x} ${y}` : `M${x} ${y}h0`;
     }
-    is_drawing = value !== null;
+    isDrawing = value !== null;
   }
   return path;
 }

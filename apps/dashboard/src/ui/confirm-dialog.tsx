@@ -20,7 +20,7 @@ interface ConfirmDialogProps {
 
 /** Asks before something that cannot be undone, or that others notice. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, verb, action, is_harmless = false, command, onConfirm, onClose, children } = props;
+  const { title, verb, action, is_harmless: isHarmless = false, command, onConfirm, onClose, children } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       {action.error && <ProblemAlert error={action.error} />}
@@ -29,7 +29,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
         <Button data-has-focus onClick={onClose}>
           Cancel
         </Button>
-        <Button look={is_harmless ? "primary" : "danger"} busy={action.pending} onClick={onConfirm}>
+        <Button look={isHarmless ? "primary" : "danger"} busy={action.pending} onClick={onConfirm}>
           {verb}
         </Button>
       </DialogButtons>

@@ -18,7 +18,7 @@ interface CopyButtonProps extends CopyProps {
 }
 
 /** Puts the text on the clipboard, and says that it did. */
-export function CopyButton({ text, what, compact = false, described_by }: CopyButtonProps) {
+export function CopyButton({ text, what, compact = false, described_by: describedBy }: CopyButtonProps) {
   const [copied, setCopied] = useState<boolean | undefined>(undefined);
   useEffect(() => {
     if (copied === undefined) return;
@@ -30,7 +30,7 @@ export function CopyButton({ text, what, compact = false, described_by }: CopyBu
       small
       {...(compact && { look: "quiet", className: "h-7 px-1.5" })}
       aria-label={`Copy ${what}`}
-      aria-describedby={described_by}
+      aria-describedby={describedBy}
       onClick={() => void copyText(typeof text === "string" ? text : text()).then(setCopied)}
     >
       {copied ? <CheckIcon /> : <CopyIcon />}

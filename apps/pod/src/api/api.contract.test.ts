@@ -60,8 +60,8 @@ test("an updated service serves, keeps its port, and is left alone when nothing 
   expect(again).toMatchObject({ in_agreement: true, status: "skipped", services: [{ status: "skipped" }] });
   expect((await findService(client, "updates/ingest")).pid).toBe(first.pid);
 
-  const app_file = join(harness.project_root, "app.py");
-  writeFileSync(app_file, `${readFileSync(app_file, "utf8")}\n# another line\n`);
+  const appFile = join(harness.project_root, "app.py");
+  writeFileSync(appFile, `${readFileSync(appFile, "utf8")}\n# another line\n`);
   const changed = { ...(await harness.readApp("updates", { TOKEN: "s3cret" })), service: null, port: null };
   const plan = await client.servicePlan(changed);
   expect(plan.services[0]?.ops).toMatchObject([{ description: "app.py changed", severity: "additive" }]);
@@ -73,8 +73,8 @@ test("an updated service serves, keeps its port, and is left alone when nothing 
   await client.serviceApply({ ...changed, port: restarted.port + 1, allow_destructive: false });
   expect(await findService(client, "updates/ingest")).toMatchObject({ state: "AVAILABLE", port: restarted.port + 1 });
 
-  const private_files = [`${HOME_PATHS.services}/updates/ingest.json`, HOME_PATHS.token, HOME_PATHS.daemon];
-  for (const path of private_files) expect(statSync(join(harness.home, path)).mode & 0o077).toBe(0);
+  const privateFiles = [`${HOME_PATHS.services}/updates/ingest.json`, HOME_PATHS.token, HOME_PATHS.daemon];
+  for (const path of privateFiles) expect(statSync(join(harness.home, path)).mode & 0o077).toBe(0);
   expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
 });
 
@@ -141,11 +141,11 @@ test("a plan, a list and what a command answers call a service the same", { time
 test("a taken port is refused by name before anything is changed", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("ports");
   const served = await serveExample(client, app);
-  const daemon_port = harness.readDaemonFile()?.port ?? 0;
-  const request = { ...app, service: null, port: daemon_port, allow_destructive: false };
+  const daemonPort = harness.readDaemonFile()?.port ?? 0;
+  const request = { ...app, service: null, port: daemonPort, allow_destructive: false };
   await expect(client.serviceApply(request)).rejects.toMatchObject({
     code: "port_taken",
-    message: expect.stringContaining(String(daemon_port)),
+    message: expect.stringContaining(String(daemonPort)),
   });
   expect(await findService(client, "ports/ingest")).toMatchObject({ pid: served.pid, port: served.port });
 });
@@ -241,16 +241,16 @@ test("a plan names the running services that it breaks, and one that starts agai
   const renamed = table?.columns.map((one) =>
     one.name === "body" ? { ...one, name: "text", renamed_from: "body" } : one,
   );
-  const columns = renamed?.filter(({ computed, primary_key }) => computed === null || primary_key);
+  const columns = renamed?.filter(({ computed, primary_key: primaryKey }) => computed === null || primaryKey);
   const manifest = {
     ...app.manifest,
     services: [],
     functions: [],
     tables: [{ ...table, columns, indexes: [] }],
   } as App["manifest"];
-  const { breaks, catalog_version } = await client.schemaPlan({ target: "breaks", manifest });
+  const { breaks, catalog_version: catalogVersion } = await client.schemaPlan({ target: "breaks", manifest });
   expect(breaks).toEqual(["breaks/ingest"]);
-  await client.schemaApply({ ...app, manifest, catalog_version, allow_destructive: true });
+  await client.schemaApply({ ...app, manifest, catalog_version: catalogVersion, allow_destructive: true });
   await client.serviceRestart("breaks/ingest");
   expect(await findService(client, "breaks/ingest")).toMatchObject({
     state: "FAILED",

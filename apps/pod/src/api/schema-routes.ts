@@ -49,10 +49,10 @@ async function surroundings(
   const stored = running.map((service) => service.stored);
   // what cannot be applied breaks nothing
   const breaks = plan.summary.unsupported > 0 ? [] : findBrokenServices(plan, manifest, stored);
-  const is_new = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
+  const isNew = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
   return {
     ...(breaks.length === 0 ? {} : { breaks }),
-    ...(is_new ? { other_databases: [...(await postgres.listDatabases())] } : {}),
+    ...(isNew ? { other_databases: [...(await postgres.listDatabases())] } : {}),
   };
 }
 

@@ -78,8 +78,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const limits = { ...spec.limits, workers: spec.resources.workers };
   const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
   const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
-  const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
-    createFillRunner({ limits, log, runtimes }, runtime_id, modules, onQuery);
+  const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
+    createFillRunner({ limits, log, runtimes }, runtimeId, modules, onQuery);
   const disk = new DiskGuard({
     folders: [spec.data_folder, spec.log_folder, spec.services_folder],
     uri: spec.uri,
@@ -87,7 +87,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     clock: steady,
     usedAt: () => use.last_touched_at,
-    refuseWrites: (is_full) => refuseWrites(superuser, is_full),
+    refuseWrites: (isFull) => refuseWrites(superuser, isFull),
   });
   const databases = new OpenDatabases({
     postgres,
@@ -127,7 +127,9 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
   });
   const use = new DatabaseUse({
-    ...{ sql: watching, clock: steady, application_name: POD_CONNECTIONS },
+    sql: watching,
+    clock: steady,
+    application_name: POD_CONNECTIONS,
     services: SERVICE_CONNECTIONS,
   });
   let prepared: Promise<void> | undefined;

@@ -49,8 +49,8 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
   const { config, home, log, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
-  const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
-    createFillRunner({ limits: config.limits, log, runtimes }, runtime_id, modules, onQuery);
+  const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
+    createFillRunner({ limits: config.limits, log, runtimes }, runtimeId, modules, onQuery);
   const databases = new OpenDatabases({
     postgres,
     clock,
@@ -61,9 +61,9 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     createRunner,
     query_limits: config.limits,
   });
-  const spec_folder = join(home, HOME_PATHS.specs);
+  const specFolder = join(home, HOME_PATHS.specs);
   // files of services that a killed daemon was starting
-  if (existsSync(spec_folder)) rmSync(spec_folder, { recursive: true, force: true });
+  if (existsSync(specFolder)) rmSync(specFolder, { recursive: true, force: true });
   const services = new Services({
     store: createServiceStore(join(home, HOME_PATHS.services)),
     clock,
@@ -71,7 +71,7 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     log_folder: join(home, HOME_PATHS.serviceLogs),
     fork: async (service: StoredService) => {
       const database = await databases.open(parseLocalTarget(service.target).database);
-      return forkService(program, spec_folder, {
+      return forkService(program, specFolder, {
         dsn: database.dsn,
         target: service.target,
         manifest: service.manifest,

@@ -89,8 +89,8 @@ export class RotatingFile implements Disposable {
   }
 
   #open(coming: number): number {
-    const { path, max_bytes } = this.#options;
-    if (this.#fd !== undefined && this.#size > 0 && this.#size + coming > max_bytes) {
+    const { path, max_bytes: maxBytes } = this.#options;
+    if (this.#fd !== undefined && this.#size > 0 && this.#size + coming > maxBytes) {
       this.#close();
       this.#shift();
     }

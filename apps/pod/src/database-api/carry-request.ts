@@ -35,11 +35,11 @@ export async function carryRequest(
   const type = headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
   const refusal = refuseEncoding(headers);
   if (refusal !== undefined) throw refusal;
-  const is_streamed = type !== undefined && route.streams?.includes(type) === true;
-  if (!is_streamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
+  const isStreamed = type !== undefined && route.streams?.includes(type) === true;
+  if (!isStreamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
   const signal = connections.signalOf(raw.socket);
-  const stream = is_streamed ? new BodyStream(raw, signal) : undefined;
-  const body = is_streamed ? "" : await wholeBody(request, deps.body_bytes);
+  const stream = isStreamed ? new BodyStream(raw, signal) : undefined;
+  const body = isStreamed ? "" : await wholeBody(request, deps.body_bytes);
   reply.hijack();
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const answer = await route.handle({ body, stream: pieces, search: searchOf(request.url), headers, id, signal });
@@ -54,9 +54,9 @@ async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<U
   }
 }
 
-function wholeBody({ raw, url }: FastifyRequest, body_bytes: number): Promise<string | Buffer> {
+function wholeBody({ raw, url }: FastifyRequest, bodyBytes: number): Promise<string | Buffer> {
   return new Promise((resolve, reject) => {
-    readBody(raw, body_bytes, (error, body) => {
+    readBody(raw, bodyBytes, (error, body) => {
       if (error === null) resolve(body ?? "");
       else reject(fromHttpError(error, url));
     });

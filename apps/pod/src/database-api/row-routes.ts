@@ -44,8 +44,8 @@ export function addRowRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
     scope.post(POD_ROUTES.rowInsert.path, async (request, reply) => {
       await deps.disk.admit();
       const { table, path } = await tableOf(deps, request);
-      const { log, body_bytes } = deps;
-      const carrier = { connections, log, body_bytes, check: () => deps.disk.check() };
+      const { log, body_bytes: bodyBytes } = deps;
+      const carrier = { connections, log, body_bytes: bodyBytes, check: () => deps.disk.check() };
       await deps.inserts.withRoute(table, path.target.text, (route) => carryRequest(carrier, route, request, reply));
     });
   });

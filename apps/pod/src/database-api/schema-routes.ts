@@ -23,8 +23,8 @@ import { applyTarget, planForPerson, type TargetPlace } from "../databases/schem
 export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {
   const { manifests, runtimes } = deps;
   app.post(POD_ROUTES.manifest.path, async (request, reply) => {
-    const { files, app_file } = parseRequest(podManifestRequestSchema, request.body);
-    const manifest = await manifests.read(files, app_file, endOf(reply));
+    const { files, app_file: appFile } = parseRequest(podManifestRequestSchema, request.body);
+    const manifest = await manifests.read(files, appFile, endOf(reply));
     return { manifest, imported: importedBy(manifest) };
   });
   app.get(POD_ROUTES.treeList.path, async (): Promise<PodTrees> => {
@@ -35,14 +35,14 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): vo
   app.post(POD_ROUTES.schemaPlan.path, async (request, reply) => {
     const {
       files,
-      app_file,
+      app_file: appFile,
       folders,
       manifest: made,
       recompute,
     } = parseRequest(podSchemaPlanRequestSchema, request.body);
     const target = placeOf(deps, folders);
     const signal = endOf(reply);
-    const manifest = made ?? (await manifests.read(files, app_file, signal));
+    const manifest = made ?? (await manifests.read(files, appFile, signal));
     // this pod's Python is not the one that these files are for
     const runtime = made === undefined ? runtimes.of(files) : null;
     const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
@@ -55,11 +55,11 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): vo
     return { hindrances: findHindrances({ manifest, target: placeOf(deps, folders).text }, catalog) };
   });
   app.post(POD_ROUTES.schemaApply.path, async (request, reply) => {
-    const { files, app_file, folders, ...input } = parseRequest(podSchemaApplyRequestSchema, request.body);
+    const { files, app_file: appFile, folders, ...input } = parseRequest(podSchemaApplyRequestSchema, request.body);
     await deps.disk.admit();
     const target = placeOf(deps, folders);
     await answerEvents(deps, request, reply, async (emit, signal) => {
-      const manifest = await manifests.read(files, app_file, signal);
+      const manifest = await manifests.read(files, appFile, signal);
       const runtime = runtimes.of(files);
       manifests.keep(runtimes.save(runtime, manifest.app_file), manifest);
       try {

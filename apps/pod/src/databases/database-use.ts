@@ -17,27 +17,27 @@ export interface DatabaseUseDeps {
 export class DatabaseUse {
   readonly #deps: DatabaseUseDeps;
   #requests = 0;
-  #last_used_at: number;
-  #services_mark: string | null = null;
-  #last_touched_at: number;
-  #has_jobs = false;
+  #lastUsedAt: number;
+  #servicesMark: string | null = null;
+  #lastTouchedAt: number;
+  #hasJobs = false;
 
   constructor(deps: DatabaseUseDeps) {
     this.#deps = deps;
-    this.#last_used_at = deps.clock.now();
-    this.#last_touched_at = this.#last_used_at;
+    this.#lastUsedAt = deps.clock.now();
+    this.#lastTouchedAt = this.#lastUsedAt;
   }
 
   /** A request begins. */
   begin(): void {
     this.#requests += 1;
-    this.#last_used_at = this.#deps.clock.now();
+    this.#lastUsedAt = this.#deps.clock.now();
   }
 
   /** A request has ended. */
   end(): void {
     this.#requests -= 1;
-    this.#last_used_at = this.#deps.clock.now();
+    this.#lastUsedAt = this.#deps.clock.now();
   }
 
   /** Whether no request is under way. */
@@ -47,33 +47,33 @@ export class DatabaseUse {
 
   /** When somebody last used it, as far as anybody has looked. */
   get last_used_at(): number {
-    return this.is_quiet ? this.#last_used_at : this.#deps.clock.now();
+    return this.is_quiet ? this.#lastUsedAt : this.#deps.clock.now();
   }
 
   /** As `last_used_at`, with the work of services: whether there may be other rows than before. */
   get last_touched_at(): number {
-    return Math.max(this.last_used_at, this.#last_touched_at);
+    return Math.max(this.last_used_at, this.#lastTouchedAt);
   }
 
   /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
   async describe(): Promise<string | null> {
-    const { sql, application_name, services, clock } = this.#deps;
-    const { others, mark, names } = await countConnections(sql, application_name, services);
-    if (mark !== this.#services_mark) this.#last_touched_at = clock.now();
-    this.#services_mark = mark;
+    const { sql, application_name: applicationName, services, clock } = this.#deps;
+    const { others, mark, names } = await countConnections(sql, applicationName, services);
+    if (mark !== this.#servicesMark) this.#lastTouchedAt = clock.now();
+    this.#servicesMark = mark;
     // the table comes with the first update, and stays
-    this.#has_jobs ||= await hasCatalog(sql);
+    this.#hasJobs ||= await hasCatalog(sql);
     const reasons = [
       counted(this.#requests, "request"),
       counted(others, "connection"),
-      counted(this.#has_jobs ? await countOpenJobs(sql) : 0, "job"),
+      counted(this.#hasJobs ? await countOpenJobs(sql) : 0, "job"),
       counted(
-        this.#has_jobs && names.length > 0 ? await countOpenBackground(sql, services, names) : 0,
+        this.#hasJobs && names.length > 0 ? await countOpenBackground(sql, services, names) : 0,
         "background job",
       ),
     ].filter((reason) => reason !== undefined);
     if (reasons.length === 0) return null;
-    this.#last_used_at = clock.now();
+    this.#lastUsedAt = clock.now();
     return reasons.join(", ");
   }
 }

@@ -10,16 +10,16 @@ const NOBODY = 65_534;
 
 test("the write-ahead log's part of the disk is kept free for it, and counts as it is once it has more", () => {
   const limits = diskLimits({ disk_gb: 10 });
-  const data_bytes = 8 * GB;
-  const room = roomOf({ data_bytes, wal_bytes: 0 }, limits);
-  expect(room).toBe(roomOf({ data_bytes, wal_bytes: limits.wal_bytes }, limits));
-  expect(roomOf({ data_bytes, wal_bytes: limits.wal_bytes + MB }, limits)).toBe(room - MB);
-  expect(data_bytes + limits.wal_bytes + room).toBeLessThan(limits.limit_bytes);
+  const dataBytes = 8 * GB;
+  const room = roomOf({ data_bytes: dataBytes, wal_bytes: 0 }, limits);
+  expect(room).toBe(roomOf({ data_bytes: dataBytes, wal_bytes: limits.wal_bytes }, limits));
+  expect(roomOf({ data_bytes: dataBytes, wal_bytes: limits.wal_bytes + MB }, limits)).toBe(room - MB);
+  expect(dataBytes + limits.wal_bytes + room).toBeLessThan(limits.limit_bytes);
 });
 
-test.each([1, 10, 1_000])("a new database of %i GB has most of its disk", (disk_gb) => {
-  expect(roomOf({ data_bytes: 30 * MB, wal_bytes: 16 * MB }, diskLimits({ disk_gb }))).toBeGreaterThan(
-    disk_gb * GB * 0.75,
+test.each([1, 10, 1_000])("a new database of %i GB has most of its disk", (diskGb) => {
+  expect(roomOf({ data_bytes: 30 * MB, wal_bytes: 16 * MB }, diskLimits({ disk_gb: diskGb }))).toBeGreaterThan(
+    diskGb * GB * 0.75,
   );
 });
 
@@ -37,8 +37,8 @@ test("files are measured by what they take, those of the write-ahead log apart, 
     mkdirSync(join(folder, "postgres", "before-upgrade", "0.9.0", "pg_wal"), { recursive: true });
     writeFileSync(join(folder, "postgres", "before-upgrade", "0.9.0", "table"), Buffer.alloc(3 * MB, 1));
     writeFileSync(join(folder, "postgres", "before-upgrade", "0.9.0", "pg_wal", "segment"), Buffer.alloc(3 * MB, 1));
-    const { data_bytes, wal_bytes } = await measureFolders([folder]);
-    expect([Math.round(data_bytes / MB), Math.round(wal_bytes / MB)]).toEqual([3, 2]);
+    const { data_bytes: dataBytes, wal_bytes: walBytes } = await measureFolders([folder]);
+    expect([Math.round(dataBytes / MB), Math.round(walBytes / MB)]).toEqual([3, 2]);
     expect(await measureFolders([join(folder, "none")])).toEqual({ data_bytes: 0, wal_bytes: 0 });
   } finally {
     rmSync(folder, { recursive: true });
@@ -47,7 +47,7 @@ test("files are measured by what they take, those of the write-ahead log apart, 
 
 test("what lies in a folder that its owner has closed counts, and a folder of another user is passed over", async () => {
   const [folder, before] = [mkdtempSync(join(tmpdir(), "appdb-disk-")), process.cwd()];
-  const is_root = process.geteuid?.() === 0;
+  const isRoot = process.geteuid?.() === 0;
   try {
     // root may read everything: the measuring is another user's then, from inside, as the folders above may be closed to it
     process.chdir(folder);
@@ -56,12 +56,12 @@ test("what lies in a folder that its owner has closed counts, and a folder of an
       writeFileSync(join(name, "below", "file"), Buffer.alloc(3 * MB, 1));
       chmodSync(name, name === "own" ? 0 : 0o700);
     }
-    if (is_root) for (const path of [".", "own", "own/below", "own/below/file"]) chownSync(path, NOBODY, NOBODY);
-    if (is_root) process.seteuid?.(NOBODY);
-    const { data_bytes } = await measureFolders(["."]);
-    expect(Math.round(data_bytes / MB)).toBe(is_root ? 3 : 6);
+    if (isRoot) for (const path of [".", "own", "own/below", "own/below/file"]) chownSync(path, NOBODY, NOBODY);
+    if (isRoot) process.seteuid?.(NOBODY);
+    const { data_bytes: dataBytes } = await measureFolders(["."]);
+    expect(Math.round(dataBytes / MB)).toBe(isRoot ? 3 : 6);
   } finally {
-    if (is_root) process.seteuid?.(0);
+    if (isRoot) process.seteuid?.(0);
     process.chdir(before);
     rmSync(folder, { recursive: true });
   }

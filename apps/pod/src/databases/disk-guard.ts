@@ -31,22 +31,22 @@ export interface DiskLimits {
 
 /** How a disk is divided. */
 export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
-  const limit_bytes = resources.disk_gb * GB;
+  const limitBytes = resources.disk_gb * GB;
   return {
-    limit_bytes,
+    limit_bytes: limitBytes,
     wal_bytes: walBudgetMb(resources) * MB,
-    reserve_bytes: Math.min(limit_bytes / 20, 512 * MB),
+    reserve_bytes: Math.min(limitBytes / 20, 512 * MB),
   };
 }
 
 /** Bytes that may still be written; none or fewer: full. The log counts by its budget, or by what it has when that is more. */
-export function roomOf({ data_bytes, wal_bytes }: DiskUse, limits: DiskLimits): number {
-  return limits.limit_bytes - limits.reserve_bytes - data_bytes - Math.max(wal_bytes, limits.wal_bytes);
+export function roomOf({ data_bytes: dataBytes, wal_bytes: walBytes }: DiskUse, limits: DiskLimits): number {
+  return limits.limit_bytes - limits.reserve_bytes - dataBytes - Math.max(walBytes, limits.wal_bytes);
 }
 
 /** When to look again: before the room can be used up, and within half a minute. */
-export function nextLook(room_bytes: number): number {
-  return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, room_bytes) / FASTEST_BYTES_PER_S) * 1_000));
+export function nextLook(roomBytes: number): number {
+  return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, roomBytes) / FASTEST_BYTES_PER_S) * 1_000));
 }
 
 export interface DiskGuardDeps {
@@ -59,7 +59,7 @@ export interface DiskGuardDeps {
   /** When the database was last used; now, while it is. */
   usedAt(): number;
   /** Has those refused that write without asking here: services. */
-  refuseWrites(is_full: boolean): Promise<void>;
+  refuseWrites(isFull: boolean): Promise<void>;
 }
 
 /** Refuses writes before a database has used up its disk; reads go on. Looks again by itself, the sooner the less room there is. */
@@ -67,13 +67,13 @@ export class DiskGuard implements Disposable {
   readonly #deps: DiskGuardDeps;
   readonly #limits: DiskLimits;
   #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
-  #is_full = false;
+  #isFull = false;
   /** What PostgreSQL was last told. */
-  #is_told: boolean | undefined;
+  #isTold: boolean | undefined;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
-  #looked_at = 0;
-  #is_ended = false;
+  #lookedAt = 0;
+  #isEnded = false;
 
   constructor(deps: DiskGuardDeps) {
     this.#deps = deps;
@@ -95,12 +95,12 @@ export class DiskGuard implements Disposable {
   async #watch(): Promise<void> {
     const { clock, usedAt } = this.#deps;
     const now = clock.now();
-    if (usedAt() >= this.#looked_at || now - this.#looked_at >= UNUSED_MS) {
-      this.#looked_at = now;
+    if (usedAt() >= this.#lookedAt || now - this.#lookedAt >= UNUSED_MS) {
+      this.#lookedAt = now;
       await this.#look();
     }
-    if (this.#is_told !== this.#is_full) await this.#tell();
-    if (this.#is_ended) return;
+    if (this.#isTold !== this.#isFull) await this.#tell();
+    if (this.#isEnded) return;
     this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
     this.#timer.unref();
   }
@@ -114,19 +114,19 @@ export class DiskGuard implements Disposable {
       log.warn({ err: error }, "the disk could not be measured");
       return;
     }
-    const is_full = roomOf(this.#use, this.#limits) <= 0;
-    if (is_full !== this.#is_full) {
+    const isFull = roomOf(this.#use, this.#limits) <= 0;
+    if (isFull !== this.#isFull) {
       const fields = { uri, ...this.#use, limit_bytes: this.#limits.limit_bytes };
-      log.info(fields, is_full ? "the disk is full, writes are refused" : "there is room on the disk again");
+      log.info(fields, isFull ? "the disk is full, writes are refused" : "there is room on the disk again");
     }
-    this.#is_full = is_full;
+    this.#isFull = isFull;
   }
 
   async #tell(): Promise<void> {
-    const is_full = this.#is_full;
+    const isFull = this.#isFull;
     try {
-      await this.#deps.refuseWrites(is_full);
-      this.#is_told = is_full;
+      await this.#deps.refuseWrites(isFull);
+      this.#isTold = isFull;
     } catch (error) {
       // after the next look it is tried again
       this.#deps.log.warn({ err: error }, "PostgreSQL could not be told whether the disk is full");
@@ -135,7 +135,7 @@ export class DiskGuard implements Disposable {
 
   /** Lets a write go on while there is room, as was seen last. @throws disk_full */
   check(): void {
-    if (!this.#is_full) return;
+    if (!this.#isFull) return;
     const { uri, resources } = this.#deps;
     const bytes = this.#bytes();
     throw appError("disk_full", {
@@ -146,11 +146,11 @@ export class DiskGuard implements Disposable {
   }
 
   describe(): { disk_bytes: number; disk_limit_bytes: number; is_disk_full: boolean } {
-    return { disk_bytes: this.#bytes(), disk_limit_bytes: this.#limits.limit_bytes, is_disk_full: this.#is_full };
+    return { disk_bytes: this.#bytes(), disk_limit_bytes: this.#limits.limit_bytes, is_disk_full: this.#isFull };
   }
 
   [Symbol.dispose](): void {
-    this.#is_ended = true;
+    this.#isEnded = true;
     clearTimeout(this.#timer);
   }
 
@@ -166,23 +166,23 @@ export class DiskGuard implements Disposable {
  */
 export async function measureFolders(folders: readonly [string, ...string[]]): Promise<DiskUse> {
   const copies = join(folders[0], "postgres", COPIES_FOLDER);
-  let [data_bytes, wal_bytes] = [0, 0];
-  const walk = async (path: string, is_wal: boolean): Promise<void> => {
+  let [dataBytes, walBytes] = [0, 0];
+  const walk = async (path: string, isWal: boolean): Promise<void> => {
     for await (const entry of await openFolder(path)) {
       const below = join(path, entry.name);
       if (entry.isDirectory()) {
         if (below === copies) continue;
-        await walk(below, is_wal || entry.name === "pg_wal");
+        await walk(below, isWal || entry.name === "pg_wal");
         continue;
       }
       // PostgreSQL makes and removes files all the time
       const bytes = (await lstat(below).catch(() => undefined))?.blocks ?? 0;
-      if (is_wal) wal_bytes += bytes * 512;
-      else data_bytes += bytes * 512;
+      if (isWal) walBytes += bytes * 512;
+      else dataBytes += bytes * 512;
     }
   };
   for (const folder of folders) await walk(folder, false);
-  return { data_bytes, wal_bytes };
+  return { data_bytes: dataBytes, wal_bytes: walBytes };
 }
 
 async function openFolder(path: string): Promise<Dir | []> {

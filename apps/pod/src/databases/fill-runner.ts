@@ -12,12 +12,12 @@ export interface FillRunnerDeps {
 /** Workers for a fill, in the Python and the environment of the update that asked for it. @throws fill_failed */
 export async function createFillRunner(
   deps: FillRunnerDeps,
-  runtime_id: string,
+  runtimeId: string,
   modules: readonly string[],
   onQuery: QueryAnswerer,
 ): Promise<UdfRunner> {
   const { limits, log, runtimes } = deps;
-  const kept = runtimes.find(runtime_id);
+  const kept = runtimes.find(runtimeId);
   if (kept === undefined) {
     throw appError("fill_failed", {
       detail: "The Python environment of the update is not kept any more.",

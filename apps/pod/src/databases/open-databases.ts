@@ -70,11 +70,11 @@ export class OpenDatabases implements AsyncDisposable {
     const { postgres } = this.#deps;
     if (this.#entries.has(name)) return await this.open(name);
     if (!(await postgres.hasDatabase(name))) return undefined;
-    const is_ours = await withClient(postgres.dsn(name), async (client) => {
+    const isOurs = await withClient(postgres.dsn(name), async (client) => {
       const found = await client.query<{ ours: boolean }>("select to_regclass('appdb.state') is not null as ours");
       return found.rows[0]?.ours === true;
     });
-    return is_ours ? await this.open(name) : undefined;
+    return isOurs ? await this.open(name) : undefined;
   }
 
   /** The database, made when it is missing. */
@@ -106,28 +106,28 @@ export class OpenDatabases implements AsyncDisposable {
   /** Opens or wakes a database in which jobs have not ended; leaves the others alone. */
   async resume(name: string): Promise<void> {
     if (this.#entries.get(name)?.jobs !== undefined) return;
-    const is_waiting = await withClient(this.#deps.postgres.dsn(name), async (client) => {
+    const isWaiting = await withClient(this.#deps.postgres.dsn(name), async (client) => {
       const known = await client.query<{ known: boolean }>("select to_regclass('appdb.jobs') is not null as known");
       if (known.rows[0]?.known !== true) return false;
       const found = await client.query("select 1 from appdb.jobs where state in ('queued', 'running') limit 1");
       return found.rowCount === 1;
     });
-    if (is_waiting) await this.open(name);
+    if (isWaiting) await this.open(name);
   }
 
   /**
    * Parks the databases that were not used for `idle_ms` and, beyond MOST_AWAKE, those that were used longest ago. A database with
    * jobs or a holder stays awake, and so does one of which `mayPark` says no.
    */
-  async parkIdle(idle_ms: number, mayPark: (name: string) => boolean): Promise<void> {
+  async parkIdle(idleMs: number, mayPark: (name: string) => boolean): Promise<void> {
     const awake = [...this.#entries].filter(([, entry]) => entry.jobs !== undefined);
     awake.sort(([, one], [, other]) => other.last_used_at - one.last_used_at);
-    const since = this.#deps.clock.now() - idle_ms;
+    const since = this.#deps.clock.now() - idleMs;
     for (const [at, [name, entry]] of awake.entries()) {
-      const is_free = () => entry.holders === 0 && (entry.last_used_at < since || at >= MOST_AWAKE) && mayPark(name);
+      const isFree = () => entry.holders === 0 && (entry.last_used_at < since || at >= MOST_AWAKE) && mayPark(name);
       const { sql } = await entry.opening;
-      const jobs = is_free() ? await countOpenJobs(sql).catch(() => undefined) : undefined;
-      if (jobs === 0 && is_free()) await park(entry);
+      const jobs = isFree() ? await countOpenJobs(sql).catch(() => undefined) : undefined;
+      if (jobs === 0 && isFree()) await park(entry);
     }
   }
 
@@ -160,9 +160,15 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   #start(name: string): Entry {
-    const { application_name, clock, log, postgres } = this.#deps;
+    const { application_name: applicationName, clock, log, postgres } = this.#deps;
     const dsn = postgres.dsn(name);
-    const sql = createPgPool({ dsn, max: CONNECTIONS, application_name, log, idle_timeout_ms: IDLE_CONNECTION_MS });
+    const sql = createPgPool({
+      dsn,
+      max: CONNECTIONS,
+      application_name: applicationName,
+      log,
+      idle_timeout_ms: IDLE_CONNECTION_MS,
+    });
     const prepare = async () => {
       await postgres.ensureDatabase(name);
       await ensureCatalog(sql);
@@ -187,11 +193,11 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Runs the jobs until the signal; a loop that fails, because PostgreSQL was away for example, begins again. */
   async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
-    const { clock, createRunner, log, owner, query_limits } = this.#deps;
+    const { clock, createRunner, log, owner, query_limits: queryLimits } = this.#deps;
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       const started = clock.now();
       try {
-        await runJobs({ sql, udf: createRunner, clock, log, owner, query_limits }, signal);
+        await runJobs({ sql, udf: createRunner, clock, log, owner, query_limits: queryLimits }, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;
@@ -212,11 +218,11 @@ async function park(entry: Entry): Promise<void> {
 
 function hold(entry: Entry): Disposable {
   entry.holders += 1;
-  let is_held = true;
+  let isHeld = true;
   return {
     [Symbol.dispose]: () => {
-      if (is_held) entry.holders -= 1;
-      is_held = false;
+      if (isHeld) entry.holders -= 1;
+      isHeld = false;
     },
   };
 }

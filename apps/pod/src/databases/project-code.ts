@@ -37,10 +37,10 @@ export async function readProjectCode(
   const { table, columns, cascade } = planRecompute(await loadCatalog(sql), toEngine(request, undefined));
   const called = [...columns, ...cascade].flatMap(({ computed }) => (computed === null ? [] : udfsOf(computed.expr)));
   if (files === null || called.length === 0) return OF_LAST_UPDATE;
-  const app_file = appFileOf(runtimes, await readRuntime(sql, table.id));
+  const appFile = appFileOf(runtimes, await readRuntime(sql, table.id));
   const runtime = runtimes.of(files);
-  if (app_file === null || !existsSync(join(runtime.project_root, app_file))) return OF_LAST_UPDATE;
-  const manifest = await manifests.read(files, app_file, signal);
+  if (appFile === null || !existsSync(join(runtime.project_root, appFile))) return OF_LAST_UPDATE;
+  const manifest = await manifests.read(files, appFile, signal);
   const known = new Set(manifest.functions.map(({ id }) => id));
   return called.every((id) => known.has(id)) ? { runtime, manifest } : OF_LAST_UPDATE;
 }

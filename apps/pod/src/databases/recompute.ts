@@ -45,11 +45,9 @@ export async function recomputeTable(
 ): Promise<RecomputeResult> {
   const { hold, sql } = await deps.open(parseTablePath(request.table).target.text);
   using _held = hold();
-  const runtime_id = runtime === null ? undefined : deps.runtimes.save(runtime, manifest?.app_file ?? null);
-  await noticePresentCode(deps, sql, { ...toEngine(request, runtime_id), manifest }, signal);
-  const { job, plan } = await sql.transaction((connection) =>
-    startRecompute(connection, toEngine(request, runtime_id)),
-  );
+  const runtimeId = runtime === null ? undefined : deps.runtimes.save(runtime, manifest?.app_file ?? null);
+  await noticePresentCode(deps, sql, { ...toEngine(request, runtimeId), manifest }, signal);
+  const { job, plan } = await sql.transaction((connection) => startRecompute(connection, toEngine(request, runtimeId)));
   if (job === undefined) return { ...(await describe(sql, request, plan)), job: "", rows_done: 0, errors: 0 };
   let last = { rows_total: 0, rows_done: 0, errors: 0 };
   const keep = (progress: Progress) => {
@@ -57,8 +55,8 @@ export async function recomputeTable(
     onProgress(progress);
   };
   await watchJobs({ sql, clock: deps.clock }, [job], keep, signal);
-  const { rows_total: rows, rows_done, errors } = last;
-  return { ...outline(request, plan), rows, job, rows_done, errors };
+  const { rows_total: rows, rows_done: rowsDone, errors } = last;
+  return { ...outline(request, plan), rows, job, rows_done: rowsDone, errors };
 }
 
 /**
@@ -83,10 +81,10 @@ async function noticePresentCode(
 
 async function readPresent(
   deps: RecomputeDeps,
-  runtime_id: string | null,
+  runtimeId: string | null,
   signal: AbortSignal,
 ): Promise<Manifest | undefined> {
-  const kept = runtime_id === null ? undefined : deps.runtimes.find(runtime_id);
+  const kept = runtimeId === null ? undefined : deps.runtimes.find(runtimeId);
   if (kept === undefined || kept.app_file === null) return undefined;
   try {
     return manifestSchema.parse(await readManifest({ runtime: kept.runtime, app_file: kept.app_file, signal }));
@@ -119,16 +117,16 @@ function outline(request: RecomputePlanRequest, plan: PlannedRecompute): Omit<Re
 }
 
 /** A request in the words of the engine. @throws invalid_target */
-export function toEngine(request: RecomputePlanRequest, runtime_id: string | undefined): EngineRequest {
+export function toEngine(request: RecomputePlanRequest, runtimeId: string | undefined): EngineRequest {
   const path = parseTablePath(request.table);
-  const { columns, cascade, on_error, errors_only } = request;
+  const { columns, cascade, on_error: onError, errors_only: errorsOnly } = request;
   return {
     folder: folderSchema(path.target.text),
     table: path.table,
     columns: columns.map((name) => name.toLowerCase()),
     cascade,
-    on_error,
-    errors_only,
-    runtime_id,
+    on_error: onError,
+    errors_only: errorsOnly,
+    runtime_id: runtimeId,
   };
 }

@@ -14,7 +14,7 @@ const KEEP_MS = 30 * 24 * 3600 * 1000;
  */
 export interface RuntimeStore {
   /** Keeps a runtime with the application file that it runs, and returns its id. */
-  save(runtime: Runtime, app_file: string | null): string;
+  save(runtime: Runtime, appFile: string | null): string;
   /** The runtime of an id, undefined when it is not kept any more. */
   find(id: string): KeptRuntime | undefined;
   /** Removes the runtimes that nobody has used for a month. */
@@ -34,8 +34,8 @@ export interface KeptRuntime {
 
 export function createRuntimeStore(folder: string): RuntimeStore {
   return {
-    save(runtime, app_file) {
-      const text = JSON.stringify({ ...runtime, app_file });
+    save(runtime, appFile) {
+      const text = JSON.stringify({ ...runtime, app_file: appFile });
       const id = createHash("sha256").update(text).digest("hex");
       const path = join(folder, `${id}.json`);
       const now = new Date();
@@ -46,8 +46,8 @@ export function createRuntimeStore(folder: string): RuntimeStore {
     find(id) {
       const path = join(folder, `${id}.json`);
       if (!/^[0-9a-f]{64}$/.test(id) || !existsSync(path)) return undefined;
-      const { app_file, ...runtime } = keptSchema.parse(JSON.parse(readFileSync(path, "utf8")));
-      return { runtime, app_file };
+      const { app_file: appFile, ...runtime } = keptSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+      return { runtime, app_file: appFile };
     },
     clean(now) {
       if (!existsSync(folder)) return;

@@ -120,9 +120,11 @@ interface OfProject {
 }
 
 /** A project whose folder is gone keeps no table from others: it was moved or deleted. */
-function othersOf({ project_root, take_over }: OfProject): { isOtherProject?: (project: string) => boolean } {
-  if (project_root === undefined || take_over === true) return {};
-  return { isOtherProject: (project) => project !== project_root && existsSync(project) };
+function othersOf({ project_root: projectRoot, take_over: takeOver }: OfProject): {
+  isOtherProject?: (project: string) => boolean;
+} {
+  if (projectRoot === undefined || takeOver === true) return {};
+  return { isOtherProject: (project) => project !== projectRoot && existsSync(project) };
 }
 
 export interface ApplyTargetInput extends OfProject {
@@ -149,11 +151,15 @@ export async function applyTarget(
   const { target } = input;
   const { hold, sql } = await deps.databases.open(target.database);
   using _held = hold();
-  const { manifest, catalog_version, allow_destructive, recompute } = input;
+  const { manifest, catalog_version: catalogVersion, allow_destructive: allowDestructive, recompute } = input;
   const { plan } = await applySchema(
     { sql, clock: deps.clock, log: deps.log },
     {
-      ...{ manifest, target: target.text, catalog_version, allow_destructive, recompute },
+      manifest,
+      target: target.text,
+      catalog_version: catalogVersion,
+      allow_destructive: allowDestructive,
+      recompute,
       runtime_id: deps.runtimes.save(input.runtime, manifest.app_file),
       on_error: input.on_error,
       ...(input.project_root === undefined ? {} : { project: input.project_root }),
@@ -182,14 +188,14 @@ export interface PruneTargetInput {
 /** Drops the tables that a manifest does not declare, or only says which. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
   deps: Pick<SchemaDeps, "databases" | "clock">,
-  { manifest, target, project_root, catalog_version }: PruneTargetInput,
+  { manifest, target, project_root: projectRoot, catalog_version: catalogVersion }: PruneTargetInput,
 ): Promise<SchemaPlan> {
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, { manifest, target });
-  const input = { manifest, target: target.text, ...othersOf({ project_root }) };
+  const input = { manifest, target: target.text, ...othersOf({ project_root: projectRoot }) };
   const { sql } = database;
-  if (catalog_version === null) return planPrune(sql, input, await loadCatalog(sql));
-  return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version });
+  if (catalogVersion === null) return planPrune(sql, input, await loadCatalog(sql));
+  return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version: catalogVersion });
 }
 
 /** The work on declared tables that has not ended. */

@@ -46,12 +46,12 @@ export class TableInserts implements AsyncDisposable {
    * @throws schema_mismatch when no update says how its rows are made, or by files that are gone
    */
   async withRoute(table: CatalogTable, target: string, work: (route: CompiledRoute) => Promise<void>): Promise<void> {
-    const runtime_id = await readRuntime(this.#deps.sql, table.id);
-    if (runtime_id === null) throw notDeclared(target, table.name);
-    const key = `${target}\n${runtime_id}`;
+    const runtimeId = await readRuntime(this.#deps.sql, table.id);
+    if (runtimeId === null) throw notDeclared(target, table.name);
+    const key = `${target}\n${runtimeId}`;
     let opened = this.#opened.get(key);
     if (opened === undefined) {
-      opened = new OpenedTables(this.#deps, runtime_id, target);
+      opened = new OpenedTables(this.#deps, runtimeId, target);
       this.#opened.set(key, opened);
     }
     try {
@@ -95,14 +95,14 @@ class OpenedTables {
   readonly #deps: TableInsertsDeps;
   readonly #opening: Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }>;
   #requests = 0;
-  #used_at: number;
+  #usedAt: number;
   #whenIdle = (): void => undefined;
   has_failed = false;
 
-  constructor(deps: TableInsertsDeps, runtime_id: string, target: string) {
+  constructor(deps: TableInsertsDeps, runtimeId: string, target: string) {
     this.#deps = deps;
-    this.#used_at = deps.clock.now();
-    this.#opening = open(deps, runtime_id, target);
+    this.#usedAt = deps.clock.now();
+    this.#opening = open(deps, runtimeId, target);
     this.#opening.catch(() => {
       this.has_failed = true;
     });
@@ -114,13 +114,13 @@ class OpenedTables {
       await work((await this.#opening).endpoints);
     } finally {
       this.#requests -= 1;
-      this.#used_at = this.#deps.clock.now();
+      this.#usedAt = this.#deps.clock.now();
       if (this.#requests === 0) this.#whenIdle();
     }
   }
 
   isIdle(since: number): boolean {
-    return this.#requests === 0 && this.#used_at <= since;
+    return this.#requests === 0 && this.#usedAt <= since;
   }
 
   /** Waits for the requests that are under way; the caller sends no more. */
@@ -136,14 +136,14 @@ class OpenedTables {
 
 async function open(
   { sql, clock, log, limits, runtimes, manifests }: TableInsertsDeps,
-  runtime_id: string,
+  runtimeId: string,
   target: string,
 ): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
-  const runtime = runtimes.find(runtime_id)?.runtime;
+  const runtime = runtimes.find(runtimeId)?.runtime;
   if (runtime === undefined) throw filesGone(target);
-  const applied = await manifests.applied(runtime_id);
+  const applied = await manifests.applied(runtimeId);
   // another file's update may have taken a table over since
-  const own = await tablesOfRuntime(sql, folderSchema(target), runtime_id);
+  const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const service = tableService({ ...applied, tables });
   const inserts = { ...service, routes: service.routes.filter(({ kind }) => kind === "insert") };

@@ -28,13 +28,13 @@ export class TreeManifests {
   }
 
   /** Imports the file in the image's Python. @throws blobs_missing; as readManifest, with paths from the project's root */
-  async read(digest: string, app_file: string, signal?: AbortSignal): Promise<Manifest> {
-    const key = `${digest}/${app_file}`;
+  async read(digest: string, appFile: string, signal?: AbortSignal): Promise<Manifest> {
+    const key = `${digest}/${appFile}`;
     const known = this.#read.get(key);
     if (known !== undefined) return known;
     const runtime = this.#deps.runtimes.of(digest);
     const onOutput = (text: string) => this.#deps.log.info({ line: text.trimEnd() }, "output");
-    const document = await readManifest({ runtime, app_file, signal, onOutput }).catch((error: unknown) => {
+    const document = await readManifest({ runtime, app_file: appFile, signal, onOutput }).catch((error: unknown) => {
       throw withoutPaths(error, runtime);
     });
     const parsed = manifestSchema.safeParse(document);
@@ -52,29 +52,29 @@ export class TreeManifests {
   }
 
   /** Keeps what a runtime declared when it was applied: rows are written by that, whatever its file would say now. */
-  keep(runtime_id: string, manifest: Manifest): void {
-    writePrivateFile(this.#fileOf(runtime_id), JSON.stringify(manifest));
+  keep(runtimeId: string, manifest: Manifest): void {
+    writePrivateFile(this.#fileOf(runtimeId), JSON.stringify(manifest));
   }
 
   /** What a runtime declared when it was applied; read anew when nothing was kept. @throws as `read` */
-  async applied(runtime_id: string): Promise<Manifest> {
-    const file = this.#fileOf(runtime_id);
+  async applied(runtimeId: string): Promise<Manifest> {
+    const file = this.#fileOf(runtimeId);
     if (existsSync(file)) return manifestSchema.parse(JSON.parse(readFileSync(file, "utf8")));
-    const cut = runtime_id.indexOf("/");
-    return await this.read(runtime_id.slice(0, cut), runtime_id.slice(cut + 1));
+    const cut = runtimeId.indexOf("/");
+    return await this.read(runtimeId.slice(0, cut), runtimeId.slice(cut + 1));
   }
 
   /** Removes what was kept of runtimes other than these. */
-  keepOnly(runtime_ids: readonly string[]): void {
+  keepOnly(runtimeIds: readonly string[]): void {
     if (!existsSync(this.#deps.folder)) return;
-    const wanted = new Set(runtime_ids.map((id) => this.#fileOf(id)));
+    const wanted = new Set(runtimeIds.map((id) => this.#fileOf(id)));
     for (const name of readdirSync(this.#deps.folder)) {
       const path = join(this.#deps.folder, name);
       if (!wanted.has(path)) rmSync(path, { force: true });
     }
   }
 
-  #fileOf(runtime_id: string): string {
-    return join(this.#deps.folder, `${createHash("sha256").update(runtime_id).digest("hex")}.json`);
+  #fileOf(runtimeId: string): string {
+    return join(this.#deps.folder, `${createHash("sha256").update(runtimeId).digest("hex")}.json`);
   }
 }

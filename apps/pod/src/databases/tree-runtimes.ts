@@ -17,8 +17,8 @@ export interface TreeRuntimes extends Omit<RuntimeStore, "clean"> {
   treeOf(id: string): string | undefined;
 }
 
-export function createTreeRuntimes(files_folder: string, runtime: Runtime): TreeRuntimes {
-  const at = (digest: string): Runtime => ({ ...runtime, project_root: join(files_folder, digest) });
+export function createTreeRuntimes(filesFolder: string, runtime: Runtime): TreeRuntimes {
+  const at = (digest: string): Runtime => ({ ...runtime, project_root: join(filesFolder, digest) });
   return {
     of(digest) {
       const found = at(digest);
@@ -30,14 +30,14 @@ export function createTreeRuntimes(files_folder: string, runtime: Runtime): Tree
       });
     },
     treeOf: (id) => ID.exec(id)?.[1],
-    save({ project_root }, app_file) {
-      return `${basename(project_root)}/${app_file ?? ""}`;
+    save({ project_root: projectRoot }, appFile) {
+      return `${basename(projectRoot)}/${appFile ?? ""}`;
     },
     find(id) {
-      const [, digest, app_file] = ID.exec(id) ?? [];
-      if (digest === undefined || app_file === undefined) return undefined;
+      const [, digest, appFile] = ID.exec(id) ?? [];
+      if (digest === undefined || appFile === undefined) return undefined;
       const found = at(digest);
-      return existsSync(found.project_root) ? { runtime: found, app_file } : undefined;
+      return existsSync(found.project_root) ? { runtime: found, app_file: appFile } : undefined;
     },
   };
 }

@@ -10,20 +10,20 @@ const LOOK_MS = 5_000;
 export class UseMeter {
   readonly #clock: Clock;
   readonly #run = randomUUID();
-  readonly #begun_ms: number;
+  readonly #begunMs: number;
   #read: PodHealth["metered"] = null;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#begun_ms = clock.now();
+    this.#begunMs = clock.now();
   }
 
   /** As of a few seconds ago at the most; null where the system does not say. */
   read(): PodHealth["metered"] {
-    const awake_ms = Math.round(this.#clock.now() - this.#begun_ms);
-    if (this.#read !== null && awake_ms - this.#read.awake_ms < LOOK_MS) return this.#read;
-    const cpu_ms = familyCpuMs(process.pid);
-    this.#read = cpu_ms === undefined ? null : { run: this.#run, cpu_ms: Math.round(cpu_ms), awake_ms };
+    const awakeMs = Math.round(this.#clock.now() - this.#begunMs);
+    if (this.#read !== null && awakeMs - this.#read.awake_ms < LOOK_MS) return this.#read;
+    const cpuMs = familyCpuMs(process.pid);
+    this.#read = cpuMs === undefined ? null : { run: this.#run, cpu_ms: Math.round(cpuMs), awake_ms: awakeMs };
     return this.#read;
   }
 }

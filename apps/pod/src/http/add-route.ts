@@ -111,8 +111,8 @@ function sendingOf(
   return { request, response, id, log, cors, draining: connections.draining };
 }
 
-function mediaType(content_type: string): string {
-  return content_type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+function mediaType(contentType: string): string {
+  return contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
 /** A route's path as Fastify writes it: `/items/:item_id`. */

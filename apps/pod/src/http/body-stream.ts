@@ -17,23 +17,23 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   /** The request's body unpacked, or the request itself. */
   readonly #source: Readable;
   readonly #signal: AbortSignal;
-  readonly #idle_ms: number;
+  readonly #idleMs: number;
   #pieces: Buffer[] = [];
   #bytes = 0;
   #dropped: number | undefined;
-  #has_ended = false;
+  #hasEnded = false;
   #error: unknown;
   #wake = (): void => undefined;
 
   /** `signal` aborts when the client goes away. */
-  constructor(request: IncomingMessage, signal: AbortSignal, idle_ms = IDLE_MS) {
+  constructor(request: IncomingMessage, signal: AbortSignal, idleMs = IDLE_MS) {
     this.#request = request;
     this.#signal = signal;
-    this.#idle_ms = idle_ms;
+    this.#idleMs = idleMs;
     this.#source = unpackedBody(request);
     this.#source.on("data", (piece: Buffer) => this.#take(piece));
     this.#source.on("end", () => {
-      this.#has_ended = true;
+      this.#hasEnded = true;
       this.#wake();
     });
     this.#source.on("error", (error) => {
@@ -49,7 +49,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
         yield piece;
       }
       if (this.#error !== undefined) throw this.#error;
-      if (this.#has_ended || this.#dropped !== undefined) return;
+      if (this.#hasEnded || this.#dropped !== undefined) return;
       await this.#arrival();
     }
   }
@@ -84,7 +84,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 
   #arrival(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(timedOut(this.#idle_ms)), this.#idle_ms);
+      const timer = setTimeout(() => reject(timedOut(this.#idleMs)), this.#idleMs);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();

@@ -6,12 +6,22 @@ import { type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";
 /** One route that answers the headers it was sent, and sets two cookies. */
 function endpoints(): ServedRoutes {
   return {
-    ...{ services: ["api"], uses_python: false, answerQuery: async () => "[]", collect: async () => 0 },
+    services: ["api"],
+    uses_python: false,
+    answerQuery: async () => "[]",
+    collect: async () => 0,
     routes: [
       {
-        ...{ service: "api", kind: "handler", method: "POST", path: "/docs", uses_python: false, takes_signal: false },
+        service: "api",
+        kind: "handler",
+        method: "POST",
+        path: "/docs",
+        uses_python: false,
+        takes_signal: false,
         handle: async ({ headers }: RouteRequest) => ({
-          ...{ status: 200, headers: {}, body: JSON.stringify(headers) },
+          status: 200,
+          headers: {},
+          body: JSON.stringify(headers),
           more_headers: [
             ["set-cookie", "a=1"],
             ["Set-Cookie", "appdb.session_token=x"],

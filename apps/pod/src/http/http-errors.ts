@@ -29,9 +29,9 @@ export function fromHttpError(error: unknown, url = ""): unknown {
   }
 }
 
-export function unsupportedMediaType(content_type: string | undefined): AppError {
+export function unsupportedMediaType(contentType: string | undefined): AppError {
   const sent =
-    content_type === undefined ? "no content type" : `content type ${JSON.stringify(content_type.slice(0, 100))}`;
+    contentType === undefined ? "no content type" : `content type ${JSON.stringify(contentType.slice(0, 100))}`;
   return appError("unsupported_media_type", {
     detail: `The request has ${sent}; routes take application/json.`,
     hint: "Send the header content-type: application/json; for many rows of an insert route content-type: application/x-ndjson",

@@ -14,8 +14,8 @@ export function addOwnPages(
   endpoints: ServedRoutes,
   place: { readonly service: string; readonly mount: string; readonly prefix: string; readonly needs_key: boolean },
 ): void {
-  const { service, mount, needs_key, prefix } = place;
-  const description = JSON.stringify(describe(endpoints.openapi(service), prefix + mount, needs_key));
+  const { service, mount, needs_key: needsKey, prefix } = place;
+  const description = JSON.stringify(describe(endpoints.openapi(service), prefix + mount, needsKey));
   server.get(`${mount}/openapi.json`, (request, reply) => {
     sendReply(request, reply, {
       status: 200,
@@ -37,9 +37,9 @@ const KEYS = {
   Bearer: { type: "http", scheme: "bearer" },
 } as const;
 
-function describe(document: OpenApiDocument, url: string, needs_key: boolean): object {
+function describe(document: OpenApiDocument, url: string, needsKey: boolean): object {
   const served = url === "" ? document : { ...document, servers: [{ url }] };
-  if (!needs_key) return served;
+  if (!needsKey) return served;
   const components = Object.assign({}, document.components, { securitySchemes: KEYS });
   return { ...served, components, security: Object.keys(KEYS).map((name) => ({ [name]: [] })) };
 }
@@ -63,8 +63,8 @@ export function addMetrics(server: FastifyInstance, paths: PathMethods, metrics:
       reply.callNotFound();
       return reply;
     }
-    const { text, content_type } = await metrics();
-    sendReply(request, reply, { status: 200, headers: { "content-type": content_type }, body: text });
+    const { text, content_type: contentType } = await metrics();
+    sendReply(request, reply, { status: 200, headers: { "content-type": contentType }, body: text });
     return reply;
   });
 }

@@ -43,15 +43,15 @@ test.each(PAGES)(
 test.each(PAGES.filter(([, , refused]) => refused > 0))("docs/%s prints what is refused", async (name, _, count) => {
   const { refused } = readPrintedExamples(name);
   expect(refused).toHaveLength(count);
-  const project_root = mkdtempSync(join(tmpdir(), "appdb-refused-"));
+  const projectRoot = mkdtempSync(join(tmpdir(), "appdb-refused-"));
   try {
     for (const { app, printed } of refused) {
-      writeFileSync(join(project_root, "app.py"), app);
-      const reading = readManifest({ runtime: testRuntime(project_root), app_file: "app.py" });
+      writeFileSync(join(projectRoot, "app.py"), app);
+      const reading = readManifest({ runtime: testRuntime(projectRoot), app_file: "app.py" });
       const { detail, hint } = toProblem(await reading.catch((error: unknown) => error));
       expect(`error: ${detail}\nhint: ${hint}\n`).toMatch(printed);
     }
   } finally {
-    rmSync(project_root, { recursive: true, force: true });
+    rmSync(projectRoot, { recursive: true, force: true });
   }
 });

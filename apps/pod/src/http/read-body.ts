@@ -17,20 +17,20 @@ const DROPPED_BYTES = 64_000_000;
  * What is packed by gzip is unpacked; the limit is for what comes out.
  * A body that comes in one piece, as nearly all do, is decoded where it lies, without a copy.
  */
-export function readBody(request: IncomingMessage, body_bytes: number, done: Done): void {
+export function readBody(request: IncomingMessage, bodyBytes: number, done: Done): void {
   const source = unpackedBody(request);
   const announced = Number(request.headers["content-length"]);
-  let is_too_large = announced > body_bytes;
+  let isTooLarge = announced > bodyBytes;
   let text: string | undefined;
   let received = 0;
   let chunks: Buffer[] = [];
   const onData = (chunk: Buffer): void => {
     received += chunk.length;
-    if (received > body_bytes || is_too_large) {
-      is_too_large = true;
+    if (received > bodyBytes || isTooLarge) {
+      isTooLarge = true;
       chunks = [];
       // What a few bytes unpack to is not worth the work.
-      if (source !== request || received > body_bytes + DROPPED_BYTES) settle(tooLarge(body_bytes));
+      if (source !== request || received > bodyBytes + DROPPED_BYTES) settle(tooLarge(bodyBytes));
       return;
     }
     if (chunk.length === announced && source === request) text = decode(chunk);
@@ -38,14 +38,14 @@ export function readBody(request: IncomingMessage, body_bytes: number, done: Don
     if (text === undefined) chunks.push(Buffer.from(chunk));
   };
   const onEnd = (): void => {
-    if (is_too_large) settle(tooLarge(body_bytes));
+    if (isTooLarge) settle(tooLarge(bodyBytes));
     else settle(null, text ?? joined(chunks));
   };
   const onError = (error: Error): void => settle(explainUnpacking(error) as Error);
-  let is_settled = false;
+  let isSettled = false;
   const settle = (error: Error | null, body?: string | Buffer): void => {
-    if (is_settled) return;
-    is_settled = true;
+    if (isSettled) return;
+    isSettled = true;
     source.removeListener("data", onData);
     source.removeListener("end", onEnd);
     if (source === request) source.removeListener("error", onError);
@@ -73,10 +73,10 @@ function decode(bytes: Buffer): string | undefined {
   return text.includes("\uFFFD") && !isUtf8(bytes) ? undefined : text;
 }
 
-function tooLarge(body_bytes: number): Error {
+function tooLarge(bodyBytes: number): Error {
   return appError("payload_too_large", {
-    detail: `The body is larger than ${body_bytes} bytes.`,
+    detail: `The body is larger than ${bodyBytes} bytes.`,
     hint: "Send less at once. Many rows go to an insert route as application/x-ndjson, one JSON object a line, of any length in all.",
-    meta: { body_bytes },
+    meta: { body_bytes: bodyBytes },
   });
 }

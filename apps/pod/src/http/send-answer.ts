@@ -78,8 +78,8 @@ async function sendStream(
   const iterator = body[Symbol.asyncIterator]();
   const leaving = new Leaving(response, answer.is_endless === true ? draining : undefined);
   try {
-    const patience_ms = answer.is_endless === true ? (sending.patience_ms ?? ENDLESS_PATIENCE_MS) : undefined;
-    if (request.method !== "HEAD") await pump(iterator, response, leaving, patience_ms);
+    const patienceMs = answer.is_endless === true ? (sending.patience_ms ?? ENDLESS_PATIENCE_MS) : undefined;
+    if (request.method !== "HEAD") await pump(iterator, response, leaving, patienceMs);
     response.end();
   } catch (error) {
     log.error({ req: id, err: error }, "answer broke off");
@@ -97,12 +97,12 @@ async function pump(
   iterator: AsyncIterator<Uint8Array | string>,
   response: ServerResponse,
   leaving: Leaving,
-  patience_ms: number | undefined,
+  patienceMs: number | undefined,
 ): Promise<void> {
   for (;;) {
     const step = await leaving.race(iterator.next());
     if (step === undefined || step.done === true) return;
-    if (!response.write(step.value)) await drained(response, leaving, patience_ms);
+    if (!response.write(step.value)) await drained(response, leaving, patienceMs);
     if (leaving.has_left) return;
   }
 }
@@ -110,8 +110,8 @@ async function pump(
 /** Whoever reads nothing of a stream without an end for so long is taken for gone: nobody else would ever end it. */
 const ENDLESS_PATIENCE_MS = 60_000;
 
-async function drained(response: ServerResponse, leaving: Leaving, patience_ms: number | undefined): Promise<void> {
-  const timer = patience_ms === undefined ? undefined : setTimeout(() => response.destroy(), patience_ms);
+async function drained(response: ServerResponse, leaving: Leaving, patienceMs: number | undefined): Promise<void> {
+  const timer = patienceMs === undefined ? undefined : setTimeout(() => response.destroy(), patienceMs);
   await leaving.race(new Promise<void>((resolve) => response.once("drain", resolve)));
   clearTimeout(timer);
 }

@@ -51,8 +51,8 @@ function fakeEndpoints(services = ["api"], parts: Partial<ServedRoutes> = {}): S
   };
 }
 
-async function serve(endpoints: ServedRoutes, body_bytes = 1_000): Promise<string> {
-  const one = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes });
+async function serve(endpoints: ServedRoutes, bodyBytes = 1_000): Promise<string> {
+  const one = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes: bodyBytes });
   served.push(one);
   return `http://${one.address}:${one.port}`;
 }
@@ -168,7 +168,9 @@ describe("one service", () => {
     async (path) => {
       const list: CompiledRoute = {
         ...(fakeEndpoints().routes[0] as CompiledRoute),
-        ...{ kind: "query", method: "GET", path: "/list" },
+        kind: "query",
+        method: "GET",
+        path: "/list",
         handle: async () => ({ status: 200, headers: { ...JSON_HEADERS, etag: '"tag"' }, body: '{"rows":[]}' }),
       };
       const endpoints = fakeEndpoints();

@@ -86,7 +86,7 @@ function carryEndpoints(
   endpoints: ServedRoutes,
   options: CarryOptions,
 ): { readonly server: FastifyInstance; readonly connections: Connections } {
-  const { log, needs_key = false, prefix = "" } = options;
+  const { log, needs_key: needsKey = false, prefix = "" } = options;
   const server = createServer(options);
   const connections = new Connections(server.server);
   const paths = new PathMethods();
@@ -101,7 +101,7 @@ function carryEndpoints(
       addRoute(server, { connections, log, mount, prefix }, route);
       paths.add(route.method, mount + route.path, route.cors ?? null);
     }
-    addOwnPages(server, paths, endpoints, { service, mount, prefix, needs_key });
+    addOwnPages(server, paths, endpoints, { service, mount, prefix, needs_key: needsKey });
     for (const { method, path } of findShadowed(routes)) {
       const refuse = (request: FastifyRequest, reply: FastifyReply) => answerElsewhere(request, reply, paths, log);
       if (server.hasRoute({ method, url: mount + path })) continue;

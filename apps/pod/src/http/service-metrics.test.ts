@@ -3,7 +3,7 @@ import { printMetrics } from "./service-metrics.ts";
 
 test("each function and pool has its counts", async () => {
   const counts = { calls: 3, errors: 1, rows: 30, seconds: 0.5, retries: 2, running: 4 };
-  const { text, content_type } = await printMetrics({
+  const { text, content_type: contentType } = await printMetrics({
     workers: 2,
     waiting: 7,
     running: 5,
@@ -12,7 +12,7 @@ test("each function and pool has its counts", async () => {
     functions: { "udfs:embed": counts },
     pools: { openai: { running: 20, waiting: 9 } },
   });
-  expect(content_type).toContain("text/plain");
+  expect(contentType).toContain("text/plain");
   for (const line of [
     "appdb_workers 2",
     "appdb_rows_waiting 7",

@@ -24,7 +24,7 @@ interface Sent {
 }
 
 /** Sends a stream to a client that reads nothing. */
-async function send(body: AsyncIterable<string>, is_endless: boolean): Promise<Sent> {
+async function send(body: AsyncIterable<string>, isEndless: boolean): Promise<Sent> {
   server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const client = createConnection((server.address() as AddressInfo).port, "127.0.0.1");
@@ -41,7 +41,7 @@ async function send(body: AsyncIterable<string>, is_endless: boolean): Promise<S
     draining,
     patience_ms: PATIENCE_MS,
   };
-  const sent = sendAnswer(sending, { status: 200, headers: {}, is_endless, body });
+  const sent = sendAnswer(sending, { status: 200, headers: {}, is_endless: isEndless, body });
   return { client, response, sent };
 }
 

@@ -176,13 +176,13 @@ test("an answer streams at the pace of its reader, and comes whole", async () =>
 });
 
 test("a reader who goes away ends the stream of an answer", async () => {
-  let has_ended = false;
+  let hasEnded = false;
   const { port } = await serve(async () => ({
     body: (async function* () {
       try {
         for (;;) yield "x".repeat(10_000);
       } finally {
-        has_ended = true;
+        hasEnded = true;
       }
     })(),
   }));
@@ -192,7 +192,7 @@ test("a reader who goes away ends the stream of an answer", async () => {
   const answer = await answerOf(request);
   answer.on("error", () => undefined);
   answer.destroy();
-  await eventually(() => expect(has_ended).toBe(true));
+  await eventually(() => expect(hasEnded).toBe(true));
   expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
@@ -251,13 +251,13 @@ test("HEAD runs nothing of a stream, and its connection goes on", async () => {
 });
 
 test("stopping waits for a stream that ends, and ends one that would not", async () => {
-  const streams = [true, false].map((is_endless) => async () => ({
-    is_endless,
+  const streams = [true, false].map((isEndless) => async () => ({
+    is_endless: isEndless,
     body: (async function* () {
       yield "first,";
       await sleep(150);
       yield "second,";
-      while (is_endless) {
+      while (isEndless) {
         yield "more,";
         await sleep(20);
       }

@@ -13,17 +13,17 @@ const LIMIT_MS = 60_000;
  * @throws database_unavailable after a minute; catalog_too_new
  */
 export async function awaitCatalog(sql: SqlPool, stopped: Promise<unknown>): Promise<boolean> {
-  let is_stopped = false;
+  let isStopped = false;
   void stopped.then(() => {
-    is_stopped = true;
+    isStopped = true;
   });
-  for (const until = performance.now() + LIMIT_MS; !is_stopped; await sleep(POLL_MS)) {
-    const is_late = performance.now() >= until;
+  for (const until = performance.now() + LIMIT_MS; !isStopped; await sleep(POLL_MS)) {
+    const isLate = performance.now() >= until;
     try {
-      if ((await isCatalogCurrent(sql)) || is_late) return true;
+      if ((await isCatalogCurrent(sql)) || isLate) return true;
     } catch (error) {
-      const is_away = error instanceof AppError && error.code === "database_unavailable";
-      if (!is_away || is_late) throw error;
+      const isAway = error instanceof AppError && error.code === "database_unavailable";
+      if (!isAway || isLate) throw error;
     }
   }
   return false;

@@ -103,7 +103,9 @@ test("a new database takes a schema and rows with a function, and has them after
   const twice = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "Again" });
   expect([twice.status, twice.json().code]).toEqual([409, "unique_violation"]);
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({
-    ...{ path: "docs", rows: 4, errors: 0 },
+    path: "docs",
+    rows: 4,
+    errors: 0,
     columns: [{ name: "id", type: "Int", is_key: true }, { is_computed: false }, { value: "shorten(title)" }],
   });
   await pod.ask("POST", "/v1/stop");
@@ -132,8 +134,8 @@ test("a request without the pod's token learns nothing, and the socket is its ow
     expect([answer.status, answer.json().code]).toEqual([401, "unauthorized"]);
     expect(answer.text).not.toContain("acme");
   }
-  const { run_folder } = await harness.spec();
-  expect(statSync(join(run_folder, "pod.sock")).mode & 0o777).toBe(0o600);
+  const { run_folder: runFolder } = await harness.spec();
+  expect(statSync(join(runFolder, "pod.sock")).mode & 0o777).toBe(0o600);
 });
 
 test("what is not there is told by the name that a person knows it by", async () => {
@@ -190,8 +192,8 @@ test("PostgreSQL that is killed comes back by itself with every row, and health 
 test("a full disk refuses rows and updates and names its size, reads go on, and room heals it", {
   timeout: TIMEOUT,
 }, async () => {
-  const { data_folder } = await harness.spec();
-  const filler = join(data_folder, "filler");
+  const { data_folder: dataFolder } = await harness.spec();
+  const filler = join(dataFolder, "filler");
   // blocks without contents: a file of this size costs no time
   execFileSync("fallocate", ["-l", "900M", filler]);
   // a connection that ends with its answer would not take the rest of the lines
@@ -253,15 +255,21 @@ test("a pod that is killed leaves no process, and the next one goes on with the 
 test("an upgrade that fails ends the pod with the step that failed; the rows are there, and a copy of them", {
   timeout: TIMEOUT,
 }, async () => {
-  const { data_folder, run_folder, postgres_bin, template_folder, log_folder } = await harness.spec();
-  const dsn = clusterDsn(join(data_folder, "postgres"), "main");
+  const {
+    data_folder: dataFolder,
+    run_folder: runFolder,
+    postgres_bin: postgresBin,
+    template_folder: templateFolder,
+    log_folder: logFolder,
+  } = await harness.spec();
+  const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const newest = CATALOG_FORMAT.newest;
   // a database that says it is of the version before, and is not
   const forget = `delete from appdb.migrations where id = ${newest}`;
   await withClient(dsn, async (client) => void (await client.query(forget)));
   pod.child.kill("SIGTERM");
   expect(await pod.ended()).toBe(0);
-  const folder = join(data_folder, "postgres");
+  const folder = join(dataFolder, "postgres");
   const mark = join(folder, "18", "format.json");
   expect(JSON.parse(readFileSync(mark, "utf8"))).toEqual({ catalog: newest, version: VERSION });
   // and was made before clusters were marked
@@ -275,17 +283,15 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
 
   // the version that it comes from works with it
   const log = createSilentLog();
-  const log_file = join(log_folder, "postgres.log");
+  const logFile = join(logFolder, "postgres.log");
   await using postgres = new EmbeddedPostgres({
-    ...{
-      bin: postgres_bin,
-      folder,
-      runtime_folder: run_folder,
-      keeps_runtime_folder: true,
-      log_file,
-      log,
-      template_folder,
-    },
+    bin: postgresBin,
+    folder,
+    runtime_folder: runFolder,
+    keeps_runtime_folder: true,
+    log_file: logFile,
+    log,
+    template_folder: templateFolder,
   });
   await postgres.start();
   const restored = clusterDsn(folder, "main");
@@ -297,8 +303,8 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
 });
 
 test("data of a newer product or of another PostgreSQL is refused by name", { timeout: TIMEOUT }, async () => {
-  const { data_folder } = await harness.spec();
-  const dsn = clusterDsn(join(data_folder, "postgres"), "main");
+  const { data_folder: dataFolder } = await harness.spec();
+  const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
   await withClient(dsn, async (client) => void (await client.query(migration)));
   // its function takes a while: what is under way ends before the pod does
@@ -312,7 +318,7 @@ test("data of a newer product or of another PostgreSQL is refused by name", { ti
   expect(pod.said()).toContain("The database was written by version 99.1.0");
 
   const major = "18";
-  writeFileSync(join(data_folder, "postgres", major, "PG_VERSION"), "17\n");
+  writeFileSync(join(dataFolder, "postgres", major, "PG_VERSION"), "17\n");
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toMatch(/The data is of PostgreSQL 17, the server of this installation is PostgreSQL 18/);

@@ -47,11 +47,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
     import("../composition/compose-database.ts"),
     import("../database-api/server.ts"),
   ]);
-  await using deps = composeDatabase({
-    ...{ spec, log, postgres },
-    database: SOLE_DATABASE,
-    requestStop: stop.request,
-  });
+  await using deps = composeDatabase({ spec, log, postgres, database: SOLE_DATABASE, requestStop: stop.request });
   await using _api = await listenToPod(createDatabaseApi(deps), spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
   // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended

@@ -18,7 +18,7 @@ export interface EndWithHomeInput {
  * Ends a pod whose home was removed. Pods outlive a server that was killed, so that the next one takes them over; without a home there is none.
  * In a sandbox the folder is a mount, which stays when what it shows is removed: then no name leads to it.
  */
-export function endWithHome({ end, folder, log, look_ms = LOOK_MS }: EndWithHomeInput): Disposable {
+export function endWithHome({ end, folder, log, look_ms: lookMs = LOOK_MS }: EndWithHomeInput): Disposable {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const first = findFolder(folder);
   const timer = setInterval(() => {
@@ -29,7 +29,7 @@ export function endWithHome({ end, folder, log, look_ms = LOOK_MS }: EndWithHome
     log.error({}, "the home of the pod is gone: the pod ends");
     setTimeout(() => process.exit(1), END_MS).unref();
     end();
-  }, look_ms);
+  }, lookMs);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }

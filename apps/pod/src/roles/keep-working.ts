@@ -18,8 +18,8 @@ type WorkDeps = Pick<
  * what nobody uses. Disposing waits for what is being done.
  */
 export function keepWorking(deps: WorkDeps): AsyncDisposable {
-  let is_ended = false;
-  let is_tidy = false;
+  let isEnded = false;
+  let isTidy = false;
   let working = Promise.resolve();
   let timer = setTimeout(next, FIRST_MS);
   function next(): void {
@@ -28,19 +28,19 @@ export function keepWorking(deps: WorkDeps): AsyncDisposable {
       deps.log.warn({ err: error }, "the pod's own work was left for later");
     });
     void working.then(() => {
-      if (is_ended) return;
+      if (isEnded) return;
       timer = setTimeout(next, EVERY_MS);
       timer.unref();
     });
   }
   async function begin(): Promise<void> {
     await work(deps);
-    if (!is_tidy) await tidy(deps);
-    is_tidy = true;
+    if (!isTidy) await tidy(deps);
+    isTidy = true;
   }
   return {
     async [Symbol.asyncDispose]() {
-      is_ended = true;
+      isEnded = true;
       clearTimeout(timer);
       await working;
     },

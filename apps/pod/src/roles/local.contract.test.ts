@@ -97,10 +97,13 @@ test("a new Python column on a table with rows is filled, also when the daemon i
 
   write("    length = slow_length(title)\n");
   const app = await harness.readApp("main");
-  const { catalog_version, tables } = await client.schemaPlan({ target: "main", manifest: app.manifest });
+  const { catalog_version: catalogVersion, tables } = await client.schemaPlan({
+    target: "main",
+    manifest: app.manifest,
+  });
   expect(tables).toMatchObject([{ resolution: "update_additive" }]);
   const update = client
-    .schemaApply({ ...app, catalog_version, allow_destructive: false })
+    .schemaApply({ ...app, catalog_version: catalogVersion, allow_destructive: false })
     .catch((error: unknown) => error);
   await waitFor(async () => (await client.health()).busy > 2);
   process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
@@ -169,8 +172,8 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   const served = await serveExample(client, await harness.readApp("main"));
   await insertUntilTaken(served.endpoint, "row");
   const daemon = harness.readDaemonFile();
-  const socket_folder = nameRuntimeFolder(realpathSync(harness.home), process.env.XDG_RUNTIME_DIR);
-  expect(existsSync(socket_folder)).toBe(true);
+  const socketFolder = nameRuntimeFolder(realpathSync(harness.home), process.env.XDG_RUNTIME_DIR);
+  expect(existsSync(socketFolder)).toBe(true);
   const running = [processOf(served), harness.findPostgres()].filter((one) => one !== undefined);
   const workers = childrenOf(served.pid ?? 0);
   expect(workers.length).toBeGreaterThan(0);
@@ -182,7 +185,7 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   await waitFor(() => harness.readDaemonFile() === undefined);
   // the file goes first, so that no command finds a daemon that stops; its process ends when all else has
   await waitFor(() => !existsSync(`/proc/${daemon?.pid}/cwd`));
-  expect(existsSync(socket_folder)).toBe(false);
+  expect(existsSync(socketFolder)).toBe(false);
   await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).health()).rejects.toMatchObject({
     code: "daemon_not_running",
   });

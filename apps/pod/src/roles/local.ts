@@ -38,12 +38,12 @@ export async function runLocal(program: PodProgram): Promise<number> {
   const home = openHome(config.home);
   if ((await acquireHome(home)) === "taken") return 0;
   removeDaemonFile(home);
-  using log_file = new RotatingFile({
+  using logFile = new RotatingFile({
     path: join(home, HOME_PATHS.daemonLog),
     max_bytes: LOG_BYTES,
     keep: LOG_FILES,
   });
-  const log = createLogger(log_file, config.log_level);
+  const log = createLogger(logFile, config.log_level);
   try {
     await runDaemon(config, home, program, log);
     return 0;
@@ -139,15 +139,15 @@ async function waitForPostgres(
   log: Logger,
 ): Promise<boolean> {
   let start = starting;
-  for (let pause_ms = FIRST_RETRY_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_RETRY_MS)) {
+  for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
     try {
       await start;
       return true;
     } catch (error) {
-      log.warn({ err: error, pause_ms }, "earlier work waits for PostgreSQL");
+      log.warn({ err: error, pause_ms: pauseMs }, "earlier work waits for PostgreSQL");
     }
     const abort = new AbortController();
-    const pause = sleep(pause_ms, "again", { signal: abort.signal }).catch(() => "stopped");
+    const pause = sleep(pauseMs, "again", { signal: abort.signal }).catch(() => "stopped");
     const next = await Promise.race([pause, stopped]);
     abort.abort();
     if (next !== "again") return false;

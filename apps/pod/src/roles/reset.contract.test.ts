@@ -19,8 +19,8 @@ afterEach(async () => {
   await harness[Symbol.asyncDispose]();
 }, TIMEOUT);
 
-const runtime_base = process.env["XDG_RUNTIME_DIR"];
-const reset = () => emptyHome({ home: harness.home, runtime_base, log: createSilentLog() });
+const runtimeBase = process.env["XDG_RUNTIME_DIR"];
+const reset = () => emptyHome({ home: harness.home, runtime_base: runtimeBase, log: createSilentLog() });
 
 test.each([
   ["runs", "SIGCONT"],

@@ -38,16 +38,16 @@ export async function runPod<Spec extends AnyPodSpec>(
 ): Promise<number> {
   process.umask(PRIVATE_UMASK);
   const spec = readSpec(schema, await text(process.stdin));
-  using log_file = new RotatingFile({ path: join(spec.log_folder, "pod.log"), max_bytes: LOG_BYTES, keep: LOG_FILES });
-  process.once("exit", () => log_file.flush());
+  using logFile = new RotatingFile({ path: join(spec.log_folder, "pod.log"), max_bytes: LOG_BYTES, keep: LOG_FILES });
+  process.once("exit", () => logFile.flush());
   const who = spec.instance === undefined ? {} : { instance: spec.instance };
-  const log = createLogger(log_file, "info", who);
+  const log = createLogger(logFile, "info", who);
   try {
     for (const notice of spec.notices) log.warn({}, notice);
     // each role stops in order when it is asked to by a signal
     const end = () => void process.kill(process.pid, "SIGTERM");
     using _home = endWithHome({ folder: spec.log_folder, log, end });
-    await run(spec, log, createRequestLog(log_file, who));
+    await run(spec, log, createRequestLog(logFile, who));
     log.info({}, "the pod has stopped");
     return 0;
   } catch (error) {
@@ -59,8 +59,8 @@ export async function runPod<Spec extends AnyPodSpec>(
 }
 
 /** Listens in `run_folder` for whoever runs the pod; disposing takes no more requests, and lets those that are under way end for a time. */
-export async function listenToPod(api: FastifyInstance, run_folder: string): Promise<AsyncDisposable> {
-  const socket = join(run_folder, "pod.sock");
+export async function listenToPod(api: FastifyInstance, runFolder: string): Promise<AsyncDisposable> {
+  const socket = join(runFolder, "pod.sock");
   // of a pod that was killed; the driver runs one of this name at a time
   rmSync(socket, { force: true });
   await api.listen({ path: socket });

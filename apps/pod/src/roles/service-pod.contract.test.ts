@@ -68,8 +68,12 @@ beforeAll(async () => {
   const files = harness.putTree({ "app.py": APP });
   const question = { app_file: "app.py", files, folders: [] };
   const planned = await database.ask("POST", "/v1/schema/plan", question);
-  const { catalog_version } = planned.json<{ plan: { catalog_version: number } }>().plan;
-  await database.ask("POST", "/v1/schema/apply", { ...question, catalog_version, allow_destructive: false });
+  const { catalog_version: catalogVersion } = planned.json<{ plan: { catalog_version: number } }>().plan;
+  await database.ask("POST", "/v1/schema/apply", {
+    ...question,
+    catalog_version: catalogVersion,
+    allow_destructive: false,
+  });
   good = services.key("goodgoodgood", ["access:cloud://acme:main/services/ingest"]);
   other = services.key("otherotherot", ["access:cloud://acme:main/services/reports/ingest"]);
   traces = await startTraceCollector();
@@ -125,7 +129,8 @@ test("without a key that may call it nobody learns anything of a service but tha
   expect((await pod.call("OPTIONS", "/docs", undefined, asked)).status).toBe(204);
   const described = await pod.call("GET", "/openapi.json", undefined, shown(good));
   expect(described.json()).toMatchObject({
-    ...{ servers: [{ url: "/ingest" }], security: [{ ApiKey: [] }, { Bearer: [] }] },
+    servers: [{ url: "/ingest" }],
+    security: [{ ApiKey: [] }, { Bearer: [] }],
     components: { securitySchemes: { ApiKey: { type: "apiKey", in: "header", name: "X-api-key" } } },
   });
   expect((await pod.call("GET", "/metrics", undefined, shown(good))).status).toBe(404);

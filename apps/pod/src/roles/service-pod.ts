@@ -52,7 +52,11 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
   const lifecycle: { state: ServicePodHealth["state"] } = { state: "starting" };
   let stats: WorkingService["stats"] = () => undefined;
   const api = createServiceApi({
-    ...{ spec, log, keys, traffic, lifecycle },
+    spec,
+    log,
+    keys,
+    traffic,
+    lifecycle,
     metrics: () => Promise.all([metrics.print(), printMetrics(stats())]),
     requestDrain,
     requestStop: stop.request,
@@ -67,11 +71,18 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
     // of a pod that was killed
     rmSync(socket, { force: true });
     await using http = await serveOnSocket(service.endpoints, {
-      ...{ socket, log, body_bytes: spec.limits.body_bytes, prefix: `/${spec.service}`, needs_key: true },
+      socket,
+      log,
+      body_bytes: spec.limits.body_bytes,
+      prefix: `/${spec.service}`,
+      needs_key: true,
       prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
     });
     const carrier = new LinkCarrier(service.endpoints.routes, spec.limits.body_bytes, {
-      ...{ traffic, metrics, logRequest, log },
+      traffic,
+      metrics,
+      logRequest,
+      log,
     });
     await using link = await listenToGateway(spec, carrier, log);
     await Promise.race([service.startPython(), stop.requested]);
@@ -106,15 +117,18 @@ async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: 
 async function awaitQuiet(traffic: Traffic, stopped: Promise<string>, log: Logger): Promise<void> {
   const stopping = new AbortController();
   void stopped.then(() => stopping.abort());
-  const is_quiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });
-  if (!is_quiet) log.warn({ in_flight: traffic.in_flight }, "requests are still under way at the end of the drain");
+  const isQuiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });
+  if (!isQuiet) log.warn({ in_flight: traffic.in_flight }, "requests are still under way at the end of the drain");
 }
 
 function workingSpec(spec: ServicePodSpec): WorkingSpec {
-  const { dsn, manifest, runtime, limits, resources, scratch_folder } = spec;
+  const { dsn, manifest, runtime, limits, resources, scratch_folder: scratchFolder } = spec;
   const cut = spec.uri.lastIndexOf("/");
   return {
-    ...{ dsn, manifest, runtime, scratch_folder },
+    dsn,
+    manifest,
+    runtime,
+    scratch_folder: scratchFolder,
     export_reach: spec.may_export_private ? "private" : "public",
     target: spec.uri.slice(0, cut),
     services: [spec.uri.slice(cut + 1)],

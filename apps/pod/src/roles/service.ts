@@ -37,9 +37,12 @@ export async function runService(specFile: string): Promise<number> {
 async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Promise<void> {
   await withService(spec, log, async ({ endpoints, stats, startPython, stopJobs }) => {
     const { host, port, services, target } = spec;
-    const { body_bytes } = spec.limits;
+    const { body_bytes: bodyBytes } = spec.limits;
     await using server = await serveEndpoints(endpoints, {
-      ...{ host, port, log, body_bytes },
+      host,
+      port,
+      log,
+      body_bytes: bodyBytes,
       metrics: () => printMetrics(stats()),
     });
     await startPython();

@@ -61,16 +61,18 @@ export async function withService(
   if (callsFunctions(spec.manifest, spec.services)) void workers.start();
   if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
-  const { manifest, target, services, scratch_folder } = spec;
+  const { manifest, target, services, scratch_folder: scratchFolder } = spec;
   await using exports = new ExportPools(spec.runtime.env, spec.export_reach ?? "own");
   const name = `${target}/${services.join(",")}`;
   await using tracer = await openTracer(spec.runtime.env, { name, version: VERSION, role: "service" }, log);
   await using endpoints = await openEndpoints(
     {
-      ...{ sql, udf, log },
+      sql,
+      udf,
+      log,
       handlers: () => handlers.get(),
       clock: { now: Date.now },
-      openSpool: () => createFileSpool(scratch_folder),
+      openSpool: () => createFileSpool(scratchFolder),
       connectExport: (to) => exports.connect(to),
       tracer,
     },

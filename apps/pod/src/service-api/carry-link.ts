@@ -29,13 +29,13 @@ export class LinkCarrier {
   readonly #routes = new Map<string, Map<string, CompiledRoute>>();
   readonly #deps: CarryLinkDeps;
 
-  constructor(routes: readonly CompiledRoute[], body_bytes: number, deps: CarryLinkDeps) {
+  constructor(routes: readonly CompiledRoute[], bodyBytes: number, deps: CarryLinkDeps) {
     // a service whose bodies are bounded more tightly says so by HTTP
-    const linked = body_bytes < LINK_BODY_BYTES ? [] : routes.filter(isLinked);
+    const linked = bodyBytes < LINK_BODY_BYTES ? [] : routes.filter(isLinked);
     for (const route of linked) {
       const { method, path } = route;
-      const of_method = this.#routes.get(method) ?? new Map<string, CompiledRoute>();
-      this.#routes.set(method, of_method.set(path, route));
+      const ofMethod = this.#routes.get(method) ?? new Map<string, CompiledRoute>();
+      this.#routes.set(method, ofMethod.set(path, route));
     }
     this.about = { routes: linked.map(({ method, path }) => `${method} ${path}`) };
     this.#deps = deps;
@@ -45,23 +45,23 @@ export class LinkCarrier {
   async handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer> {
     const { traffic } = this.#deps;
     const { body, caller, headers, id, method, path, search } = request;
-    const started_at = performance.now();
+    const startedAt = performance.now();
     traffic.begin();
     const route = this.#routes.get(method)?.get(path);
     if (route === undefined) {
       const answer = answerError(noRoute(method, path), id, this.#deps.log);
-      return this.#toLinkAnswer(answer, { request, route, asked, started_at });
+      return this.#toLinkAnswer(answer, { request, route, asked, started_at: startedAt });
     }
     const signal = route.takes_signal ? asked.signal : undefined;
     const answer = await route.handle({ body, search, headers, id, caller: caller?.id, signal });
-    return this.#toLinkAnswer(answer, { request, route, asked, started_at });
+    return this.#toLinkAnswer(answer, { request, route, asked, started_at: startedAt });
   }
 
   #toLinkAnswer(answer: RouteAnswer, carried: Carried): LinkAnswer {
-    const { body, more_headers, status } = answer;
+    const { body, more_headers: moreHeaders, status } = answer;
     const headers: string[] = [];
     for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
-    if (more_headers !== undefined) for (const [name, value] of more_headers) headers.push(name, value);
+    if (moreHeaders !== undefined) for (const [name, value] of moreHeaders) headers.push(name, value);
     if (typeof body === "string" || Buffer.isBuffer(body)) {
       this.#ended(carried, status, answer.headers[FAILED_HEADER] !== undefined);
       return { status, headers, body: typeof body === "string" ? Buffer.from(body) : body };
@@ -70,13 +70,13 @@ export class LinkCarrier {
     return { status, headers, body: toBytes(body, ended) };
   }
 
-  #ended({ request, route, started_at }: Carried, status: number, has_failed = false): void {
+  #ended({ request, route, started_at: startedAt }: Carried, status: number, hasFailed = false): void {
     const { logRequest, metrics, traffic } = this.#deps;
     const { caller, id, method, path } = request;
     traffic.end();
-    const ms = performance.now() - started_at;
+    const ms = performance.now() - startedAt;
     logRequest({ req: id, method, route: path, status, ms: Math.round(ms * 10) / 10, key: caller?.name });
-    metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000, has_failed });
+    metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000, has_failed: hasFailed });
   }
 }
 
@@ -89,8 +89,8 @@ interface Carried {
 }
 
 /** Those whose whole request is known by method, path, head and a short body of JSON. */
-function isLinked({ method, path, streams, takes_any_body }: CompiledRoute): boolean {
-  return method !== "ANY" && takes_any_body !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
+function isLinked({ method, path, streams, takes_any_body: takesAnyBody }: CompiledRoute): boolean {
+  return method !== "ANY" && takesAnyBody !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
 }
 
 async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () => void): AsyncGenerator<Uint8Array> {

@@ -10,9 +10,9 @@ test("numbers of requests are written as Prometheus reads them: by route, method
   metrics.observe({ method: "GET", route: '/a"b\\c\n', status: 200, seconds: 0.5 });
   metrics.observe({ method: "POST", route: "/docs", status: 400, seconds: 40, has_failed: true });
   metrics.observe({ method: "POST", route: "/docs", status: 422, seconds: 40 });
-  const { text, content_type } = metrics.print();
+  const { text, content_type: contentType } = metrics.print();
   const lines = text.split("\n");
-  expect(content_type).toBe("text/plain; version=0.0.4; charset=utf-8");
+  expect(contentType).toBe("text/plain; version=0.0.4; charset=utf-8");
   expect(lines).toContain('appdb_requests_total{method="POST",route="/docs",status="200"} 3');
   expect(lines).toContain('appdb_requests_total{method="POST",route="/docs",status="500"} 1');
   expect(lines).toContain('appdb_requests_total{method="GET",route="none",status="404"} 1');

@@ -63,8 +63,8 @@ export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
 }
 
 function readHealth({ lifecycle, traffic }: ServiceApiDeps): ServicePodHealth {
-  const { in_flight, idle_ms } = traffic;
-  return { version: VERSION, pid: process.pid, state: lifecycle.state, in_flight, idle_ms };
+  const { in_flight: inFlight, idle_ms: idleMs } = traffic;
+  return { version: VERSION, pid: process.pid, state: lifecycle.state, in_flight: inFlight, idle_ms: idleMs };
 }
 
 const WHY = {

@@ -26,7 +26,8 @@ export function openServiceKeys(
 ): ServiceKeys {
   const { organization, database, service } = spec;
   const verifier = createKeyVerifier({
-    ...{ organization, database },
+    organization,
+    database,
     public_key: readPublicKey(spec.keys.public_key),
     clock: { now: Date.now, monotonic: () => performance.now() },
   });

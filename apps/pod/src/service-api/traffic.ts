@@ -14,39 +14,39 @@ export interface QuietInput {
 /** The requests that are under way. */
 export class Traffic {
   readonly #clock: Clock;
-  #in_flight = 0;
-  #last_ended_at: number;
+  #inFlight = 0;
+  #lastEndedAt: number;
 
   /** `clock`: one that nobody sets. */
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#last_ended_at = clock.now();
+    this.#lastEndedAt = clock.now();
   }
 
   get in_flight(): number {
-    return this.#in_flight;
+    return this.#inFlight;
   }
 
   /** Since the last request ended, or since the start; 0 while one is under way. */
   get idle_ms(): number {
-    return this.#in_flight > 0 ? 0 : Math.max(0, Math.round(this.#clock.now() - this.#last_ended_at));
+    return this.#inFlight > 0 ? 0 : Math.max(0, Math.round(this.#clock.now() - this.#lastEndedAt));
   }
 
   begin(): void {
-    this.#in_flight += 1;
+    this.#inFlight += 1;
   }
 
   end(): void {
-    this.#in_flight -= 1;
-    this.#last_ended_at = this.#clock.now();
+    this.#inFlight -= 1;
+    this.#lastEndedAt = this.#clock.now();
   }
 
   /** Waits until nothing has been under way for a while. False when that did not come about in time, or the signal aborted. */
-  async settle({ quiet_ms, limit_ms, signal }: QuietInput): Promise<boolean> {
-    const began_at = this.#clock.now();
-    while (!signal.aborted && this.#clock.now() - began_at < limit_ms) {
-      const waited = this.#clock.now() - began_at;
-      if (Math.min(this.idle_ms, waited) >= quiet_ms) return true;
+  async settle({ quiet_ms: quietMs, limit_ms: limitMs, signal }: QuietInput): Promise<boolean> {
+    const beganAt = this.#clock.now();
+    while (!signal.aborted && this.#clock.now() - beganAt < limitMs) {
+      const waited = this.#clock.now() - beganAt;
+      if (Math.min(this.idle_ms, waited) >= quietMs) return true;
       await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
     }
     return false;

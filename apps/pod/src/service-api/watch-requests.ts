@@ -25,21 +25,21 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
   const { keys, traffic, metrics, logRequest } = deps;
   server.decorateRequest("caller", undefined);
   server.addHook("onRequest", (request, reply, done) => {
-    const started_at = performance.now();
+    const startedAt = performance.now();
     const { method, id, raw } = request;
     const route = request.routeOptions.url ?? null;
-    const is_health = request.routeOptions.config.is_open === true;
+    const isHealth = request.routeOptions.config.is_open === true;
     let key: string | undefined;
     reply.raw.once("close", () => {
-      const ms = performance.now() - started_at;
+      const ms = performance.now() - startedAt;
       const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_GONE;
       const fields = { req: id, method, route: route ?? pathOf(raw), status, ms: Math.round(ms * 10) / 10, key };
       // those who read a log leave them out unless they ask for them
-      logRequest(is_health ? { ...fields, health: true } : fields);
-      const has_failed = reply.raw.hasHeader(FAILED_HEADER);
-      if (!is_health) metrics.observe({ method, route, status, seconds: ms / 1_000, has_failed });
+      logRequest(isHealth ? { ...fields, health: true } : fields);
+      const hasFailed = reply.raw.hasHeader(FAILED_HEADER);
+      if (!isHealth) metrics.observe({ method, route, status, seconds: ms / 1_000, has_failed: hasFailed });
     });
-    if (is_health || isPreflight(request)) {
+    if (isHealth || isPreflight(request)) {
       done();
       return;
     }

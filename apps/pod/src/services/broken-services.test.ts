@@ -10,8 +10,14 @@ const running = [{ service: "desk", target: "main", manifest: aManifest({ tables
 /** The services that an update to `after` breaks. */
 function broken(after: ManifestTable): string[] {
   const known = {
-    ...{ path: `main/${after.name}`, model_cls: "Docs", kind: "table" as const, exists: true, status: null },
-    ...{ resolution: "update_additive" as const, destructive: false, error_count: 0 },
+    path: `main/${after.name}`,
+    model_cls: "Docs",
+    kind: "table" as const,
+    exists: true,
+    status: null,
+    resolution: "update_additive" as const,
+    destructive: false,
+    error_count: 0,
   };
   const op = { name: "x", op: "alter", severity: "additive", description: "", requires_restart: false } as const;
   const ops = [{ ...op, status: null, target: "column", details: {}, destructive: false } as const];

@@ -51,8 +51,8 @@ function comparePython(
   return pathsOf(before.runtime) === pathsOf(after.runtime) ? undefined : "the library's place changed";
 }
 
-function pathsOf({ library_paths }: Runtime): string {
-  return JSON.stringify(library_paths);
+function pathsOf({ library_paths: libraryPaths }: Runtime): string {
+  return JSON.stringify(libraryPaths);
 }
 
 function compareEnvironments(before: Runtime["env"], after: Runtime["env"]): string[] {

@@ -17,10 +17,10 @@ export interface PodProgram {
  * read it: environment variables and arguments can be seen by others.
  * @throws service_failed when the Node that runs this process is gone, with its virtual environment for example
  */
-export function forkService(program: PodProgram, spec_folder: string, spec: ServiceSpec): ChildProcess {
+export function forkService(program: PodProgram, specFolder: string, spec: ServiceSpec): ChildProcess {
   demandNode();
-  mkdirSync(spec_folder, { recursive: true, mode: 0o700 });
-  const file = join(spec_folder, `${randomBytes(12).toString("hex")}.json`);
+  mkdirSync(specFolder, { recursive: true, mode: 0o700 });
+  const file = join(specFolder, `${randomBytes(12).toString("hex")}.json`);
   writePrivateFile(file, JSON.stringify(spec));
   const child = spawn(process.execPath, [...program.node_options, program.file, "service", file], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],

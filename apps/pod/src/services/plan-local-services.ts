@@ -48,16 +48,19 @@ function refusePort(input: PlanLocalServicesInput): void {
 function toPresent(input: PlanLocalServicesInput, service: PresentLocalService): PresentService {
   const { endpoint, state, stored } = service;
   return {
-    ...{ name: stored.service, manifest: stored.manifest, state, endpoint },
+    name: stored.service,
+    manifest: stored.manifest,
+    state,
+    endpoint,
     owner: ownerOf(input, service),
     changes: [...compareRuntimes(stored, input), ...comparePorts(input.port, stored)],
   };
 }
 
 function ownerOf({ manifest, runtime }: PlanLocalServicesInput, service: PresentLocalService): PresentService["owner"] {
-  const { manifest: theirs, runtime: their_runtime } = service.stored;
-  const is_same = theirs.app_file === manifest.app_file && their_runtime.project_root === runtime.project_root;
-  return is_same || !service.is_file_there ? null : { app_file: theirs.app_file, place: their_runtime.project_root };
+  const { manifest: theirs, runtime: theirRuntime } = service.stored;
+  const isSame = theirs.app_file === manifest.app_file && theirRuntime.project_root === runtime.project_root;
+  return isSame || !service.is_file_there ? null : { app_file: theirs.app_file, place: theirRuntime.project_root };
 }
 
 function comparePorts(port: number | null, stored: StoredService): PlanOp[] {

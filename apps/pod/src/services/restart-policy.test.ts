@@ -43,10 +43,10 @@ test("what the person must mend is told at once, what heals by itself is waited 
   expect(createRestartPolicy().next(failed("schema_mismatch"))).toBeUndefined();
   expect(createRestartPolicy().next(failed("worker_unavailable"))).toBeUndefined();
   expect(createRestartPolicy().next(failed("database_unavailable"))).toBe(200);
-  const ran_before = createRestartPolicy();
-  ran_before.next(killed);
-  expect(ran_before.next(failed("worker_unavailable"))).toBe(200);
-  expect(ran_before.next(failed("port_taken"))).toBeUndefined();
+  const ranBefore = createRestartPolicy();
+  ranBefore.next(killed);
+  expect(ranBefore.next(failed("worker_unavailable"))).toBe(200);
+  expect(ranBefore.next(failed("port_taken"))).toBeUndefined();
 });
 
 test("a full disk or a PostgreSQL that is down is waited for as long as it takes by a service that ran", () => {

@@ -32,21 +32,21 @@ export interface RestartPolicy {
  * started it fails at once with what it says, or after six tries when that may heal.
  */
 export function createRestartPolicy(): RestartPolicy {
-  let quick_ends = 0;
-  let own_quick_ends = 0;
-  let has_listened = false;
+  let quickEnds = 0;
+  let ownQuickEnds = 0;
+  let hasListened = false;
   return {
-    next({ listened_ms, problem, was_killed }) {
-      has_listened ||= listened_ms !== undefined;
-      const is_quick = listened_ms === undefined || listened_ms < QUICK_MS;
-      const is_its_own = !(was_killed && listened_ms !== undefined);
-      quick_ends = is_quick ? quick_ends + 1 : 0;
-      own_quick_ends = is_quick && is_its_own ? own_quick_ends + 1 : 0;
+    next({ listened_ms: listenedMs, problem, was_killed: wasKilled }) {
+      hasListened ||= listenedMs !== undefined;
+      const isQuick = listenedMs === undefined || listenedMs < QUICK_MS;
+      const isItsOwn = !(wasKilled && listenedMs !== undefined);
+      quickEnds = isQuick ? quickEnds + 1 : 0;
+      ownQuickEnds = isQuick && isItsOwn ? ownQuickEnds + 1 : 0;
       const heals = problem !== undefined && PASSING.test(problem.code);
       if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
-      if (problem !== undefined && !has_listened && !heals) return undefined;
-      if (own_quick_ends >= MOST_QUICK_ENDS && !(heals && has_listened)) return undefined;
-      return restartPause(quick_ends);
+      if (problem !== undefined && !hasListened && !heals) return undefined;
+      if (ownQuickEnds >= MOST_QUICK_ENDS && !(heals && hasListened)) return undefined;
+      return restartPause(quickEnds);
     },
   };
 }

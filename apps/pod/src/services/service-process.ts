@@ -36,7 +36,7 @@ export class ServiceProcess {
   #child: ChildProcess | undefined;
   #error: string | undefined;
   #hint: string | undefined;
-  #started_at: number | undefined;
+  #startedAt: number | undefined;
   #restarts = 0;
   #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -69,7 +69,7 @@ export class ServiceProcess {
   }
 
   get started_at(): number | undefined {
-    return this.#started_at;
+    return this.#startedAt;
   }
 
   /** Begins to run it; `settled` tells when it listens or has failed. */
@@ -103,8 +103,8 @@ export class ServiceProcess {
     while (!signal.aborted) {
       const end = await this.#runOnce(signal);
       if (signal.aborted) return;
-      const pause_ms = policy.next(end);
-      if (pause_ms === undefined) {
+      const pauseMs = policy.next(end);
+      if (pauseMs === undefined) {
         this.#error = end.reason;
         this.#hint = typeof end.problem?.hint === "string" ? end.problem.hint : undefined;
         this.#deps.log.error({ reason: end.reason }, "a service failed");
@@ -113,10 +113,10 @@ export class ServiceProcess {
         return;
       }
       this.#restarts += 1;
-      this.#deps.log.warn({ reason: end.reason, pause_ms }, "a service ended, it is started again");
+      this.#deps.log.warn({ reason: end.reason, pause_ms: pauseMs }, "a service ended, it is started again");
       this.#note("warn", `the service ended (${end.reason}), it is started again`);
       this.#take("ended");
-      await sleep(pause_ms, undefined, { signal }).catch(() => undefined);
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -124,7 +124,7 @@ export class ServiceProcess {
   async #runOnce(signal: AbortSignal): Promise<ProcessEnd & { reason: string }> {
     const recent: string[] = [];
     let problem: ProcessEnd["problem"];
-    let listening_since: number | undefined;
+    let listeningSince: number | undefined;
     let child: ChildProcess;
     try {
       child = await this.#deps.fork();
@@ -145,7 +145,7 @@ export class ServiceProcess {
       clearTimeout(timer);
       if (parsed.data.event === "failed") problem = parsed.data.problem;
       else if (!signal.aborted) {
-        listening_since = this.#deps.clock.now();
+        listeningSince = this.#deps.clock.now();
         this.#take("listening");
       }
     });
@@ -155,18 +155,18 @@ export class ServiceProcess {
     clearTimeout(timer);
     await drained;
     this.#child = undefined;
-    this.#started_at = undefined;
+    this.#startedAt = undefined;
     this.#deps.remember(undefined);
     return {
       problem,
-      listened_ms: listening_since === undefined ? undefined : this.#deps.clock.now() - listening_since,
+      listened_ms: listeningSince === undefined ? undefined : this.#deps.clock.now() - listeningSince,
       was_killed: child.signalCode !== null && KILLS.has(child.signalCode),
       reason: problem?.detail ?? [how, ...recent].join("; "),
     };
   }
 
   #adopt(child: ChildProcess): void {
-    this.#started_at = this.#deps.clock.now();
+    this.#startedAt = this.#deps.clock.now();
     this.#child = child;
     this.#deps.remember(this.#identify(child));
   }

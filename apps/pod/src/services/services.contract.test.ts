@@ -181,11 +181,11 @@ test("the next daemon starts what ran, leaves stopped what was stopped, and ends
 test("a forgotten service is gone from the disk, its log stays", async () => {
   const services = openServices();
   await services.replace(await makeStored("ingest"));
-  const { log_file } = await services.settled("main/reports/ingest");
+  const { log_file: logFile } = await services.settled("main/reports/ingest");
   await services.forget("main/reports/ingest");
   expect(services.list(undefined)).toEqual([]);
   expect(existsSync(join(folder, "services", "main"))).toBe(false);
-  expect(readFileSync(log_file, "utf8")).toContain("hello");
+  expect(readFileSync(logFile, "utf8")).toContain("hello");
   expect(() => services.resolve("ingest")).toThrow(expect.objectContaining({ code: "service_not_found" }));
 });
 

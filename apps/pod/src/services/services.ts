@@ -173,17 +173,17 @@ export class Services implements AsyncDisposable {
   }
 
   #createEntry(stored: StoredService): Entry {
-    const { clock, fork, log, log_folder } = this.#deps;
+    const { clock, fork, log, log_folder: logFolder } = this.#deps;
     const { service, target } = stored;
     const folders = target.split("/").map((part) => fileNameOf(part));
-    const service_log = new ServiceLog(join(log_folder, ...folders, `${fileNameOf(service)}.log`));
+    const serviceLog = new ServiceLog(join(logFolder, ...folders, `${fileNameOf(service)}.log`));
     const entry: Entry = {
       stored,
-      log: service_log,
+      log: serviceLog,
       process: new ServiceProcess({
         clock,
         log,
-        service_log,
+        service_log: serviceLog,
         fork: () => fork(entry.stored),
         remember: (identity) => this.#remember(stored, identity),
       }),

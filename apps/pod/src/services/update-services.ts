@@ -78,13 +78,13 @@ export async function updateServices(
   }
   for (const item of changing) {
     const name = `${plan.target}/${item.name}`;
-    const is_chosen = input.port === null && portOf(item.name) === undefined;
+    const isChosen = input.port === null && portOf(item.name) === undefined;
     const startElsewhere = async (): Promise<ServiceRecord> => {
       await start(item.name, await choosePort(services, plan.target, item.name));
       return await services.settled(name);
     };
     const first = await services.settled(name);
-    const record = is_chosen ? await retryLostPort(first, startElsewhere) : first;
+    const record = isChosen ? await retryLostPort(first, startElsewhere) : first;
     if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
   }
   // What is as it has to be may just be starting, after the daemon did.
@@ -118,10 +118,10 @@ export async function pruneServices(
     .filter((record) => !input.manifest.services.some((service) => service.name === record.name));
   const ops: PlanOp[] = [];
   for (const record of extras) {
-    const is_other = record.project_root !== input.runtime.project_root && existsSync(record.project_root);
-    if (!input.dry_run && !is_other) await services.forget(serviceText(record));
+    const isOther = record.project_root !== input.runtime.project_root && existsSync(record.project_root);
+    if (!input.dry_run && !isOther) await services.forget(serviceText(record));
     ops.push({
-      ...(is_other
+      ...(isOther
         ? op("drop", "service", "blocked", `service '${record.name}' belongs to ${record.project_root} and stays`)
         : op(
             "drop",
@@ -131,7 +131,7 @@ export async function pruneServices(
           )),
       name: record.name,
       requires_restart: false,
-      status: input.dry_run ? null : is_other ? "refused" : "applied",
+      status: input.dry_run ? null : isOther ? "refused" : "applied",
       details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
     });
   }

@@ -38,10 +38,10 @@ export interface DaemonHarness extends AsyncDisposable {
 export function openHarness(): DaemonHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-daemon-"));
   const home = join(folder, "Häuser und Höfe");
-  const project_root = join(folder, "mein Projekt");
+  const projectRoot = join(folder, "mein Projekt");
   const spawned: ChildProcess[] = [];
-  mkdirSync(project_root);
-  cpSync(join(ROOT, "examples", "quickstart", "app.py"), join(project_root, "app.py"));
+  mkdirSync(projectRoot);
+  cpSync(join(ROOT, "examples", "quickstart", "app.py"), join(projectRoot, "app.py"));
 
   function spawnDaemon(env: Record<string, string> = {}): ChildProcess {
     const child = spawn(process.execPath, [BUILT_POD, "local"], {
@@ -99,22 +99,22 @@ export function openHarness(): DaemonHarness {
   return {
     folder,
     home,
-    project_root,
+    project_root: projectRoot,
     spawnDaemon,
     startDaemon,
     readDaemonFile,
     client,
-    readApp: (target, env) => readExample(home, project_root, target, env),
+    readApp: (target, env) => readExample(home, projectRoot, target, env),
     findPostgres,
     [Symbol.asyncDispose]: dispose,
   };
 }
 
 /** Waits until a check is true. */
-export async function waitFor(check: () => boolean | Promise<boolean>, timeout_ms = 20_000): Promise<void> {
-  const until = Date.now() + timeout_ms;
+export async function waitFor(check: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+  const until = Date.now() + timeoutMs;
   while (!(await check())) {
-    if (Date.now() > until) throw new Error(`It did not become true within ${timeout_ms} ms: ${check}`);
+    if (Date.now() > until) throw new Error(`It did not become true within ${timeoutMs} ms: ${check}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
@@ -132,14 +132,14 @@ export function processOf(record: ServiceRecord | undefined): ProcessIdentity {
 
 async function readExample(
   home: string,
-  project_root: string,
+  projectRoot: string,
   target: string,
   extra: Record<string, string> = {},
 ): Promise<App> {
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
   // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...extra };
-  const runtime = await resolveRuntime({ project_root, python: undefined, env, home, tools });
+  const runtime = await resolveRuntime({ project_root: projectRoot, python: undefined, env, home, tools });
   return { target, runtime, manifest: await readManifest({ runtime, app_file: "app.py" }) };
 }
 

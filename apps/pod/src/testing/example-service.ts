@@ -5,8 +5,8 @@ import { waitFor } from "./daemon-harness.ts";
 
 /** Makes the tables of an application and serves it, as `schema update` and `service update` do. */
 export async function serveExample(client: LocalClient, app: App): Promise<ServiceRecord> {
-  const { catalog_version } = await client.schemaPlan({ target: app.target, manifest: app.manifest });
-  await client.schemaApply({ ...app, catalog_version, allow_destructive: false });
+  const { catalog_version: catalogVersion } = await client.schemaPlan({ target: app.target, manifest: app.manifest });
+  await client.schemaApply({ ...app, catalog_version: catalogVersion, allow_destructive: false });
   await client.serviceApply({ ...app, service: null, port: null, allow_destructive: false });
   return findService(client, `${app.target}/ingest`);
 }

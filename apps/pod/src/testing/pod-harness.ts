@@ -20,7 +20,7 @@ export interface PodHarness extends AsyncDisposable {
 /** Opens a harness; disposing it ends every process of its pods and removes its folders. */
 export function openPodHarness(): PodHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pod-"));
-  const run_folder = mkdtempSync(join(tmpdir(), "pod-"));
+  const runFolder = mkdtempSync(join(tmpdir(), "pod-"));
   const token = randomBytes(24).toString("base64url");
   const pods = openStartedPods();
 
@@ -38,7 +38,7 @@ export function openPodHarness(): PodHarness {
       data_folder: join(folder, "data"),
       template_folder: join(folder, "template", "18"),
       postgres_bin: requirePostgresBin(tools),
-      run_folder,
+      run_folder: runFolder,
       log_folder: join(folder, "log"),
       services_folder: join(folder, "services"),
       token,
@@ -62,7 +62,7 @@ export function openPodHarness(): PodHarness {
   }
 
   function start(input: DatabasePodSpec | string, env: Record<string, string> = {}): StartedPod {
-    return pods.start({ role: "database", run_folder, token, input, env });
+    return pods.start({ role: "database", run_folder: runFolder, token, input, env });
   }
 
   return {
@@ -72,7 +72,7 @@ export function openPodHarness(): PodHarness {
     start,
     [Symbol.asyncDispose]: async () => {
       await pods[Symbol.asyncDispose]();
-      for (const path of [folder, run_folder]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+      for (const path of [folder, runFolder]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

@@ -36,8 +36,8 @@ export interface ServicePodHarness extends AsyncDisposable {
 
 /** Opens a harness beside that of the database. */
 export function openServicePodHarness(database: PodHarness): ServicePodHarness {
-  const run_folder = mkdtempSync(join(tmpdir(), "svc-"));
-  const log_folder = join(database.folder, "service-log");
+  const runFolder = mkdtempSync(join(tmpdir(), "svc-"));
+  const logFolder = join(database.folder, "service-log");
   const pods = openStartedPods();
   const pair = generateKeyPairSync("ed25519");
   const snapshot: ServicePodHarness["snapshot"] = (version, keys) =>
@@ -46,7 +46,7 @@ export function openServicePodHarness(database: PodHarness): ServicePodHarness {
       pair.privateKey,
     );
   return {
-    log_folder,
+    log_folder: logFolder,
     snapshot,
     key(id, grants) {
       const text = writeKeyText({ id, secret: randomBytes(32).toString("base64url") });
@@ -54,21 +54,28 @@ export function openServicePodHarness(database: PodHarness): ServicePodHarness {
       return { text, entry: { id, name: `key ${id}`, hashes, grants, role: null, expires_ms: null } };
     },
     async spec(pod, files, keys) {
-      const { resources, runtime, files_folder } = await database.spec();
+      const { resources, runtime, files_folder: filesFolder } = await database.spec();
       const role = await pod.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" });
       const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
       return {
-        ...{ role: "service-pod", service_id: "0190a0a0-0000-7000-8000-00000000000a", instance: 1 },
+        role: "service-pod",
+        service_id: "0190a0a0-0000-7000-8000-00000000000a",
+        instance: 1,
         database_id: "0190a0a0-0000-7000-8000-000000000000",
-        ...{ organization: "acme", database: "main", service: "ingest", uri: "cloud://acme:main/ingest" },
+        organization: "acme",
+        database: "main",
+        service: "ingest",
+        uri: "cloud://acme:main/ingest",
         token: randomBytes(24).toString("base64url"),
         dsn: role.json<{ dsn: string }>().dsn,
         scratch_folder: join(database.folder, "scratch"),
-        ...{ run_folder, log_folder, resources },
+        run_folder: runFolder,
+        log_folder: logFolder,
+        resources,
         limits: DEFAULT_LIMITS,
         may_export_private: false,
         manifest: manifestSchema.parse(read.json<{ manifest: unknown }>().manifest),
-        runtime: { ...runtime, project_root: join(files_folder, files) },
+        runtime: { ...runtime, project_root: join(filesFolder, files) },
         keys: {
           public_key: pair.publicKey.export({ format: "der", type: "spki" }).toString("base64"),
           snapshot: snapshot(1, keys),
@@ -83,7 +90,7 @@ export function openServicePodHarness(database: PodHarness): ServicePodHarness {
     },
     [Symbol.asyncDispose]: async () => {
       await pods[Symbol.asyncDispose]();
-      rmSync(run_folder, { recursive: true, force: true });
+      rmSync(runFolder, { recursive: true, force: true });
     },
   };
 }

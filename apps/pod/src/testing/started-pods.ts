@@ -50,7 +50,7 @@ export function openStartedPods(): StartedPods {
   const started: StartedPod[] = [];
   const left: ProcessIdentity[] = [];
   return {
-    start({ role, run_folder, token, input, env = {} }) {
+    start({ role, run_folder: runFolder, token, input, env = {} }) {
       const child = spawn(process.execPath, [BUILT_POD, role], {
         cwd: ROOT,
         // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
@@ -64,7 +64,7 @@ export function openStartedPods(): StartedPods {
       child.stdin?.on("error", () => undefined);
       child.stdin?.end(typeof input === "string" ? input : JSON.stringify(input));
       const ask: StartedPod["ask"] = (method, path, body, headers) =>
-        askSocket(join(run_folder, "pod.sock"), { authorization: `Bearer ${token}`, ...headers }, method, path, body);
+        askSocket(join(runFolder, "pod.sock"), { authorization: `Bearer ${token}`, ...headers }, method, path, body);
       const pod: StartedPod = {
         child,
         ask,

@@ -15,17 +15,17 @@ export const addDeliveries: AfterEvent = async (tx, event) => {
   if (rows.length === 0) return;
   await dropOldest(
     tx,
-    rows.map(({ webhook_id }) => webhook_id),
+    rows.map(({ webhook_id: webhookId }) => webhookId),
   );
   await enqueueDeliveries(tx, event.org_id);
 };
 
 /** One that is being posted at this moment stays: whoever posts it may wait for the lock on events that this transaction holds. */
-async function dropOldest(tx: Database | Tx, webhook_ids: readonly string[]): Promise<void> {
+async function dropOldest(tx: Database | Tx, webhookIds: readonly string[]): Promise<void> {
   const note = `It was dropped: more than ${MOST_WAITING} deliveries waited, and it was the oldest.`;
   await sql`
     update control.deliveries set state = 'dead', next_attempt_at = null, last_error = ${note} where id in (
-      select d.id from unnest(${webhook_ids}::uuid[]) w (id)
+      select d.id from unnest(${webhookIds}::uuid[]) w (id)
       cross join lateral (
         select id from control.deliveries where webhook_id = w.id and state = 'pending' order by id desc offset ${MOST_WAITING}) over
       join control.deliveries d on d.id = over.id

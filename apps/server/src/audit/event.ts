@@ -46,6 +46,10 @@ export const OPERATOR_CLIENT = "cli server";
 
 /** What the audit log says of an act that concerns no organization. */
 export const BY_OPERATOR = {
-  ...{ org_id: null, actor: OPERATOR, principal: undefined, ip_address: null, client: OPERATOR_CLIENT },
+  org_id: null,
+  actor: OPERATOR,
+  principal: undefined,
+  ip_address: null,
+  client: OPERATOR_CLIENT,
   outcome: "succeeded",
 } as const satisfies Partial<EventInput>;

@@ -67,6 +67,6 @@ export function toBuildsConfig(found: Found, env: Readonly<Record<string, string
 /** The files of an index of the operator's lie where it does. */
 function toSharedIndex(url: string): SharedIndex | null {
   if (url === "none") return null;
-  const is_public = url === "public" || url.replace(/\/+$/, "") === PUBLIC_INDEX.url;
-  return is_public ? PUBLIC_INDEX : { url, file_origins: [] };
+  const isPublic = url === "public" || url.replace(/\/+$/, "") === PUBLIC_INDEX.url;
+  return isPublic ? PUBLIC_INDEX : { url, file_origins: [] };
 }

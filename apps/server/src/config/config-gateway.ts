@@ -95,7 +95,7 @@ export interface GatewayConfig {
 }
 
 /** Adds what is wrong between the settings of the gateway; `is_run` says whether this process is one. */
-export function refuseGatewaySettings(found: Found, is_run: boolean, context: z.RefinementCtx): void {
+export function refuseGatewaySettings(found: Found, isRun: boolean, context: z.RefinementCtx): void {
   const refuse = (name: keyof Found, message: string) => context.addIssue({ code: "custom", path: [name], message });
   for (const [name, other] of [
     ["SERVICE_TLS_CERT", "SERVICE_TLS_KEY"],
@@ -103,7 +103,7 @@ export function refuseGatewaySettings(found: Found, is_run: boolean, context: z.
   ] as const) {
     if (found[name] !== undefined) continue;
     if (found[other] !== undefined) refuse(name, `is needed with ${other}`);
-    else if (found.SERVICE_DOMAIN !== undefined && is_run && found.SERVICE_ACME_DIRECTORY === undefined) {
+    else if (found.SERVICE_DOMAIN !== undefined && isRun && found.SERVICE_ACME_DIRECTORY === undefined) {
       refuse(name, "is needed with SERVICE_DOMAIN, or SERVICE_ACME_DIRECTORY instead");
     }
   }
@@ -117,16 +117,16 @@ export function refuseGatewaySettings(found: Found, is_run: boolean, context: z.
 }
 
 function refuseAcmeSettings(found: Found, refuse: (name: keyof Found, message: string) => void): void {
-  const is_set = (name: keyof Found) => found[name] !== undefined;
+  const isSet = (name: keyof Found) => found[name] !== undefined;
   for (const [name, other] of [
     ["SERVICE_ACME_EAB_KEY", "SERVICE_ACME_EAB_KEY_ID"],
     ["SERVICE_ACME_EAB_KEY_ID", "SERVICE_ACME_EAB_KEY"],
   ] as const) {
-    if (is_set(other) && !is_set(name)) refuse(name, `is needed with ${other}`);
+    if (isSet(other) && !isSet(name)) refuse(name, `is needed with ${other}`);
   }
-  if (!is_set("SERVICE_ACME_DIRECTORY")) return;
-  if (!is_set("SERVICE_DOMAIN")) refuse("SERVICE_DOMAIN", "is needed with SERVICE_ACME_DIRECTORY");
-  if (is_set("SERVICE_TLS_CERT")) refuse("SERVICE_ACME_DIRECTORY", "is given, and SERVICE_TLS_CERT as well");
+  if (!isSet("SERVICE_ACME_DIRECTORY")) return;
+  if (!isSet("SERVICE_DOMAIN")) refuse("SERVICE_DOMAIN", "is needed with SERVICE_ACME_DIRECTORY");
+  if (isSet("SERVICE_TLS_CERT")) refuse("SERVICE_ACME_DIRECTORY", "is given, and SERVICE_TLS_CERT as well");
   if (found.SERVICE_ACME_AGREE_TERMS !== "1") {
     refuse(
       "SERVICE_ACME_AGREE_TERMS",
@@ -140,12 +140,12 @@ const CLIENT_MS = 30_000;
 const MEGABYTE = 1024 * 1024;
 
 export function toGatewayConfig(found: Found): GatewayConfig {
-  const { SERVICE_TLS_CERT: cert_file, SERVICE_TLS_KEY: key_file } = found;
+  const { SERVICE_TLS_CERT: certFile, SERVICE_TLS_KEY: keyFile } = found;
   return {
     domain: found.SERVICE_DOMAIN,
     host: found.SERVICE_GATEWAY_HOST,
     port: found.SERVICE_GATEWAY_PORT,
-    tls: cert_file === undefined || key_file === undefined ? undefined : { cert_file, key_file },
+    tls: certFile === undefined || keyFile === undefined ? undefined : { cert_file: certFile, key_file: keyFile },
     acme: toAcmeConfig(found),
     access_log: found.SERVICE_ACCESS_LOG,
     limits: {

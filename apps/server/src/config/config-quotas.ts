@@ -70,14 +70,14 @@ export interface QuotasConfig {
 }
 
 export function toQuotasConfig(found: Found): QuotasConfig {
-  const { SERVICE_ORG_CPU: cpu, SERVICE_ORG_DISK_GB: disk_gb, SERVICE_ORG_MEMORY_MB: memory_mb } = found;
+  const { SERVICE_ORG_CPU: cpu, SERVICE_ORG_DISK_GB: diskGb, SERVICE_ORG_MEMORY_MB: memoryMb } = found;
   return {
     api: { rate: found.SERVICE_API_RATE, most_open: found.SERVICE_API_OPEN_REQUESTS },
     orgs_per_person: found.SERVICE_ORGS_PER_PERSON,
     sums: {
       ...(cpu === undefined ? {} : { cpu }),
-      ...(memory_mb === undefined ? {} : { memory_mb }),
-      ...(disk_gb === undefined ? {} : { disk_gb }),
+      ...(memoryMb === undefined ? {} : { memory_mb: memoryMb }),
+      ...(diskGb === undefined ? {} : { disk_gb: diskGb }),
     },
     storage: {
       most_bytes: found.SERVICE_MAX_STORED_GB * GIGABYTE,

@@ -342,8 +342,8 @@ function readSettingsFile(home: string, problems: Problem[]): Record<string, str
   try {
     for (const [key, value] of Object.entries(parseToml(readFileSync(path, "utf8")))) {
       const name = `SERVICE_${key.toUpperCase()}`;
-      const is_known = name in settingsSchema.shape || FILE_SETTINGS.some((file) => name === `${file}_FILE`);
-      if (!is_known || name === "SERVICE_HOME") problems.push({ setting: key, what: `is no setting of ${path}` });
+      const isKnown = name in settingsSchema.shape || FILE_SETTINGS.some((file) => name === `${file}_FILE`);
+      if (!isKnown || name === "SERVICE_HOME") problems.push({ setting: key, what: `is no setting of ${path}` });
       else if (typeof value === "object") problems.push({ setting: key, what: "is no text or number" });
       else found[name] = String(value);
     }

@@ -70,8 +70,12 @@ test("a database that a newer server has used is refused, and left as it is", as
 test("the tables are what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
   await migrate(opened.pool, MIGRATIONS, log);
   const dump = await run(join(findPostgresBin(), "pg_dump"), [
-    ...["--schema-only", "--no-owner", "--schema=identity", "--schema=control"],
-    ...["-d", database.dsn],
+    "--schema-only",
+    "--no-owner",
+    "--schema=identity",
+    "--schema=control",
+    "-d",
+    database.dsn,
   ]);
   // settings and restriction keys are pg_dump's own
   const text = dump.stdout

@@ -30,23 +30,23 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   const heard = new Map<Channel, Set<(payload: string | undefined) => void>>(CHANNELS.map((name) => [name, new Set()]));
   let connected: Promise<pg.Client> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let is_closed = false;
-  let is_lost = false;
+  let isClosed = false;
+  let isLost = false;
 
   const tellAll = () => {
     for (const set of heard.values()) for (const tell of set) tell(undefined);
   };
   const again = (error: unknown) => {
     connected = undefined;
-    if (is_closed || timer !== undefined) return;
+    if (isClosed || timer !== undefined) return;
     // an outage is one line, however many times it is tried
-    if (!is_lost) {
+    if (!isLost) {
       log.warn(
         { reason: error instanceof Error ? error.message : String(error) },
         "the connection for notifications was lost; it is opened again",
       );
     }
-    is_lost = true;
+    isLost = true;
     timer = setTimeout(() => {
       timer = undefined;
       connect().then(tellAll, () => undefined);
@@ -60,7 +60,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
       lost: again,
     }).then(
       (client) => {
-        is_lost = false;
+        isLost = false;
         return client;
       },
       (error: unknown) => {
@@ -84,7 +84,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
       return () => void set?.delete(tell);
     },
     async [Symbol.asyncDispose]() {
-      is_closed = true;
+      isClosed = true;
       clearTimeout(timer);
       const client = await connected?.catch(() => undefined);
       await client?.end();
@@ -99,10 +99,10 @@ interface Ears {
 
 async function open(options: pg.PoolConfig, ears: Ears): Promise<pg.Client> {
   const client = new pg.Client({ ...options, keepAlive: true, application_name: "appdb notifications" });
-  let is_lost = false;
+  let isLost = false;
   const lost = (error: unknown) => {
-    if (is_lost) return;
-    is_lost = true;
+    if (isLost) return;
+    isLost = true;
     clearInterval(pulse);
     ears.lost(error);
   };
@@ -120,7 +120,7 @@ async function open(options: pg.PoolConfig, ears: Ears): Promise<pg.Client> {
     return client;
   } catch (error) {
     clearInterval(pulse);
-    is_lost = true;
+    isLost = true;
     client.on("error", () => undefined);
     client.end().catch(() => undefined);
     throw error;

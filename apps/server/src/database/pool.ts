@@ -78,14 +78,14 @@ export function writtenOnce<Row>(
  *  error that nobody hears would end the process. */
 export function hearLosses(pool: pg.Pool, log: Logger): void {
   const reasons = new Set<string>();
-  let is_due = false;
+  let isDue = false;
   const lost = (error: Error) => {
     // not the error itself: pg hangs the whole client on it
     reasons.add(error.message);
-    if (is_due) return;
-    is_due = true;
+    if (isDue) return;
+    isDue = true;
     setTimeout(() => {
-      is_due = false;
+      isDue = false;
       log.warn({ reason: [...reasons].join("; ") }, "connections to PostgreSQL were lost; others are opened");
       reasons.clear();
     }, TOGETHER_MS).unref();

@@ -52,12 +52,12 @@ export async function demandPostgres(
     (await pool.connect()).release();
   } catch (cause) {
     const { code, message } = describeCause(cause);
-    const is_own = database.url !== undefined;
+    const isOwn = database.url !== undefined;
     throw appError("postgres_failed", {
-      detail: is_own
+      detail: isOwn
         ? `The PostgreSQL of SERVICE_DATABASE_URL cannot be used: ${message}.`
         : `The server's PostgreSQL cannot be used: ${message}.`,
-      hint: is_own
+      hint: isOwn
         ? "Start that PostgreSQL, or correct SERVICE_DATABASE_URL (or SERVICE_DATABASE_URL_FILE)."
         : `Read its log: ${join(home, SERVER_PATHS.postgresLog)}`,
       meta: { code },

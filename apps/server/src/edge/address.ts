@@ -14,14 +14,14 @@ const HTTPS_PORT = 443;
  */
 export function serviceEndpoint(
   { gateway }: Pick<ServerConfig, "gateway">,
-  { gateway_label, gateway_port }: GatewayPlace,
+  { gateway_label: gatewayLabel, gateway_port: gatewayPort }: GatewayPlace,
   service: string,
 ): string | null {
   if (gateway.domain !== undefined) {
     const port = gateway.port === HTTPS_PORT ? "" : `:${gateway.port}`;
-    return `https://${gateway_label}.${gateway.domain}${port}/${service}`;
+    return `https://${gatewayLabel}.${gateway.domain}${port}/${service}`;
   }
-  if (gateway_port === null) return null;
+  if (gatewayPort === null) return null;
   const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host;
-  return `http://${host}:${gateway_port}/${service}`;
+  return `http://${host}:${gatewayPort}/${service}`;
 }

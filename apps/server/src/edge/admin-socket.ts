@@ -6,11 +6,11 @@ import type { ServerPlace } from "../pods/database-places.ts";
  * Where the gateway of a home is asked by the control plane of that home: a socket that only its user can open, in whatever process the
  * gateway runs, with a domain or without. What comes in by it is treated as all else is. @throws postgres_failed
  */
-export function localDoor({ home, runtime_base }: ServerPlace): string {
-  return join(doorFolder({ home, runtime_base }), "gateway.sock");
+export function localDoor({ home, runtime_base: runtimeBase }: ServerPlace): string {
+  return join(doorFolder({ home, runtime_base: runtimeBase }), "gateway.sock");
 }
 
 /** Where the sockets of a home's gateway lie. @throws postgres_failed */
-export function doorFolder({ home, runtime_base }: ServerPlace): string {
-  return nameRuntimeFolder(join(home, "server", "gateway"), runtime_base);
+export function doorFolder({ home, runtime_base: runtimeBase }: ServerPlace): string {
+  return nameRuntimeFolder(join(home, "server", "gateway"), runtimeBase);
 }

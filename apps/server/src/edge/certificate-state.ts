@@ -13,11 +13,11 @@ export interface CertificateRow {
 }
 
 /** Null where nothing was ordered for the database yet. */
-export function selectCertificate(database_id: string) {
+export function selectCertificate(databaseId: string) {
   return sql<CertificateRow | null>`(
     select jsonb_build_object('host', c.host, 'chain', c.chain, 'failure', c.failure,
       'next_order_at', to_char(c.next_order_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-    from control.gateway_certificates c where c.database_id = ${sql.ref(database_id)})`;
+    from control.gateway_certificates c where c.database_id = ${sql.ref(databaseId)})`;
 }
 
 /** How the certificate of a database's host is; null where none is ordered. Pure. */

@@ -25,8 +25,8 @@ async function make(stage: OrgStage, as: TestPerson, body: object): Promise<stri
 async function openPod(at: TestServer, stage: OrgStage, database = "main") {
   const of: SnapshotDatabase = { org_id: stage.org.id, organization: stage.org.name, database };
   const snapshots = createKeySnapshots({ ...at.deps, master_key: testMasterKey(at.deps.config) });
-  const public_key = await snapshots.publicKey();
-  const verifier = createKeyVerifier({ public_key, organization: stage.org.name, database, clock: CLOCK });
+  const publicKey = await snapshots.publicKey();
+  const verifier = createKeyVerifier({ public_key: publicKey, organization: stage.org.name, database, clock: CLOCK });
   const pushed: string[] = [];
   const stop = await snapshots.follow(of, (text) => {
     pushed.push(text);
@@ -35,7 +35,7 @@ async function openPod(at: TestServer, stage: OrgStage, database = "main") {
   return {
     verifier,
     pushed,
-    public_key,
+    public_key: publicKey,
     snapshots,
     of,
     stop,
@@ -46,9 +46,9 @@ async function openPod(at: TestServer, stage: OrgStage, database = "main") {
 /** Counts what is told of keys; `everything` resolves once all that was written before has been heard. */
 async function openListener(at: TestServer) {
   const heard: (string | undefined)[] = [];
-  const stop = await at.deps.notifications.listen("control_keys", (org_id) => heard.push(org_id));
+  const stop = await at.deps.notifications.listen("control_keys", (orgId) => heard.push(orgId));
   return {
-    told: (org_id: string) => heard.filter((one) => one === org_id || one === undefined).length,
+    told: (orgId: string) => heard.filter((one) => one === orgId || one === undefined).length,
     async everything() {
       const mark = randomUUID();
       await at.deps.pool.query("select pg_notify('control_keys', $1)", [mark]);

@@ -43,30 +43,30 @@ export function createKeySnapshots(deps: KeySnapshotDeps): KeySnapshots {
     return pair;
   };
   const issue = async (of: SnapshotDatabase) => {
-    const { private_key } = await open();
+    const { private_key: privateKey } = await open();
     const { organization, database } = of;
-    return signSnapshot({ organization, database, ...(await readKeys(deps.db, of)) }, private_key);
+    return signSnapshot({ organization, database, ...(await readKeys(deps.db, of)) }, privateKey);
   };
   return {
     publicKey: async () => (await open()).public_key,
     issue,
     async follow(of, push) {
-      let is_stopped = false;
+      let isStopped = false;
       const send = async () => {
         const snapshot = await issue(of);
-        if (!is_stopped) push(snapshot);
+        if (!isStopped) push(snapshot);
       };
       const sendLogged = () => {
         // what was missed comes with the next one, at the latest when the connection is back
         send().catch((error) => deps.log.warn({ err: error, db: of.database }, "a snapshot of keys was not issued"));
       };
-      const stop = await deps.notifications.listen("control_keys", (org_id) => {
-        if (org_id === undefined || org_id === of.org_id) sendLogged();
+      const stop = await deps.notifications.listen("control_keys", (orgId) => {
+        if (orgId === undefined || orgId === of.org_id) sendLogged();
       });
       const timer = setInterval(sendLogged, REISSUE_MS).unref();
       await send();
       return () => {
-        is_stopped = true;
+        isStopped = true;
         clearInterval(timer);
         stop();
       };

@@ -6,7 +6,7 @@ const FLUSH_MS = 60_000;
 
 /** Remembers which keys were used, and writes it down once a minute: a use costs no write. Disposing writes the rest. */
 export interface KeyUses extends AsyncDisposable {
-  note(key_id: string): void;
+  note(keyId: string): void;
   /** Writes down what was noted since the last time. */
   flush(): Promise<void>;
 }

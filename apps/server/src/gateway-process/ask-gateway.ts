@@ -12,8 +12,8 @@ export type AboutGateway = z.output<typeof aboutSchema>;
 const ASK_MS = 1_000;
 
 /** Who serves at the socket; undefined when nobody answers in time, or only a gateway of another version. */
-export async function askAbout(socket: string, most_ms = ASK_MS): Promise<AboutGateway | undefined> {
-  const said = await ask(socket, "/about", most_ms);
+export async function askAbout(socket: string, mostMs = ASK_MS): Promise<AboutGateway | undefined> {
+  const said = await ask(socket, "/about", mostMs);
   return said === undefined ? undefined : aboutSchema.safeParse(JSON.parse(said)).data;
 }
 
@@ -39,9 +39,9 @@ export async function followLog(socket: string, take: (lines: string) => void): 
   }
 }
 
-async function ask(socket: string, path: string, most_ms = ASK_MS): Promise<string | undefined> {
+async function ask(socket: string, path: string, mostMs = ASK_MS): Promise<string | undefined> {
   try {
-    return await text(await begin(socket, path, AbortSignal.timeout(most_ms)));
+    return await text(await begin(socket, path, AbortSignal.timeout(mostMs)));
   } catch {
     // nobody is there, or nobody in time
     return undefined;

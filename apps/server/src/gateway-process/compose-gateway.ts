@@ -33,7 +33,7 @@ export interface ComposedGateway extends AsyncDisposable {
  * @throws port_taken, config_invalid
  */
 export async function composeGateway(input: ComposeGatewayInput): Promise<ComposedGateway> {
-  const { config, database, log, master_key } = input;
+  const { config, database, log, master_key: masterKey } = input;
   const { db, pool } = database;
   const notifications = createNotifications(pool.options, log);
   const metrics = new Registry();
@@ -49,11 +49,18 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
   };
   try {
     const gateway = await startGateway({
-      ...{ log, db, notifications, metrics, master_key, tracer },
-      ...{ config: config.gateway, place: config, trusted_proxies: config.trusted_proxies },
-      snapshots: createKeySnapshots({ db, log, notifications, master_key }),
+      log,
+      db,
+      notifications,
+      metrics,
+      master_key: masterKey,
+      tracer,
+      config: config.gateway,
+      place: config,
+      trusted_proxies: config.trusted_proxies,
+      snapshots: createKeySnapshots({ db, log, notifications, master_key: masterKey }),
       recordEvent: createRecordEvent(addDeliveries),
-      envelope: createEnvelope(master_key),
+      envelope: createEnvelope(masterKey),
       state_file: join(config.home, SERVER_PATHS.gateway),
     });
     const stop = async () => {

@@ -9,9 +9,9 @@ export interface GatewayProgram {
 
 /** In the bundle gateway.js lies beside server.js; from source it is `main.ts`, run with a loader. */
 export function findGatewayProgram(): GatewayProgram {
-  const from_source = import.meta.url.endsWith(".ts");
-  const file = fileURLToPath(new URL(from_source ? "./main.ts" : "./gateway.js", import.meta.url));
-  if (!from_source) return { file, node_options: [] };
+  const fromSource = import.meta.url.endsWith(".ts");
+  const file = fileURLToPath(new URL(fromSource ? "./main.ts" : "./gateway.js", import.meta.url));
+  if (!fromSource) return { file, node_options: [] };
   const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
   return { file, node_options: ["--conditions=source", "--import", loader] };
 }

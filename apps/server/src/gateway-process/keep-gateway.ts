@@ -63,64 +63,64 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
   const locks = join(config.home, SERVER_PATHS.locks);
   const stopping = new AbortController();
   let current: ProcessIdentity | undefined;
-  let is_adopted = false;
-  let is_ready = false;
-  let has_served = false;
+  let isAdopted = false;
+  let isReady = false;
+  let hasServed = false;
   let tellReady: () => void = () => undefined;
   const served = new Promise<void>((resolve) => {
     tellReady = resolve;
   });
   const serve = () => {
-    is_ready = true;
-    has_served = true;
+    isReady = true;
+    hasServed = true;
     tellReady();
   };
   const runOne = async () => {
     // later it is another server's of this home: two that end each other's would not stop
-    const left = await adoptGateway({ locks, socket, digest, may_end: !has_served, log });
+    const left = await adoptGateway({ locks, socket, digest, may_end: !hasServed, log });
     if (stopping.signal.aborted && left === undefined) return undefined;
     const running = left ?? startGateway(program, env);
     current = running.process;
-    is_adopted = left !== undefined;
+    isAdopted = left !== undefined;
     const printed = printLog(running, socket, serve);
     const watching = killHung(running, socket, stopping.signal, log);
     // it was asked to stop while one was looked for
     if (stopping.signal.aborted) await endCurrent();
     const ended = await running.ended;
     await watching;
-    is_ready = false;
+    isReady = false;
     current = undefined;
     await printed;
     return { ended, is_ours: left === undefined };
   };
   const keep = async () => {
-    let quick_ends = 0;
+    let quickEnds = 0;
     while (!stopping.signal.aborted) {
       const began = performance.now();
       const one = await runOne();
       if (one === undefined || stopping.signal.aborted) return;
-      const { ended, is_ours } = one;
+      const { ended, is_ours: isOurs } = one;
       const cause = toStartError(ended);
       // another server's, which has begun meanwhile, is looked at again
-      if (!has_served && is_ours && cause.code !== "daemon_busy") throw cause;
-      if (performance.now() - began > LONG_ENOUGH_MS) quick_ends = 0;
+      if (!hasServed && isOurs && cause.code !== "daemon_busy") throw cause;
+      if (performance.now() - began > LONG_ENOUGH_MS) quickEnds = 0;
       // of one that had served for long, nobody waits for more than its start
-      const pause_ms = quick_ends === 0 ? 0 : restartPause(quick_ends - 1);
-      quick_ends += 1;
+      const pauseMs = quickEnds === 0 ? 0 : restartPause(quickEnds - 1);
+      quickEnds += 1;
       const { code, signal } = ended;
-      log.warn({ code, signal, said: cause.message, pause_ms }, "the gateway has ended; it is started again");
-      await sleep(pause_ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+      log.warn({ code, signal, said: cause.message, pause_ms: pauseMs }, "the gateway has ended; it is started again");
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
   const endCurrent = async () => {
     if (current !== undefined) await endProcess(current, END_STEPS);
   };
   const kept = keep().catch((error: unknown) => {
-    if (!has_served) throw error;
+    if (!hasServed) throw error;
     log.error({ err: error }, "the gateway is not started again");
   });
   const late = sleep(READY_MS, undefined, { ref: false }).then(() => {
-    if (!has_served) log.warn({}, "the gateway does not serve yet; the server goes on without");
+    if (!hasServed) log.warn({}, "the gateway does not serve yet; the server goes on without");
   });
   // who waits is told; a server that stops before is told nothing
   const ready = Promise.race([served, late, kept]);
@@ -141,13 +141,13 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
   };
   return {
     ready,
-    isReady: () => is_ready,
-    metrics: async () => (is_ready ? ((await askMetrics(socket)) ?? "") : ""),
-    problems: async () => (is_ready ? (await askAbout(socket))?.problems : undefined) ?? [DOWN],
+    isReady: () => isReady,
+    metrics: async () => (isReady ? ((await askMetrics(socket)) ?? "") : ""),
+    problems: async () => (isReady ? (await askAbout(socket))?.problems : undefined) ?? [DOWN],
     end: endOnce,
     leave,
     async [Symbol.asyncDispose]() {
-      if (is_adopted) leave();
+      if (isAdopted) leave();
       await endOnce();
     },
   };
@@ -192,16 +192,16 @@ async function killHung(
 
 /** Prints what it logs from when it serves to its end, among the lines of this process. */
 async function printLog(running: RunningGateway, socket: string, tellServes: () => void): Promise<void> {
-  let has_ended = false;
+  let hasEnded = false;
   void running.ended.then(() => {
-    has_ended = true;
+    hasEnded = true;
   });
   const pid = running.process?.pid;
-  while (!has_ended && (await askAbout(socket))?.pid !== pid) await sleep(LOOK_MS);
-  if (has_ended) return;
+  while (!hasEnded && (await askAbout(socket))?.pid !== pid) await sleep(LOOK_MS);
+  if (hasEnded) return;
   tellServes();
-  while (!has_ended) {
+  while (!hasEnded) {
     await followLog(socket, (lines) => process.stdout.write(lines));
-    if (!has_ended) await Promise.race([running.ended, sleep(FOLLOW_AGAIN_MS)]);
+    if (!hasEnded) await Promise.race([running.ended, sleep(FOLLOW_AGAIN_MS)]);
   }
 }

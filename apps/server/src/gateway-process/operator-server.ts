@@ -36,17 +36,17 @@ export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecre
   const lasting = createProblemLog({ now: Date.now });
   const answer = async (req: IncomingMessage, res: ServerResponse) => {
     const { gateway, metrics } = deps.composed;
-    const is_operator = secrets !== undefined || showsMetricsToken(req.headers.authorization, deps.token);
+    const isOperator = secrets !== undefined || showsMetricsToken(req.headers.authorization, deps.token);
     switch (`${req.method} ${req.url}`) {
       case "GET /health": {
         const problems = lasting.note(gateway.problems()).problems;
         const status = statusOf(problems);
-        return json(res, healthCode(status), is_operator ? { status, problems } : { status });
+        return json(res, healthCode(status), isOperator ? { status, problems } : { status });
       }
       case "GET /ready":
         return json(res, ...(await readiness(deps)));
       case "GET /metrics":
-        if (!is_operator) return json(res, 401, toProblem(noMetricsToken(deps.token), randomUUID()));
+        if (!isOperator) return json(res, 401, toProblem(noMetricsToken(deps.token), randomUUID()));
         res.setHeader("content-type", metrics.contentType);
         return res.end(await metrics.metrics());
     }

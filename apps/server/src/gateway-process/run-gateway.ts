@@ -40,11 +40,11 @@ export async function runGateway(): Promise<void> {
   using _sockets = goneWithHome(config);
   const { url } = config.database;
   if (url === undefined) throw new Error("The gateway was not told where PostgreSQL is.");
-  const master_key = givenMasterKey(config, config.home);
+  const masterKey = givenMasterKey(config, config.home);
   const program = findGatewayProgram().file;
-  const digest = digestGateway({ config, dsn: url.reveal(), master_key, program });
+  const digest = digestGateway({ config, dsn: url.reveal(), master_key: masterKey, program });
   await using database = openDatabase(url.reveal(), log, CONNECTIONS);
-  await using composed = await composeGateway({ config, master_key: toMasterKey(master_key), database, log });
+  await using composed = await composeGateway({ config, master_key: toMasterKey(masterKey), database, log });
   const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
   await using control = await openControlSocket(config, server);
   log.info({ version: VERSION }, "the gateway serves");
@@ -67,8 +67,8 @@ function lockGateway(home: string): void {
 }
 
 /** Sockets do not lie in the home, and those of a gateway that was killed stay for the next one: with the home gone, none comes. */
-function goneWithHome({ home, runtime_base }: ServerPlace): Disposable {
-  const folder = doorFolder({ home, runtime_base });
+function goneWithHome({ home, runtime_base: runtimeBase }: ServerPlace): Disposable {
+  const folder = doorFolder({ home, runtime_base: runtimeBase });
   return {
     [Symbol.dispose]() {
       const owner = findLockOwner(join(home, SERVER_PATHS.locks), GATEWAY_LOCK);

@@ -19,8 +19,8 @@ export interface ServeAloneInput {
 
 /** Runs a gateway as all that this process is, with its health and metrics at the server's port. @throws config_invalid, port_taken */
 export async function serveGatewayAlone({ config, database, log, stopped }: ServeAloneInput): Promise<void> {
-  const master_key = toMasterKey(givenMasterKey(config, config.home));
-  await using composed = await composeGateway({ config, master_key, database, log });
+  const masterKey = toMasterKey(givenMasterKey(config, config.home));
+  await using composed = await composeGateway({ config, master_key: masterKey, database, log });
   collectDefaultMetrics({ register: composed.metrics });
   const server = createOperatorServer({ composed, db: database.db, log, token: config.metrics_token });
   const open = async (options: { host: string; port: number }) => {

@@ -12,11 +12,14 @@ export interface DigestedGateway {
 }
 
 /** Tells gateways apart that would not do the same: by their settings, the program and the Node that runs it. */
-export function digestGateway({ config, dsn, master_key, program }: DigestedGateway): string {
-  const { gateway, home, log_level, runtime_base, trusted_proxies } = config;
+export function digestGateway({ config, dsn, master_key: masterKey, program }: DigestedGateway): string {
+  const { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies } = config;
   const eab = gateway.acme?.eab?.key.reveal() ?? null;
-  const secrets = [dsn, master_key.reveal(), eab, revealAll(config.traces)];
-  const said = [...secrets, { gateway, home, log_level, runtime_base, trusted_proxies }];
+  const secrets = [dsn, masterKey.reveal(), eab, revealAll(config.traces)];
+  const said = [
+    ...secrets,
+    { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies },
+  ];
   return createHash("sha256")
     .update(JSON.stringify([process.version, said]))
     .update(readFileSync(program))

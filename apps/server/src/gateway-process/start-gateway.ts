@@ -47,11 +47,11 @@ export interface FindGatewayInput {
 
 /** The gateway that a former server of the home left, when it does what ours would; any other one is ended first. */
 export async function adoptGateway(input: FindGatewayInput): Promise<RunningGateway | undefined> {
-  const { digest, log, may_end, socket } = input;
+  const { digest, log, may_end: mayEnd, socket } = input;
   const owner = findLockOwner(input.locks, GATEWAY_LOCK);
   if (owner === undefined) return undefined;
   const about = await askAlive(owner, socket);
-  if (!may_end || (about?.pid === owner.pid && about.digest === digest)) {
+  if (!mayEnd || (about?.pid === owner.pid && about.digest === digest)) {
     log.info({ gateway: owner.pid }, "the gateway that runs already goes on");
     return { process: owner, ended: watchEnd(owner) };
   }
@@ -75,8 +75,11 @@ async function watchEnd(owner: ProcessIdentity): Promise<EndedGateway> {
 }
 
 /** Starts one, in a session of its own: what is sent to the server's terminal or group is not for it. */
-export function startGateway({ file, node_options }: GatewayProgram, env: NodeJS.ProcessEnv): RunningGateway {
-  const child = spawn(process.execPath, [...node_options, file], {
+export function startGateway(
+  { file, node_options: nodeOptions }: GatewayProgram,
+  env: NodeJS.ProcessEnv,
+): RunningGateway {
+  const child = spawn(process.execPath, [...nodeOptions, file], {
     env,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],

@@ -23,14 +23,14 @@ export interface WatchAnswersInput {
 /** Asks again and again; resolves with true once it hangs, and with false when the signal aborts. */
 export async function watchAnswers({
   ask,
-  pause_ms = PAUSE_MS,
+  pause_ms: pauseMs = PAUSE_MS,
   signal,
-  silent_ms = SILENT_MS,
+  silent_ms: silentMs = SILENT_MS,
 }: WatchAnswersInput): Promise<boolean> {
   let silent = 0;
-  let silent_since = 0;
+  let silentSince = 0;
   for (;;) {
-    await sleep(pause_ms, undefined, { signal, ref: false }).catch(() => undefined);
+    await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted) return false;
     const began = performance.now();
     const answered = await ask();
@@ -40,8 +40,8 @@ export async function watchAnswers({
       silent = 0;
       continue;
     }
-    if (silent === 0) silent_since = began;
+    if (silent === 0) silentSince = began;
     silent += 1;
-    if (silent >= MOST_SILENT && ended - silent_since >= silent_ms) return true;
+    if (silent >= MOST_SILENT && ended - silentSince >= silentMs) return true;
   }
 }

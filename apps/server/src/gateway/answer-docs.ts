@@ -17,8 +17,8 @@ export async function answerDocs(
   const { database, headers, req, res } = exchange;
   const asked = req.headers;
   if (database === undefined || asked["x-api-key"] !== undefined || asked.authorization !== undefined) return undefined;
-  const has_body = asked["transfer-encoding"] !== undefined || Number(asked["content-length"] ?? 0) > 0;
-  if ((req.method !== "GET" && req.method !== "HEAD") || has_body) return undefined;
+  const hasBody = asked["transfer-encoding"] !== undefined || Number(asked["content-length"] ?? 0) > 0;
+  if ((req.method !== "GET" && req.method !== "HEAD") || hasBody) return undefined;
   const path = DOCS.exec(req.url?.split("?", 1)[0] ?? "")?.[1];
   if (path === undefined || (path === "/docs" && !asked.accept?.includes("text/html"))) return undefined;
   const file = await files.read(path);

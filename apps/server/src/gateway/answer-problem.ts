@@ -28,14 +28,14 @@ export function answerProblem(
     "content-length": body.length,
     "cache-control": "no-store",
   };
-  const retry_after_s = error instanceof AppError ? error.meta["retry_after_s"] : undefined;
-  if (typeof retry_after_s === "number") headers["retry-after"] = String(retry_after_s);
+  const retryAfterS = error instanceof AppError ? error.meta["retry_after_s"] : undefined;
+  if (typeof retryAfterS === "number") headers["retry-after"] = String(retryAfterS);
   if (problem.status === 401) headers["www-authenticate"] = 'Bearer realm="services"';
-  const has_more = !req.complete;
-  if (has_more && req.httpVersionMajor === 1) headers["connection"] = "close";
+  const hasMore = !req.complete;
+  if (hasMore && req.httpVersionMajor === 1) headers["connection"] = "close";
   res.writeHead(problem.status, headers);
   res.end(body);
-  if (has_more) endLate(exchange);
+  if (hasMore) endLate(exchange);
   return problem.status;
 }
 

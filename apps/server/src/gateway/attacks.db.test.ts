@@ -64,7 +64,9 @@ async function openService(answer?: Answer) {
 async function openLinked(handle: () => Promise<LinkAnswer>, answer?: Answer) {
   const service = await openService(answer);
   const link: LinkServer = await serveLink({
-    ...{ socket: service.pod.places.link_socket, token: await service.token(), log: createSilentLog() },
+    socket: service.pod.places.link_socket,
+    token: await service.token(),
+    log: createSilentLog(),
     about: { routes: ["POST /docs", "GET /docs"] },
     handle: async (asked) => (asked.path === "/docs" && asked.search === "warm" ? WARM : await handle()),
   });
@@ -221,7 +223,7 @@ test("requests that are under way when their key is revoked end as they would; t
       asked.on("error", reject).end();
     });
   await eventually(async () => expect((await ask("/docs", agent)).status).toBe(200));
-  const under_way = ask("/held");
+  const underWay = ask("/held");
   await eventually(() => expect(held).toHaveLength(1));
   await server.ask("keyDelete", { as: people.owner, params: { org: people.org.name, name: "short" } });
   const refused = await eventually(
@@ -234,7 +236,7 @@ test("requests that are under way when their key is revoked end as they would; t
   );
   expect(refused.reused).toBe(true);
   for (const release of held) release();
-  expect(await under_way).toMatchObject({ status: 200, text: "done" });
+  expect(await underWay).toMatchObject({ status: 200, text: "done" });
 });
 
 describe("a client that is slow", () => {

@@ -20,9 +20,9 @@ export interface ByteBudget {
 }
 
 /** Creates a budget of `most_bytes` over all owners; each owner has a quarter of it. */
-export function createByteBudget(most_bytes: number): ByteBudget {
+export function createByteBudget(mostBytes: number): ByteBudget {
   const owners = new Map<string, number>();
-  const share_bytes = Math.floor(most_bytes / SHARE);
+  const shareBytes = Math.floor(mostBytes / SHARE);
   let held = 0;
   const add = (owner: string, bytes: number) => {
     held += bytes;
@@ -32,9 +32,9 @@ export function createByteBudget(most_bytes: number): ByteBudget {
     get held() {
       return held;
     },
-    share_bytes,
+    share_bytes: shareBytes,
     take(owner, bytes) {
-      if (held + bytes > most_bytes || (owners.get(owner) ?? 0) + bytes > share_bytes) return false;
+      if (held + bytes > mostBytes || (owners.get(owner) ?? 0) + bytes > shareBytes) return false;
       add(owner, bytes);
       return true;
     },

@@ -19,14 +19,14 @@ const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
 
 /** Reads a certificate with its key. @throws config_invalid when one cannot be read, or they do not belong together */
-export function readCertificate({ cert_file, key_file }: CertificateFiles): Certificate {
+export function readCertificate({ cert_file: certFile, key_file: keyFile }: CertificateFiles): Certificate {
   try {
-    const pair = { cert: readFileSync(cert_file), key: readFileSync(key_file) };
+    const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
     createSecureContext(pair);
     return pair;
   } catch (cause) {
     throw appError("config_invalid", {
-      detail: `The certificate ${cert_file} cannot be used with the key ${key_file}: ${cause instanceof Error ? cause.message : String(cause)}.`,
+      detail: `The certificate ${certFile} cannot be used with the key ${keyFile}: ${cause instanceof Error ? cause.message : String(cause)}.`,
       hint: "SERVICE_TLS_CERT and SERVICE_TLS_KEY name files in PEM that belong together.",
       meta: { settings: ["SERVICE_TLS_CERT", "SERVICE_TLS_KEY"] },
       cause,
@@ -52,11 +52,11 @@ export interface WatchCertificateDeps {
 export function watchCertificate(deps: WatchCertificateDeps, first: Certificate): Disposable & { hasEnded(): boolean } {
   const { log, files, now = Date.now } = deps;
   let seen = stampOf(files);
-  let said_at = 0;
+  let saidAt = 0;
   let current = first;
   const say = () => {
-    said_at = now();
-    tellProblems(log, current, deps.domain, said_at);
+    saidAt = now();
+    tellProblems(log, current, deps.domain, saidAt);
   };
   say();
   const timer = setInterval(() => {
@@ -76,7 +76,7 @@ export function watchCertificate(deps: WatchCertificateDeps, first: Certificate)
         log.error({ err: error }, "a renewed certificate cannot be used; the gateway shows the former one");
       }
     }
-    if (now() - said_at > DAY_MS) say();
+    if (now() - saidAt > DAY_MS) say();
   }, deps.look_ms ?? LOOK_MS).unref();
   return {
     hasEnded: () => Date.parse(new X509Certificate(current.cert).validTo) <= now(),
@@ -84,8 +84,8 @@ export function watchCertificate(deps: WatchCertificateDeps, first: Certificate)
   };
 }
 
-function stampOf({ cert_file, key_file }: CertificateFiles): string {
-  return [cert_file, key_file]
+function stampOf({ cert_file: certFile, key_file: keyFile }: CertificateFiles): string {
+  return [certFile, keyFile]
     .map((file) => {
       const found = statSync(file, { throwIfNoEntry: false });
       return found === undefined ? "none" : `${found.ino} ${found.mtimeMs} ${found.size}`;
@@ -93,12 +93,12 @@ function stampOf({ cert_file, key_file }: CertificateFiles): string {
     .join(" ");
 }
 
-function tellProblems(log: Logger, { cert }: Certificate, domain: string, now_ms: number): void {
+function tellProblems(log: Logger, { cert }: Certificate, domain: string, nowMs: number): void {
   const read = new X509Certificate(cert);
-  const left_ms = Date.parse(read.validTo) - now_ms;
+  const leftMs = Date.parse(read.validTo) - nowMs;
   const fields = { ends_at: read.validTo };
-  if (left_ms <= 0) log.error(fields, "the gateway's certificate has ended: clients refuse it");
-  else if (left_ms < SOON_MS) log.warn(fields, "the gateway's certificate ends soon");
+  if (leftMs <= 0) log.error(fields, "the gateway's certificate has ended: clients refuse it");
+  else if (leftMs < SOON_MS) log.warn(fields, "the gateway's certificate ends soon");
   if (read.checkHost(`d0.${domain}`) === undefined) {
     log.error({ needed: `*.${domain}`, names: read.subjectAltName }, "the gateway's certificate is for other hosts");
   }

@@ -59,10 +59,10 @@ function answer(deps: ChallengeServerDeps, req: IncomingMessage, res: ServerResp
     return;
   }
   const host = hostOf(req).toLowerCase().replace(/:\d*$/, "");
-  const is_page = req.method === "GET" || req.method === "HEAD";
+  const isPage = req.method === "GET" || req.method === "HEAD";
   // a name of one label below the domain, whether there is such a host or not
-  const is_ours = host.endsWith(`.${deps.domain}`) && /^[a-z0-9-]+$/.test(host.slice(0, -deps.domain.length - 1));
-  if (!is_page || !is_ours || token !== undefined || !url.startsWith("/")) {
+  const isOurs = host.endsWith(`.${deps.domain}`) && /^[a-z0-9-]+$/.test(host.slice(0, -deps.domain.length - 1));
+  if (!isPage || !isOurs || token !== undefined || !url.startsWith("/")) {
     res.writeHead(404).end();
     return;
   }

@@ -20,13 +20,13 @@ export function createConnectionBounds(
   const take = (socket: Socket) => {
     const { remoteAddress = "" } = socket;
     const address = networkOf(remoteAddress);
-    const of_address = addresses.get(address) ?? 0;
-    const is_full = of_address >= limits.address_connections && !isTrusted(remoteAddress);
-    if (is_full || total >= limits.connections) {
+    const ofAddress = addresses.get(address) ?? 0;
+    const isFull = ofAddress >= limits.address_connections && !isTrusted(remoteAddress);
+    if (isFull || total >= limits.connections) {
       socket.destroy();
       return;
     }
-    addresses.set(address, of_address + 1);
+    addresses.set(address, ofAddress + 1);
     total += 1;
     socket.once("close", () => {
       countDown(addresses, address);

@@ -67,29 +67,29 @@ interface Followed {
 }
 
 function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedDatabase): Followed {
-  const { id, organization, name, org_id } = database;
+  const { id, organization, name, org_id: orgId } = database;
   let verifier: KeyVerifier | undefined;
-  let is_live = false;
+  let isLive = false;
   let stopFollowing: (() => void) | undefined;
-  let is_stopped = false;
+  let isStopped = false;
   let opening: Promise<void> | undefined;
-  let next_try = 0;
+  let nextTry = 0;
   const open = async () => {
-    const public_key = await snapshots.publicKey();
-    const made = verifierOf(public_key, organization, name);
-    const shown = public_key.export({ type: "spki", format: "der" }).toString("base64");
-    const stop = await snapshots.follow({ org_id, organization, database: name }, (snapshot) => {
+    const publicKey = await snapshots.publicKey();
+    const made = verifierOf(publicKey, organization, name);
+    const shown = publicKey.export({ type: "spki", format: "der" }).toString("base64");
+    const stop = await snapshots.follow({ org_id: orgId, organization, database: name }, (snapshot) => {
       if (made.apply(snapshot, "live") === "applied") kept?.keepKeys(id, { public_key: shown, snapshot });
     });
     verifier = made;
-    is_live = true;
-    if (is_stopped) stop();
+    isLive = true;
+    if (isStopped) stop();
     else stopFollowing = stop;
   };
   const openOnce = () => {
     opening ??= open().catch((error: unknown) => {
       log.warn({ err: error, db: id }, "keys of a database cannot be had");
-      next_try = performance.now() + RETRY_MS;
+      nextTry = performance.now() + RETRY_MS;
       opening = undefined;
     });
     return opening;
@@ -112,20 +112,20 @@ function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedData
     name,
     used_at: 0,
     verify(key) {
-      const may_try = !is_live && performance.now() >= next_try;
-      if (verifier === undefined) return may_try ? openOrKept(key) : { outcome: "stale" };
+      const mayTry = !isLive && performance.now() >= nextTry;
+      if (verifier === undefined) return mayTry ? openOrKept(key) : { outcome: "stale" };
       // by what was kept, until the control plane is heard again
-      if (may_try) void openOnce();
+      if (mayTry) void openOnce();
       return verifier.verify(key);
     },
     stop() {
-      is_stopped = true;
+      isStopped = true;
       stopFollowing?.();
     },
   };
 }
 
-function verifierOf(public_key: KeyObject, organization: string, database: string): KeyVerifier {
+function verifierOf(publicKey: KeyObject, organization: string, database: string): KeyVerifier {
   const clock = { now: Date.now, monotonic: () => performance.now() };
-  return createKeyVerifier({ public_key, organization, database, clock });
+  return createKeyVerifier({ public_key: publicKey, organization, database, clock });
 }

@@ -12,7 +12,7 @@ export interface DatabasePortsDeps {
   readonly table: RoutingTable;
   readonly host: string;
   /** A server for the requests of one database, which does not listen yet. */
-  createServer(database_id: string): Server;
+  createServer(databaseId: string): Server;
 }
 
 /** The servers of databases without a domain, each at a port of its own. */
@@ -20,7 +20,7 @@ export interface DatabasePorts {
   /** Opens and closes servers as the routing table says, and resolves when that is done. */
   follow(): Promise<void>;
   /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
-  stop(most_ms: number): Promise<void>;
+  stop(mostMs: number): Promise<void>;
 }
 
 /** A database gets a port once, and keeps it; one that is taken by another program is given up for another. */
@@ -28,7 +28,7 @@ export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
   const { table, log } = deps;
   const servers = new Map<string, Server>();
   let last: Promise<void> = Promise.resolve();
-  let is_stopped = false;
+  let isStopped = false;
   const look = async () => {
     for (const [id, server] of servers) {
       if (table.byId(id) !== undefined) continue;
@@ -37,7 +37,7 @@ export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
       server.closeAllConnections();
     }
     for (const database of [...table.all()]) {
-      if (is_stopped || servers.has(database.id)) continue;
+      if (isStopped || servers.has(database.id)) continue;
       try {
         const server = await openPort(deps, database);
         if (server !== undefined) servers.set(database.id, server);
@@ -48,18 +48,18 @@ export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
   };
   return {
     follow: () => (last = last.then(look)),
-    stop: async (most_ms) => {
-      is_stopped = true;
+    stop: async (mostMs) => {
+      isStopped = true;
       await last;
-      await Promise.all([...servers.values()].map((server) => endServer(server, most_ms)));
+      await Promise.all([...servers.values()].map((server) => endServer(server, mostMs)));
     },
   };
 }
 
-async function endServer(server: Server, most_ms: number): Promise<void> {
+async function endServer(server: Server, mostMs: number): Promise<void> {
   const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
   server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), most_ms);
+  const timer = setTimeout(() => server.closeAllConnections(), mostMs);
   await ended;
   clearTimeout(timer);
 }

@@ -33,7 +33,7 @@ export interface DomainServer {
   /** What an operator has to know of the certificate that was read from a file. */
   problems(): Problem[];
   /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
-  stop(most_ms: number): Promise<void>;
+  stop(mostMs: number): Promise<void>;
 }
 
 /**
@@ -73,7 +73,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
   return {
     port: address.port,
     problems: () => (watch?.hasEnded() === true ? [ENDED] : []),
-    async stop(most_ms) {
+    async stop(mostMs) {
       watch?.[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of open.sessions) session.close();
@@ -83,7 +83,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
       }
       const timer = setTimeout(() => {
         for (const socket of open.sockets) socket.destroy();
-      }, most_ms);
+      }, mostMs);
       await closed;
       clearTimeout(timer);
     },

@@ -136,7 +136,10 @@ test("a proxy that is named says who asks for what; another one is not believed"
   const told = await by(PROXY);
   expect(told.status).toBe(200);
   expect(JSON.parse(told.text).headers).toMatchObject({
-    ...{ host, "x-forwarded-for": "203.0.113.7", "x-forwarded-host": host, "x-forwarded-proto": "https" },
+    host,
+    "x-forwarded-for": "203.0.113.7",
+    "x-forwarded-host": host,
+    "x-forwarded-proto": "https",
   });
   const clients = () => log.lines.map(({ fields }) => ("client" in fields ? fields.client : undefined));
   await eventually(() => expect(clients()).toContain("203.0.113.7"));
@@ -190,7 +193,9 @@ test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
     return got;
   });
   expect(JSON.parse(text)).toMatchObject({
-    ...{ method: "POST", url: "/docs?a=b", body: "one two" },
+    method: "POST",
+    url: "/docs?a=b",
+    body: "one two",
     headers: { host, cookie: "a=1; b=2", "transfer-encoding": "chunked" },
   });
 });
@@ -215,13 +220,13 @@ test("a client of HTTP/2 that stops in its body, or takes nothing of its answer,
 });
 
 test("a gateway that starts while PostgreSQL is down goes on with the routes and keys that it kept, in a private file", async () => {
-  const state_file = join(folder, "gateway.json");
+  const stateFile = join(folder, "gateway.json");
   const config = { domain: DOMAIN, port: 0, tls: files };
   {
-    await using first = await openGatewayStage(server, { config, deps: { state_file } });
+    await using first = await openGatewayStage(server, { config, deps: { state_file: stateFile } });
     expect((await get(host, first.gateway.port)).status).toBe(200);
   }
-  expect(statSync(state_file).mode & 0o077).toBe(0);
+  expect(statSync(stateFile).mode & 0o077).toBe(0);
   const log = createSilentLog();
   await using down = openDatabase("postgresql:///none?host=/nowhere", log);
   await using notifications = createNotifications(down.pool.options, log);
@@ -231,7 +236,7 @@ test("a gateway that starts while PostgreSQL is down goes on with the routes and
     notifications,
     master_key: testMasterKey(server.deps.config),
   });
-  const deps = { state_file, db: down.db, notifications, snapshots, log };
+  const deps = { state_file: stateFile, db: down.db, notifications, snapshots, log };
   await using second = await openGatewayStage(server, { config, deps });
   expect((await get(host, second.gateway.port)).status).toBe(200);
   expect((await get(host, second.gateway.port, `${key}x`)).status).toBe(401);

@@ -17,7 +17,7 @@ export function ownerOf({ caller, database }: Pick<Exchange, "caller" | "databas
 export function followAnswer(
   exchange: Pick<Exchange, "req" | "res" | "caller" | "database">,
   budget: ByteBudget,
-  { client_ms }: Pick<GatewayLimits, "client_ms">,
+  { client_ms: clientMs }: Pick<GatewayLimits, "client_ms">,
 ): void {
   const { res } = exchange;
   // of short answers over HTTP/1.1 nearly always
@@ -28,10 +28,10 @@ export function followAnswer(
     res.destroy();
     return;
   }
-  let has_ended = false;
+  let hasEnded = false;
   const end = () => {
-    if (has_ended) return;
-    has_ended = true;
+    if (hasEnded) return;
+    hasEnded = true;
     clearTimeout(timer);
     budget.give(owner, bytes);
   };
@@ -41,7 +41,7 @@ export function followAnswer(
       // an answer in a queue behind others of its connection tells nobody of its end
       end();
     },
-    client_ms + bytes / BYTES_A_MS,
+    clientMs + bytes / BYTES_A_MS,
   );
   res.once("close", end);
 }

@@ -20,23 +20,23 @@ export interface FollowRoutesDeps {
  */
 export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposable> {
   const { db, log, notifications, table } = deps;
-  let is_stopped = false;
-  let is_lost = false;
+  let isStopped = false;
+  let isLost = false;
   let last: Promise<void> = Promise.resolve();
   const waiting = new Set<string | undefined>();
   const read = async (id: string | undefined) => {
     waiting.delete(id);
-    if (is_stopped) return;
+    if (isStopped) return;
     try {
       const found = await readRoutes(db, id);
       if (id === undefined) table.replace(found);
       else table.set(id, found[0]);
-      if (is_lost) log.info({}, "the gateway reads where requests go again");
-      is_lost = false;
+      if (isLost) log.info({}, "the gateway reads where requests go again");
+      isLost = false;
     } catch (error) {
-      if (!is_lost)
+      if (!isLost)
         log.warn(sayError(error), "the gateway goes on with the routes that it knows: PostgreSQL does not answer");
-      is_lost = true;
+      isLost = true;
     }
   };
   // one after the other: what was read later is never overwritten by what was read before
@@ -62,7 +62,7 @@ export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposa
   await readSoon(undefined);
   return {
     async [Symbol.asyncDispose]() {
-      is_stopped = true;
+      isStopped = true;
       clearInterval(timer);
       stop?.();
       await last;

@@ -35,7 +35,7 @@ const SITE_DATA = "clear-site-data";
 
 /** What a service is told: the client's headers as they were read once, so that gateway and service understand the same. */
 export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
-  const { req, id, is_secure, service, host } = exchange;
+  const { req, id, is_secure: isSecure, service, host } = exchange;
   const sent: OutgoingHttpHeaders = { host };
   const dropped = namedByConnection(req.headers);
   for (const [name, value] of Object.entries(req.headers)) {
@@ -45,7 +45,7 @@ export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
   dropDashboardCookies(sent);
   sent[REQUEST_ID] = id;
   sent["x-forwarded-for"] = exchange.client_address;
-  sent["x-forwarded-proto"] = is_secure ? "https" : "http";
+  sent["x-forwarded-proto"] = isSecure ? "https" : "http";
   sent["x-forwarded-host"] = host;
   sent["x-forwarded-prefix"] = `/${service}`;
   // a body without a length has to be marked off: written bare, what follows would be read as another request

@@ -5,11 +5,11 @@ const BUCKETS_S = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 /** What the gateway tells of all its requests together; names of tenants are in none. */
 export interface GatewayMetrics {
   /** `has_failed`: the application's code failed, whatever the status. */
-  count(status: number, ms: number, has_failed?: boolean): void;
+  count(status: number, ms: number, hasFailed?: boolean): void;
 }
 
 /** `in_flight` is asked when somebody reads the metrics. */
-export function createGatewayMetrics(registry: Registry, in_flight: () => number): GatewayMetrics {
+export function createGatewayMetrics(registry: Registry, inFlight: () => number): GatewayMetrics {
   const registers = [registry];
   const seconds = new Histogram({
     name: "appdb_gateway_request_seconds",
@@ -29,14 +29,14 @@ export function createGatewayMetrics(registry: Registry, in_flight: () => number
       unread.fill(0);
     },
   });
-  let unread_failed = 0;
+  let unreadFailed = 0;
   new Counter({
     name: "appdb_gateway_requests_failed_total",
     help: "Requests to services that failed: status 5xx, or the application's code failed.",
     registers,
     collect() {
-      this.inc(unread_failed);
-      unread_failed = 0;
+      this.inc(unreadFailed);
+      unreadFailed = 0;
     },
   });
   new Gauge({
@@ -44,14 +44,14 @@ export function createGatewayMetrics(registry: Registry, in_flight: () => number
     help: "Requests that services work at.",
     registers,
     collect() {
-      this.set(in_flight());
+      this.set(inFlight());
     },
   });
   return {
-    count(status, ms, has_failed = false) {
+    count(status, ms, hasFailed = false) {
       const hundred = Math.floor(status / 100);
       unread[hundred] = (unread[hundred] ?? 0) + 1;
-      if (has_failed || hundred === 5) unread_failed += 1;
+      if (hasFailed || hundred === 5) unreadFailed += 1;
       seconds.observe(ms / 1_000);
     },
   };

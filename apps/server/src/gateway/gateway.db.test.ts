@@ -73,7 +73,10 @@ describe("a request to a service", () => {
     expect(answer).toMatchObject({
       status: 200,
       json: {
-        ...{ instance: 1, method: "POST", url: "/docs?limit=2", body: '{"title":"Hello"}' },
+        instance: 1,
+        method: "POST",
+        url: "/docs?limit=2",
+        body: '{"title":"Hello"}',
         headers: {
           "x-request-id": "mine-1",
           "x-forwarded-for": "127.0.0.1",
@@ -146,8 +149,15 @@ describe("a request to a service", () => {
     await server.deps.db
       .insertInto("control.releases")
       .values({
-        ...{ service_id: service.id, number: 1, tree: null, environment: null, app_file: "app.py", workers: 1 },
-        ...{ manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }), changes: "[]", created_by: "a test" },
+        service_id: service.id,
+        number: 1,
+        tree: null,
+        environment: null,
+        app_file: "app.py",
+        workers: 1,
+        manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }),
+        changes: "[]",
+        created_by: "a test",
       })
       .execute();
     await stage.serve(service.id, null);
@@ -169,10 +179,10 @@ describe("a request to a service", () => {
       .where("id", "=", service.id)
       .execute();
     const asked = { method: "OPTIONS", headers: { "access-control-request-method": "POST" } };
-    const with_key = { headers: { "x-api-key": key } };
+    const withKey = { headers: { "x-api-key": key } };
     // the gateway hears of the change a moment later
     await eventually(async () =>
-      expect(await allowed("https://app.example", with_key)).toEqual([503, "https://app.example"]),
+      expect(await allowed("https://app.example", withKey)).toEqual([503, "https://app.example"]),
     );
     expect(await allowed("https://app.example", asked)).toEqual([204, "https://app.example"]);
     expect(await allowed("https://other.example", asked)).toEqual([204, null]);
@@ -192,12 +202,12 @@ describe("a request to a service", () => {
     const id = await stage.makeService(people.other_org, theirs.id, "ingest");
     await stage.runPod({ id, database_id: theirs.id }, 66);
     await stage.serve(id, 66);
-    const their_key = await stage.makeKey(people.other_org, people.outsider, "theirs");
+    const theirKey = await stage.makeKey(people.other_org, people.outsider, "theirs");
     await eventually(async () =>
-      expect((await call(`${theirs.url}/ingest/docs`, { key: their_key })).json).toMatchObject({ instance: 66 }),
+      expect((await call(`${theirs.url}/ingest/docs`, { key: theirKey })).json).toMatchObject({ instance: 66 }),
     );
     expect((await call(`${theirs.url}/ingest/docs`)).status).toBe(401);
-    expect((await call(`${mine.url}/docs`, { key: their_key })).status).toBe(401);
+    expect((await call(`${mine.url}/docs`, { key: theirKey })).status).toBe(401);
     const raw = await sendRaw(
       mine.url,
       `GET /ingest/docs HTTP/1.1\r\nHost: ${new URL(theirs.url).host}\r\nX-api-key: ${key}\r\nConnection: close\r\n\r\n`,
@@ -311,11 +321,11 @@ describe("odd bytes", () => {
 
 test("two hundred requests under way while the service moves to another instance: none fails", async () => {
   const { url, service, pod } = await openService();
-  let is_over = false;
+  let isOver = false;
   const statuses: (number | string)[] = [];
   const instances = new Set<number>();
   const caller = async () => {
-    while (!is_over) {
+    while (!isOver) {
       const answer = await call(`${url}/docs`, { method: "POST", body: "{}" });
       statuses.push(answer.status === 200 ? 200 : answer.text);
       instances.add(answer.json?.instance);
@@ -333,7 +343,7 @@ test("two hundred requests under way while the service moves to another instance
     const before = statuses.length;
     await eventually(() => expect(statuses.length).toBeGreaterThan(before + 100), long);
   } finally {
-    is_over = true;
+    isOver = true;
     await Promise.all(callers);
   }
   expect(statuses.filter((status) => status !== 200)).toEqual([]);
@@ -342,15 +352,16 @@ test("two hundred requests under way while the service moves to another instance
 
 test("a sleeping database is woken by a request that waits, where its settings say so, and says that it sleeps otherwise", async () => {
   const settings = { sleep_after: "15m", vars: {}, db_input_media_dest: null, db_output_media_dest: null };
-  for (const wake_on_request of [true, false]) {
+  for (const wakeOnRequest of [true, false]) {
     const database = await stage.makeDatabase(people.org, {
-      ...{ name: `asleep${wake_on_request}`, state: "STOPPED" },
-      desired: { is_awake: false, settings: { ...settings, wake_on_request } },
+      name: `asleep${wakeOnRequest}`,
+      state: "STOPPED",
+      desired: { is_awake: false, settings: { ...settings, wake_on_request: wakeOnRequest } },
     });
     const id = await stage.makeService(people.org, database.id, "ingest");
     await eventually(() => expect(stage.gateway.table.byId(database.id)?.services).toHaveLength(1));
     const asked = call(`${database.url}/ingest/docs`);
-    if (!wake_on_request) {
+    if (!wakeOnRequest) {
       const answer = await asked;
       expect(answer.json).toMatchObject({ status: 503, code: "database_asleep" });
       // nothing wakes it: another try would be in vain

@@ -81,7 +81,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const kept = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
   table.replace(kept?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, kept });
-  const key_uses = createKeyUses(db, log);
+  const keyUses = createKeyUses(db, log);
   const agents = createPodAgents();
   const budget = createByteBudget(config.limits.memory_bytes);
   const links = createPodLinks({
@@ -94,19 +94,17 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
   addBudgetMetrics(deps.metrics, budget);
   const handling: HandleDeps = {
-    ...{
-      log,
-      table,
-      keys,
-      key_uses,
-      agents,
-      links,
-      counts,
-      budget,
-      places,
-      limits: config.limits,
-      tracer: deps.tracer,
-    },
+    log,
+    table,
+    keys,
+    key_uses: keyUses,
+    agents,
+    links,
+    counts,
+    budget,
+    places,
+    limits: config.limits,
+    tracer: deps.tracer,
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
     turns: createTurnShares(),
     rates: createRateLimits(config.limits.key_rate),
@@ -114,45 +112,45 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     docs: createDocsFiles(),
   };
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
-  const { access_log, domain } = config;
+  const { access_log: accessLog, domain } = config;
   const traffic = createTraffic({ db, log });
   const follow = (exchange: Exchange) => followAnswer(exchange, budget, config.limits);
-  const accepting = { log, metrics, traffic, access_log, handle, follow };
+  const accepting = { log, metrics, traffic, access_log: accessLog, handle, follow };
   const findByHost = (host: string) => table.byLabel(labelOf(host, domain ?? ""));
   const readForwarded = createReadForwarded(deps.trusted_proxies ?? []);
   const bounds = createConnectionBounds(config.limits, createIsTrusted(deps.trusted_proxies ?? []));
   const ports =
     domain === undefined
       ? createDatabasePorts({
-          ...{ db, log, table, host: config.host },
+          db,
+          log,
+          table,
+          host: config.host,
           createServer: (id) =>
             createPlainServer(
-              createAccept({
-                ...{ ...accepting, readForwarded, is_secure: false },
-                findDatabase: () => table.byId(id),
-              }),
+              createAccept({ ...accepting, readForwarded, is_secure: false, findDatabase: () => table.byId(id) }),
               metrics,
               config.limits.client_ms,
               bounds,
             ),
         })
       : undefined;
-  let is_due = false;
+  let isDue = false;
   const following = await followRoutes({ ...deps, table });
   let certificates: Certificates | undefined;
   const look = () => {
-    is_due = false;
+    isDue = false;
     certificates?.look();
     kept?.keepRoutes(table.all());
     const serving = places.serving(table);
-    agents.keepOnly(new Set(serving.map(({ http_socket }) => http_socket)));
-    links.keepOnly(new Set(serving.map(({ link_socket }) => link_socket)));
+    agents.keepOnly(new Set(serving.map(({ http_socket: httpSocket }) => httpSocket)));
+    links.keepOnly(new Set(serving.map(({ link_socket: linkSocket }) => linkSocket)));
     return ports?.follow();
   };
   // once for many changes that come together
   table.onChange(() => {
-    if (!is_due) setImmediate(() => void look());
-    is_due = true;
+    if (!isDue) setImmediate(() => void look());
+    isDue = true;
   });
   await look();
   const ordered = domain === undefined ? undefined : await openCertificates(deps, { domain, table, kept });
@@ -160,17 +158,20 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     domain === undefined
       ? undefined
       : await openDomainServer({
-          ...{ log, metrics, config, bounds, hosts: ordered?.hosts },
-          accept: createAccept({
-            ...{ ...accepting, readForwarded, is_secure: true },
-            findDatabase: findByHost,
-          }),
+          log,
+          metrics,
+          config,
+          bounds,
+          hosts: ordered?.hosts,
+          accept: createAccept({ ...accepting, readForwarded, is_secure: true, findDatabase: findByHost }),
         });
   const door = await openLocalDoor(
     deps.place,
     createPlainServer(
       createAccept({
-        ...{ ...accepting, readForwarded: readDoorForwarded, is_secure: false },
+        ...accepting,
+        readForwarded: readDoorForwarded,
+        is_secure: false,
         findDatabase: domain === undefined ? (host) => findByPort(table, host) : findByHost,
       }),
       metrics,
@@ -183,7 +184,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     ordered === undefined || domain === undefined || whole === undefined || acme?.http_port === undefined
       ? undefined
       : await openChallengeServer({
-          ...{ host: config.host, port: acme.http_port, domain, https_port: config.port },
+          host: config.host,
+          port: acme.http_port,
+          domain,
+          https_port: config.port,
           findToken: (token) => ordered.findToken(token),
         });
   // an authority looks at once whether somebody listens
@@ -194,7 +198,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     await traffic[Symbol.asyncDispose]();
-    await withinTime(Promise.resolve(key_uses[Symbol.asyncDispose]()), LAST_USES_MS);
+    await withinTime(Promise.resolve(keyUses[Symbol.asyncDispose]()), LAST_USES_MS);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
     links[Symbol.dispose]();
@@ -214,7 +218,10 @@ async function openCertificates(
   const { domain, kept, table } = given;
   if (acme === undefined) return undefined;
   return await startCertificates({
-    ...{ ...deps, ...deps.certificates, domain, table },
+    ...deps,
+    ...deps.certificates,
+    domain,
+    table,
     store: new CertificateStore(deps, acme.directory),
     orders: await openAcmeOrders(acme),
     kept: kept?.certificates ?? {},

@@ -107,14 +107,14 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   exchange.service_id = found.service.id;
   exchange.path = query < 0 ? found.rest : found.rest + url.slice(query);
   if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
-  const body_bytes = bodyLimit(deps.limits, req.headers["content-type"]);
-  if (Number(req.headers["content-length"] ?? 0) > body_bytes) throw refusals.tooLarge(body_bytes);
+  const bodyBytes = bodyLimit(deps.limits, req.headers["content-type"]);
+  if (Number(req.headers["content-length"] ?? 0) > bodyBytes) throw refusals.tooLarge(bodyBytes);
   if (is_open) return await answerStranger(deps, exchange, database, found.service);
   // of whoever has shown a key: strangers fill no collector
   if (deps.tracer !== undefined) beginTrace(deps.tracer, exchange, database);
   deps.counts.begin(database, found.service);
   try {
-    return await sendOn(deps, exchange, found.service, body_bytes);
+    return await sendOn(deps, exchange, found.service, bodyBytes);
   } finally {
     deps.counts.end(database, found.service);
     letGoOfBody(exchange, deps.budget);
@@ -148,14 +148,17 @@ async function answerStranger(
 }
 
 function proxyLimits(
-  { budget, limits: { client_ms, request_ms }, turns }: HandleDeps,
+  { budget, limits: { client_ms: clientMs, request_ms: requestMs }, turns }: HandleDeps,
   exchange: Exchange,
-  body_bytes: number,
-  most_ms = request_ms,
+  bodyBytes: number,
+  mostMs = requestMs,
 ): ProxyLimits {
   const owner = ownerOf(exchange);
   return {
-    ...{ body_bytes, client_ms, request_ms: Math.min(request_ms, most_ms), share_bytes: budget.share_bytes },
+    body_bytes: bodyBytes,
+    client_ms: clientMs,
+    request_ms: Math.min(requestMs, mostMs),
+    share_bytes: budget.share_bytes,
     holding: { take: (bytes) => budget.take(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
     turns: { count: (bytes) => turns.count(owner, bytes), whenNext: (goOn) => turns.whenNext(owner, goOn) },
   };
@@ -243,7 +246,7 @@ function bodyLimit(limits: GatewayLimits, type: string | undefined): number {
 }
 
 /** Sends to what serves now, and to what serves next when that was not reached. */
-async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, body_bytes: number): Promise<Sent> {
+async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, bodyBytes: number): Promise<Sent> {
   const { limits, table } = deps;
   let current = service;
   let until: number | undefined;
@@ -258,7 +261,7 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
         sent = await sendByLink(exchange, pod.link, limits, deps.budget);
       }
       if (sent.outcome === "not_sent") {
-        sent = await proxyRequest(exchange, pod.agent(), proxyLimits(deps, exchange, body_bytes));
+        sent = await proxyRequest(exchange, pod.agent(), proxyLimits(deps, exchange, bodyBytes));
       }
       if (sent.outcome === "refused") throw sent.error;
       if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
@@ -277,8 +280,8 @@ const NOT_SENT: Sent = { outcome: "not_sent" };
 
 /** A body that nobody reads yet fills its stream meanwhile. @throws overloaded */
 async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () => Promise<void>): Promise<void> {
-  const is_new = exchange.held_bytes === 0 && hasBody(exchange);
-  if (is_new) {
+  const isNew = exchange.held_bytes === 0 && hasBody(exchange);
+  if (isNew) {
     const { headers, readableHighWaterMark } = exchange.req;
     const said = Number(headers["content-length"] ?? readableHighWaterMark);
     holdBody(exchange, budget, Math.min(said, readableHighWaterMark));
@@ -286,19 +289,22 @@ async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () =>
   try {
     await wait();
   } finally {
-    if (is_new) letGoOfBody(exchange, budget);
+    if (isNew) letGoOfBody(exchange, budget);
   }
 }
 
 /** How an instance is reached: by its link, if that is open, and by HTTP. */
 function findPod(
   { agents, links, places }: HandleDeps,
-  { id: database_id, org_id }: RoutedDatabase,
+  { id: databaseId, org_id: orgId }: RoutedDatabase,
   { id }: RoutedService,
   instance: number,
 ) {
-  const place = places.of(database_id, id, instance);
-  return { link: links.find(place, { id, database_id, org_id }, instance), agent: () => agents.of(place.http_socket) };
+  const place = places.of(databaseId, id, instance);
+  return {
+    link: links.find(place, { id, database_id: databaseId, org_id: orgId }, instance),
+    agent: () => agents.of(place.http_socket),
+  };
 }
 
 /** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */

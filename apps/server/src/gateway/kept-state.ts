@@ -10,14 +10,20 @@ import type { RoutedDatabase } from "./routing-table.ts";
 const WRITE_MS = 500;
 
 const databaseSchema = z.object({
-  ...{ id: z.string(), org_id: z.string(), organization: z.string(), name: z.string(), label: z.string() },
+  id: z.string(),
+  org_id: z.string(),
+  organization: z.string(),
+  name: z.string(),
+  label: z.string(),
   state: z.enum(DATABASE_STATES),
   is_woken: z.boolean(),
   is_suspended: z.boolean().default(false),
   port: z.int().nullable(),
   services: z.array(
     z.object({
-      ...{ id: z.string(), name: z.string(), state: z.enum(SERVICE_STATES) },
+      id: z.string(),
+      name: z.string(),
+      state: z.enum(SERVICE_STATES),
       instance: z.int().nullable(),
       is_wanted: z.boolean(),
       cors: serviceSchema.shape.cors,
@@ -44,8 +50,8 @@ export interface KeptState extends Disposable {
   /** As they were when it was last written. */
   readonly databases: readonly RoutedDatabase[];
   keepRoutes(databases: Iterable<RoutedDatabase>): void;
-  findKeys(database_id: string): KeptKeys | undefined;
-  keepKeys(database_id: string, keys: KeptKeys): void;
+  findKeys(databaseId: string): KeptKeys | undefined;
+  keepKeys(databaseId: string, keys: KeptKeys): void;
   /** By host, as they were when it was last written. */
   readonly certificates: Readonly<Record<string, KeptCertificate>>;
   keepCertificates(certificates: Readonly<Record<string, KeptCertificate>>): void;
@@ -101,8 +107,8 @@ function read(path: string, log: Logger): State {
   try {
     return stateSchema.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
-    const is_new = error instanceof Error && "code" in error && error.code === "ENOENT";
-    if (!is_new) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
+    const isNew = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (!isNew) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
     return { databases: [], keys: {}, certificates: {} };
   }
 }

@@ -23,9 +23,9 @@ test("a key that callers of a service show is one that was used, and a wrong one
   await stage.gateway[Symbol.asyncDispose]();
   const list = await server.ask("keyList", { params: { org: org.name }, as: owner });
   const last = Object.fromEntries(
-    list.json.items.map(({ name, last_used_at }: { name: string; last_used_at: string | null }) => [
+    list.json.items.map(({ name, last_used_at: lastUsedAt }: { name: string; last_used_at: string | null }) => [
       name,
-      last_used_at !== null,
+      lastUsedAt !== null,
     ]),
   );
   expect(last).toMatchObject({ used: true, wrong: false });

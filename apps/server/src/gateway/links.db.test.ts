@@ -50,7 +50,10 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
   const pod = await stage.runPod(service, 1);
   const token = await ensurePodToken(server.deps, { id: database.id, org_id: people.org.id });
   const link = await serveLink({
-    ...{ socket: pod.places.link_socket, token: serviceTokenOf(token, id, 1), log: createSilentLog(), handle },
+    socket: pod.places.link_socket,
+    token: serviceTokenOf(token, id, 1),
+    log: createSilentLog(),
+    handle,
     about: { routes: ["POST /docs", "GET /by_title"] },
   });
   links.push(link);
@@ -72,7 +75,8 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
 const inHeader = ({ spanId, traceId }: { spanId: string; traceId: string }) => `00-${traceId}-${spanId}-01`;
 
 const echo = async ({ body, ...head }: LinkRequest): Promise<LinkAnswer> => ({
-  ...{ status: 201, headers: ["content-type", "application/json", "set-cookie", "a=1", "set-cookie", "b=2"] },
+  status: 201,
+  headers: ["content-type", "application/json", "set-cookie", "a=1", "set-cookie", "b=2"],
   body: Buffer.from(JSON.stringify({ ...head, body: body.toString() })),
 });
 
@@ -83,11 +87,18 @@ test("short requests to routes that a pod named go by the link, without the key;
   expect(linked.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   expect(linked.headers.get("x-request-id")).toBe(JSON.parse(linked.text).id);
   expect(JSON.parse(linked.text)).toMatchObject({
-    ...{ method: "POST", path: "/docs", search: "", body: '{"title":"é"}', caller: { name: "caller" } },
+    method: "POST",
+    path: "/docs",
+    search: "",
+    body: '{"title":"é"}',
+    caller: { name: "caller" },
   });
   expect(linked.text).not.toContain(key);
   expect(JSON.parse((await call("/by_title?title=a%20b")).text)).toMatchObject({
-    ...{ method: "GET", path: "/by_title", search: "title=a%20b", body: "" },
+    method: "GET",
+    path: "/by_title",
+    search: "title=a%20b",
+    body: "",
   });
   const type = { "content-type": "application/json" };
   for (const [path, init] of [
@@ -126,9 +137,12 @@ test("a request that is traced goes on as part of the gateway's span, by the lin
   expect(spans.map(inHeader)).toEqual(passed);
   for (const [at, span] of spans.entries()) {
     expect(span).toMatchObject({
-      ...{ name: "GET /ingest/*", parentSpanId: "00f067aa0ba902b7", service: "gateway" },
+      name: "GET /ingest/*",
+      parentSpanId: "00f067aa0ba902b7",
+      service: "gateway",
       attributes: {
-        ...{ "appdb.role": "gateway", "appdb.service": `cloud://${people.org.name}:${database}/ingest` },
+        "appdb.role": "gateway",
+        "appdb.service": `cloud://${people.org.name}:${database}/ingest`,
         "http.response.status_code": [201, 200][at],
       },
     });
@@ -150,14 +164,14 @@ test("an answer that streams is passed on as it comes, and one that breaks off d
 });
 
 test("a pod that drains is asked by HTTP, one that hangs up is not asked twice, and a silent one is given up", async () => {
-  let is_silent = false;
+  let isSilent = false;
   let asked = 0;
   const { insert, link, socket } = await openLinked(async (request) => {
     asked += 1;
-    if (is_silent) return await new Promise<never>(() => undefined);
+    if (isSilent) return await new Promise<never>(() => undefined);
     return await echo(request);
   });
-  is_silent = true;
+  isSilent = true;
   const late = await insert();
   expect(late.status).toBe(504);
   expect(JSON.parse(late.text)).toMatchObject({ code: "service_timeout" });
@@ -168,7 +182,7 @@ test("a pod that drains is asked by HTTP, one that hangs up is not asked twice, 
   expect(JSON.parse((await cut).text)).toMatchObject({ status: 502, code: "service_broken" });
   rmSync(socket, { force: true });
   expect((await insert()).text).toContain('"instance":1');
-  is_silent = false;
+  isSilent = false;
   const other = await openLinked(echo);
   other.link.drain();
   await eventually(async () => expect((await other.insert()).text).toContain('"instance":1'));

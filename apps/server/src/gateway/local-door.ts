@@ -24,7 +24,7 @@ export function findByPort(table: RoutingTable, host: string): RoutedDatabase | 
 
 /** Opens the door. Without it services are served all the same: a socket that cannot be made is told to the log. */
 export async function openLocalDoor(place: ServerPlace, server: Server, log: Logger): Promise<AsyncDisposable> {
-  let is_open = false;
+  let isOpen = false;
   try {
     openRuntimeFolder(doorFolder(place));
     const path = localDoor(place);
@@ -32,13 +32,13 @@ export async function openLocalDoor(place: ServerPlace, server: Server, log: Log
     rmSync(path, { force: true });
     server.listen(path);
     await once(server, "listening");
-    is_open = true;
+    isOpen = true;
   } catch (error) {
     log.warn({ err: error }, "the gateway cannot be asked by the control plane");
   }
   return {
     async [Symbol.asyncDispose]() {
-      if (!is_open) return;
+      if (!isOpen) return;
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();

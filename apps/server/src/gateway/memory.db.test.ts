@@ -48,14 +48,16 @@ const nothingIsHeld = () => eventually(async () => expect(await held()).toBe(0),
 
 let count = 0;
 /** A service whose pod answers `POST /docs` and `GET /big` by the link, and the rest by HTTP. */
-async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>, answer?: Answer, is_other = false) {
-  const [org, person] = is_other ? [people.other_org, people.outsider] : [people.org, people.owner];
+async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>, answer?: Answer, isOther = false) {
+  const [org, person] = isOther ? [people.other_org, people.outsider] : [people.org, people.owner];
   const database = await stage.makeDatabase(org, { name: `db${++count}` });
   const id = await stage.makeService(org, database.id, "ingest");
   const pod = await stage.runPod({ id, database_id: database.id }, 1, answer);
   const token = await ensurePodToken(server.deps, { id: database.id, org_id: org.id });
   const link = await serveLink({
-    ...{ socket: pod.places.link_socket, token: serviceTokenOf(token, id, 1), log: createSilentLog() },
+    socket: pod.places.link_socket,
+    token: serviceTokenOf(token, id, 1),
+    log: createSilentLog(),
     about: { routes: ["POST /docs", "GET /big"] },
     handle: async (asked) => (asked.search === "warm" ? WARM : await handle(asked)),
   });
@@ -72,10 +74,10 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>,
   };
   await eventually(async () => expect((await post("{}", "/docs?warm")).text).toBe("warm"));
   /** A connection that is written to by hand, the same request `times` over; it reads nothing where `is_deaf`. */
-  const raw = (head: string, body = "", { is_deaf = false, times = 1 } = {}) => {
+  const raw = (head: string, body = "", { is_deaf: isDeaf = false, times = 1 } = {}) => {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.on("error", () => undefined);
-    if (is_deaf) socket.pause();
+    if (isDeaf) socket.pause();
     else socket.resume();
     socket.write(`${head}Host: x\r\nX-api-key: ${key}\r\n\r\n${body}`.repeat(times));
     sockets.push(socket);
@@ -166,7 +168,8 @@ test.each([
   async (_name, path, stays) => {
     const { raw } = await openLinked(
       async ({ search }) => ({
-        ...{ status: 200, headers: [] },
+        status: 200,
+        headers: [],
         // more than two sockets keep
         body: search === "whole" ? Buffer.alloc(LONG, "x") : pieces(2_000),
       }),
@@ -176,14 +179,14 @@ test.each([
     const times = path === "/big?whole" ? 200 : 1;
     const ask = () => raw(`GET /ingest${path} HTTP/1.1\r\n`, "", { is_deaf: true, times });
     let socket = ask();
-    let asked_at = performance.now();
+    let askedAt = performance.now();
     await eventually(
       async () => {
         if ((await held()) > 0) return;
         // on a busy machine the link is slow, and short answers by HTTP come in its place
-        if (performance.now() - asked_at > ASK_AGAIN_MS) {
+        if (performance.now() - askedAt > ASK_AGAIN_MS) {
           socket = ask();
-          asked_at = performance.now();
+          askedAt = performance.now();
         }
         expect(await held()).toBeGreaterThan(0);
       },

@@ -46,7 +46,7 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
   const links = new Map<string, Kept>();
   const leaving = new Set<Link>();
   const connect = async (kept: Kept, places: ServicePlaces, service: OwnedService, instance: number) => {
-    const { org_id } = service;
+    const { org_id: orgId } = service;
     try {
       const token = await findToken(service, instance);
       if (token === undefined) return;
@@ -55,9 +55,9 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
         token,
         log,
         memory: {
-          take: (bytes) => budget.take(org_id, bytes),
-          add: (bytes) => budget.add(org_id, bytes),
-          give: (bytes) => budget.give(org_id, bytes),
+          take: (bytes) => budget.take(orgId, bytes),
+          add: (bytes) => budget.add(orgId, bytes),
+          give: (bytes) => budget.give(orgId, bytes),
         },
       });
       if (links.get(places.link_socket) !== kept) link[Symbol.dispose]();

@@ -4,7 +4,7 @@ import { type RoutingTable, servingInstance } from "./routing-table.ts";
 
 /** Where pods of services have their sockets, named once: a name is a hash and a look at the disk. */
 export interface PodPlaces {
-  of(database_id: string, service_id: string, instance: number): ServicePlaces;
+  of(databaseId: string, serviceId: string, instance: number): ServicePlaces;
   /** Those of all pods that serve; others are forgotten. */
   serving(table: RoutingTable): ServicePlaces[];
 }
@@ -17,15 +17,15 @@ interface Named {
 export function createPodPlaces(place: ServerPlace): PodPlaces {
   // the instance that was asked for last, by the service's id
   let known = new Map<string, Named>();
-  const find = (database_id: string, id: string, instance: number): Named => {
+  const find = (databaseId: string, id: string, instance: number): Named => {
     const found = known.get(id);
     if (found?.instance === instance) return found;
-    return { instance, places: servicePlaces(place, { id, database_id }, instance) };
+    return { instance, places: servicePlaces(place, { id, database_id: databaseId }, instance) };
   };
   return {
-    of(database_id, service_id, instance) {
-      const found = find(database_id, service_id, instance);
-      if (known.get(service_id) !== found) known.set(service_id, found);
+    of(databaseId, serviceId, instance) {
+      const found = find(databaseId, serviceId, instance);
+      if (known.get(serviceId) !== found) known.set(serviceId, found);
       return found.places;
     },
     serving(table) {

@@ -31,9 +31,9 @@ export type Sent =
 export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimits): Promise<Sent> {
   const { req, res } = exchange;
   return new Promise((resolve) => {
-    const with_body = hasBody(exchange);
-    let is_sent = false;
-    let has_answer = false;
+    const withBody = hasBody(exchange);
+    let isSent = false;
+    let hasAnswer = false;
     let refusal: Error | undefined;
     const upstream = startRequest({
       agent,
@@ -61,32 +61,32 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
     let stopBody: () => void = () => undefined;
     let stopAnswer: () => void = () => undefined;
     onConnected(upstream, () => {
-      is_sent = true;
+      isSent = true;
       if (exchange.body !== undefined) return upstream.end(exchange.body);
-      if (!with_body) return upstream.end();
+      if (!withBody) return upstream.end();
       stopBody = sendBody(exchange, upstream, limits, giveUp);
     });
     upstream.setTimeout(limits.request_ms, () => giveUp(timedOut(exchange.service, limits.request_ms)));
     upstream.on("response", (answer) => {
-      has_answer = true;
+      hasAnswer = true;
       try {
         beginAnswer(exchange, answer.statusCode ?? 0, answerHeaders(answer.headers, exchange));
       } catch (error) {
         upstream.destroy();
         return settle({ outcome: "refused", error: error instanceof Error ? error : new Error(String(error)) });
       }
-      stopAnswer = sendAnswer(exchange, answer, limits, (is_whole) => {
+      stopAnswer = sendAnswer(exchange, answer, limits, (isWhole) => {
         // a body that the service did not want is not sent to its end
         if (!req.complete) upstream.destroy();
-        if (!is_whole) res.destroy();
+        if (!isWhole) res.destroy();
         settle({ outcome: "answered", status: answer.statusCode ?? 502 });
       });
     });
     const onFailed = () => {
-      if (has_answer) return;
+      if (hasAnswer) return;
       if (refusal !== undefined) settle({ outcome: "refused", error: refusal });
-      else if (!is_sent) settle({ outcome: "not_sent" });
-      else if (!with_body && (req.method === "GET" || req.method === "HEAD")) settle({ outcome: "again" });
+      else if (!isSent) settle({ outcome: "not_sent" });
+      else if (!withBody && (req.method === "GET" || req.method === "HEAD")) settle({ outcome: "again" });
       else settle({ outcome: "refused", error: broken(exchange.service, false) });
     };
     upstream.on("error", onFailed);
@@ -104,27 +104,27 @@ function onConnected(upstream: ClientRequest, begin: () => void): void {
 }
 
 function sendBody(
-  { req, res, awaits_continue }: Exchange,
+  { req, res, awaits_continue: awaitsContinue }: Exchange,
   upstream: ClientRequest,
-  { body_bytes: most_bytes, client_ms, holding, share_bytes, turns }: ProxyLimits,
+  { body_bytes: mostBytes, client_ms: clientMs, holding, share_bytes: shareBytes, turns }: ProxyLimits,
   giveUp: (error: Error) => void,
 ): () => void {
   let bytes = 0;
   const count = (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > most_bytes) giveUp(tooLarge(most_bytes));
+    if (bytes > mostBytes) giveUp(tooLarge(mostBytes));
   };
   let seen = -1;
   const timer = setInterval(() => {
     // what has come and was not taken yet is not the sender's delay
     if (req.complete || req.readableLength > 0 || bytes !== seen) seen = bytes;
     else giveUp(bodyTooSlow());
-  }, client_ms);
-  if (awaits_continue) res.writeContinue();
+  }, clientMs);
+  if (awaitsContinue) res.writeContinue();
   const end = () => upstream.end();
   req.on("data", count);
   req.once("end", end);
-  const stop = pump({ from: req, to: upstream, holding, turns, refused: () => giveUp(noMemory(share_bytes)) });
+  const stop = pump({ from: req, to: upstream, holding, turns, refused: () => giveUp(noMemory(shareBytes)) });
   return () => {
     clearInterval(timer);
     req.off("data", count);
@@ -139,7 +139,7 @@ function sendAnswer(
   exchange: Exchange,
   answer: IncomingMessage,
   { holding, turns }: Pick<ProxyLimits, "holding" | "turns">,
-  ended: (is_whole: boolean) => void,
+  ended: (isWhole: boolean) => void,
 ): () => void {
   const { res } = exchange;
   answer.once("end", () => {

@@ -18,10 +18,10 @@ function bodyOf(pieces: number): Readable {
 test("many bodies of one owner move no more in a turn than its share, and all of them arrive", async () => {
   const shares = createTurnShares(4 * PIECE.length);
   let turn = 0;
-  let is_over = false;
+  let isOver = false;
   const countTurns = () => {
     turn += 1;
-    if (!is_over) setImmediate(countTurns);
+    if (!isOver) setImmediate(countTurns);
   };
   setImmediate(countTurns);
   const moved = new Map<number, number>();
@@ -45,7 +45,7 @@ test("many bodies of one owner move no more in a turn than its share, and all of
     await once(from, "end");
   });
   await Promise.all(ends);
-  is_over = true;
+  isOver = true;
   expect(bytes).toBe(20 * 20 * PIECE.length);
   // a stream that is paused has brought one piece more
   const [first = 0, ...later] = moved.values();

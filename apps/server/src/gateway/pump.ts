@@ -28,14 +28,14 @@ export interface PumpInput {
  */
 export function pump({ from, to, holding, refused, turns }: PumpInput): () => void {
   let held = 0;
-  let is_stopped = false;
-  let is_waiting = false;
+  let isStopped = false;
+  let isWaiting = false;
   const waitForTurn = () => {
-    is_waiting = true;
+    isWaiting = true;
     from.pause();
     turns.whenNext(() => {
-      is_waiting = false;
-      if (!is_stopped && held === 0) from.resume();
+      isWaiting = false;
+      if (!isStopped && held === 0) from.resume();
     });
   };
   const letGo = () => {
@@ -43,10 +43,10 @@ export function pump({ from, to, holding, refused, turns }: PumpInput): () => vo
     held = 0;
   };
   const onData = (piece: Buffer) => {
-    const may_go_on = turns.count(piece.length);
+    const mayGoOn = turns.count(piece.length);
     if (to.destroyed) return;
     if (to.write(piece)) {
-      if (!may_go_on && !is_waiting) waitForTurn();
+      if (!mayGoOn && !isWaiting) waitForTurn();
       return;
     }
     from.pause();
@@ -62,10 +62,10 @@ export function pump({ from, to, holding, refused, turns }: PumpInput): () => vo
   };
   const onDrain = () => {
     letGo();
-    if (!is_waiting) from.resume();
+    if (!isWaiting) from.resume();
   };
   const stop = () => {
-    is_stopped = true;
+    isStopped = true;
     from.off("data", onData);
     to.off("drain", onDrain);
     letGo();

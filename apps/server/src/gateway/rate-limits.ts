@@ -1,7 +1,7 @@
 /** Requests of a key to a database, counted by tokens that come back over time: as many at once as in a second. */
 export interface RateLimits {
   /** Takes one; null when nothing is bounded. */
-  take(database_id: string, key_id: string): RateAnswer | null;
+  take(databaseId: string, keyId: string): RateAnswer | null;
 }
 
 export interface RateAnswer {
@@ -26,24 +26,24 @@ export function createRateLimits(rate: number, now: () => number = () => perform
   const databases = new Map<string, Buckets>();
   let count = 0;
   return {
-    take(database_id, key_id) {
+    take(databaseId, keyId) {
       if (rate === 0) return null;
       const at = now();
-      let bucket = databases.get(database_id)?.get(key_id);
+      let bucket = databases.get(databaseId)?.get(keyId);
       if (bucket === undefined) {
         if (count >= FORGET_AT) count -= forgetFull(databases, rate, at);
         bucket = { tokens: rate, at };
-        const buckets = databases.get(database_id) ?? new Map();
-        databases.set(database_id, buckets.set(key_id, bucket));
+        const buckets = databases.get(databaseId) ?? new Map();
+        databases.set(databaseId, buckets.set(keyId, bucket));
         count += 1;
       } else {
         bucket.tokens = Math.min(rate, bucket.tokens + ((at - bucket.at) * rate) / 1_000);
         bucket.at = at;
       }
-      const is_allowed = bucket.tokens >= 1;
-      if (is_allowed) bucket.tokens -= 1;
+      const isAllowed = bucket.tokens >= 1;
+      if (isAllowed) bucket.tokens -= 1;
       return {
-        is_allowed,
+        is_allowed: isAllowed,
         left: Math.floor(bucket.tokens),
         wait_s: Math.max(1, Math.ceil((1 - bucket.tokens) / rate)),
       };
@@ -54,13 +54,13 @@ export function createRateLimits(rate: number, now: () => number = () => perform
 /** A key that has sent nothing for a second is one that was never seen. Answers how many were forgotten. */
 function forgetFull(databases: Map<string, Buckets>, rate: number, at: number): number {
   let forgotten = 0;
-  for (const [database_id, buckets] of databases) {
-    for (const [key_id, bucket] of buckets) {
+  for (const [databaseId, buckets] of databases) {
+    for (const [keyId, bucket] of buckets) {
       if (bucket.tokens + ((at - bucket.at) * rate) / 1_000 < rate) continue;
-      buckets.delete(key_id);
+      buckets.delete(keyId);
       forgotten += 1;
     }
-    if (buckets.size === 0) databases.delete(database_id);
+    if (buckets.size === 0) databases.delete(databaseId);
   }
   return forgotten;
 }

@@ -18,9 +18,9 @@ export function badTarget(): Error {
   });
 }
 
-export function noKey(was_shown: boolean): Error {
+export function noKey(wasShown: boolean): Error {
   return appError("unauthorized", {
-    detail: was_shown ? "The API key is not valid, or was revoked." : "The request shows no API key.",
+    detail: wasShown ? "The API key is not valid, or was revoked." : "The request shows no API key.",
     hint: "Send one: X-api-key: sk_... (made by: cli key create <name>)",
   });
 }
@@ -47,12 +47,12 @@ export function notGranted(service: string): Error {
   });
 }
 
-export function tooLarge(most_bytes: number): Error {
-  const most = most_bytes >= 1_073_741_824 ? `${most_bytes / 1_073_741_824} GiB` : `${most_bytes / 1_048_576} MiB`;
+export function tooLarge(mostBytes: number): Error {
+  const most = mostBytes >= 1_073_741_824 ? `${mostBytes / 1_073_741_824} GiB` : `${mostBytes / 1_048_576} MiB`;
   return appError("payload_too_large", {
     detail: `The body is larger than ${most}, the most that is taken here for its content type.`,
     hint: "Send it in parts.",
-    meta: { most_bytes },
+    meta: { most_bytes: mostBytes },
   });
 }
 
@@ -89,32 +89,32 @@ export function tooManyStrangers(): Error {
   });
 }
 
-export function noMemory(share_bytes: number): Error {
+export function noMemory(shareBytes: number): Error {
   return appError("overloaded", {
-    detail: `The gateway has no memory left for the request; one organization may use ${Math.floor(share_bytes / 1_048_576)} MiB.`,
+    detail: `The gateway has no memory left for the request; one organization may use ${Math.floor(shareBytes / 1_048_576)} MiB.`,
     hint: "Send the request again in a moment, and send fewer large requests at once.",
-    meta: { share_bytes, retry_after_s: 1 },
+    meta: { share_bytes: shareBytes, retry_after_s: 1 },
   });
 }
 
-export function tooOften(rate: number, retry_after_s: number): Error {
+export function tooOften(rate: number, retryAfterS: number): Error {
   return appError("rate_limited", {
     detail: `The API key has sent more than ${rate} requests in a second.`,
     hint: "Send fewer at once; RateLimit headers say how many are left.",
-    meta: { rate, retry_after_s },
+    meta: { rate, retry_after_s: retryAfterS },
   });
 }
 
 export function notRunning(database: RoutedDatabase, service: RoutedService): Error {
   const uri = `${databaseUriOf(database.organization, database.name)}/${service.name}`;
-  const is_stopped = !service.is_wanted;
+  const isStopped = !service.is_wanted;
   return appError("service_not_available", {
-    detail: is_stopped ? `The service ${uri} was stopped.` : `The service ${uri} is ${service.state}.`,
+    detail: isStopped ? `The service ${uri} was stopped.` : `The service ${uri} is ${service.state}.`,
     hint:
-      is_stopped || service.state === "FAILED"
+      isStopped || service.state === "FAILED"
         ? `Start it: cli service restart ${uri}`
         : "Send the request again in a moment.",
-    meta: { state: service.state, retry_after_s: is_stopped ? 30 : 2 },
+    meta: { state: service.state, retry_after_s: isStopped ? 30 : 2 },
   });
 }
 
@@ -149,8 +149,8 @@ export function asleep(database: RoutedDatabase): Error {
 }
 
 /** Tells a caller without a key that a service does not serve. It names neither the database nor its state. */
-export function notServing(is_asleep: boolean): Error {
-  return is_asleep
+export function notServing(isAsleep: boolean): Error {
+  return isAsleep
     ? appError("database_asleep", {
         detail: "The database of the service is asleep.",
         hint: "Send a request with an API key; requests without a key do not wake a database.",
@@ -163,15 +163,15 @@ export function notServing(is_asleep: boolean): Error {
       });
 }
 
-export function broken(service: string, may_repeat: boolean): Error {
+export function broken(service: string, mayRepeat: boolean): Error {
   return appError("service_broken", {
-    detail: may_repeat
+    detail: mayRepeat
       ? `The service ${service} does not answer.`
       : `The service ${service} broke off before it answered; whether it did what was asked is not known.`,
-    hint: may_repeat
+    hint: mayRepeat
       ? "Send the request again in a moment."
       : "Look whether it was done before you send it again, or send an Idempotency-Key with what you send.",
-    meta: may_repeat ? { retry_after_s: 2 } : {},
+    meta: mayRepeat ? { retry_after_s: 2 } : {},
   });
 }
 

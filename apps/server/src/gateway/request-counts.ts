@@ -23,18 +23,18 @@ export function createRequestCounts(limits: Pick<GatewayLimits, "in_flight" | "o
     get total() {
       return total;
     },
-    begin({ org_id }, { id, name }) {
-      const of_service = services.get(id) ?? 0;
-      if (of_service >= limits.in_flight) throw refusals.tooManyAtOnce(name, limits.in_flight);
-      const of_organization = organizations.get(org_id) ?? 0;
-      if (of_organization >= limits.org_in_flight) throw refusals.tooManyOfOrganization(limits.org_in_flight);
-      services.set(id, of_service + 1);
-      organizations.set(org_id, of_organization + 1);
+    begin({ org_id: orgId }, { id, name }) {
+      const ofService = services.get(id) ?? 0;
+      if (ofService >= limits.in_flight) throw refusals.tooManyAtOnce(name, limits.in_flight);
+      const ofOrganization = organizations.get(orgId) ?? 0;
+      if (ofOrganization >= limits.org_in_flight) throw refusals.tooManyOfOrganization(limits.org_in_flight);
+      services.set(id, ofService + 1);
+      organizations.set(orgId, ofOrganization + 1);
       total += 1;
     },
-    end({ org_id }, { id }) {
+    end({ org_id: orgId }, { id }) {
       countDown(services, id);
-      countDown(organizations, org_id);
+      countDown(organizations, orgId);
       total -= 1;
     },
   };

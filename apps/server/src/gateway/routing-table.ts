@@ -54,7 +54,7 @@ export interface RoutingTable {
   /** Calls back after each change, with the database's id. */
   onChange(heard: (id: string) => void): void;
   /** Resolves after the next change of the database, or after `most_ms`. */
-  changed(id: string, most_ms: number): Promise<void>;
+  changed(id: string, mostMs: number): Promise<void>;
 }
 
 export function createRoutingTable(): RoutingTable {
@@ -98,7 +98,7 @@ export function createRoutingTable(): RoutingTable {
       for (const database of all) set(database.id, database);
     },
     onChange: (heard) => void listeners.add(heard),
-    changed: (id, most_ms) =>
+    changed: (id, mostMs) =>
       new Promise((resolve) => {
         const set = waiting.get(id) ?? new Set();
         waiting.set(id, set);
@@ -106,7 +106,7 @@ export function createRoutingTable(): RoutingTable {
           set.delete(resume);
           if (set.size === 0 && waiting.get(id) === set) waiting.delete(id);
           resolve();
-        }, most_ms);
+        }, mostMs);
         const resume = () => {
           clearTimeout(timer);
           resolve();

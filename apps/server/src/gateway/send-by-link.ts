@@ -17,11 +17,11 @@ const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
 
 /** Whether a request can go by a link: to a route that the pod named, with a short body of JSON or none, asked by no page and for no stream. */
 export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "routes">): boolean {
-  const { req, path, awaits_continue } = exchange;
+  const { req, path, awaits_continue: awaitsContinue } = exchange;
   const { headers, method = "GET" } = req;
   const query = path.indexOf("?");
   if (!routes.has(`${method} ${query < 0 ? path : path.slice(0, query)}`)) return false;
-  if (awaits_continue || headers.origin !== undefined || headers["content-encoding"] !== undefined) return false;
+  if (awaitsContinue || headers.origin !== undefined || headers["content-encoding"] !== undefined) return false;
   if (headers.accept?.includes("text/event-stream") === true) return false;
   if (!hasBody(exchange)) return true;
   const length = Number(headers["content-length"] ?? Number.NaN);
@@ -35,14 +35,14 @@ export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "rout
 export async function sendByLink(
   exchange: Exchange,
   { link }: OpenPodLink,
-  { client_ms, request_ms }: Pick<GatewayLimits, "client_ms" | "request_ms">,
+  { client_ms: clientMs, request_ms: requestMs }: Pick<GatewayLimits, "client_ms" | "request_ms">,
   budget: ByteBudget,
 ): Promise<Sent> {
   const { req, res } = exchange;
   try {
     if (exchange.body === undefined && hasBody(exchange)) {
       holdBody(exchange, budget, Number(req.headers["content-length"]));
-      exchange.body = await readBody(exchange, client_ms);
+      exchange.body = await readBody(exchange, clientMs);
     }
     if (isGone(exchange)) return { outcome: "gone" };
     const query = exchange.path.indexOf("?");
@@ -60,10 +60,10 @@ export async function sendByLink(
       letGoOfBody(exchange, budget);
     }
     const timer = setTimeout(() => {
-      call.cancel(timedOut(exchange.service, request_ms));
+      call.cancel(timedOut(exchange.service, requestMs));
       // it waits for a client that takes nothing, and would hold its place as long
       if (res.headersSent) res.destroy();
-    }, request_ms);
+    }, requestMs);
     const onClose = () => call.cancel(GONE);
     res.once("close", onClose);
     try {
@@ -92,20 +92,20 @@ const GONE = new Error("The client is gone.");
 const EMPTY = Buffer.alloc(0);
 
 /** All of a body whose length was said; Node holds the sender to it. @throws GONE, body_timeout */
-function readBody({ req }: Exchange, most_ms: number): Promise<Buffer> {
+function readBody({ req }: Exchange, mostMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const timer = setTimeout(() => reject(bodyTooSlow()), most_ms);
-    let has_ended = false;
+    const timer = setTimeout(() => reject(bodyTooSlow()), mostMs);
+    let hasEnded = false;
     req.on("data", (piece: Buffer) => pieces.push(piece));
     req.once("end", () => {
-      has_ended = true;
+      hasEnded = true;
       clearTimeout(timer);
       resolve(pieces.length === 1 ? (pieces[0] ?? EMPTY) : Buffer.concat(pieces));
     });
     req.once("close", () => {
       // comes behind every end as well, and Node is told of each rejection that comes too late
-      if (has_ended) return;
+      if (hasEnded) return;
       clearTimeout(timer);
       reject(GONE);
     });

@@ -32,7 +32,7 @@ export const HTTP_OPTIONS = {
 /** A browser that has come by https comes by nothing else for a year. */
 export const HSTS = { "strict-transport-security": "max-age=31536000" } as const;
 
-export type Accept = (req: GatewayRequest, res: GatewayResponse, awaits_continue: boolean) => void;
+export type Accept = (req: GatewayRequest, res: GatewayResponse, awaitsContinue: boolean) => void;
 
 export interface AcceptDeps {
   readonly log: Logger;
@@ -54,7 +54,7 @@ export function createAccept(deps: AcceptDeps): Accept {
   const nameRequest = createRequestIds();
   const { log, metrics, traffic } = deps;
   const least = { all: 100, errors: 500, off: undefined }[deps.access_log];
-  return (req, res, awaits_continue) => {
+  return (req, res, awaitsContinue) => {
     const id = nameRequest(req.headers);
     const asked = hostOf(req);
     const forwarded = deps.readForwarded(req, deps.is_secure, asked);
@@ -63,7 +63,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       req,
       res,
       id,
-      awaits_continue,
+      awaits_continue: awaitsContinue,
       host,
       has_tls: deps.is_secure,
       is_secure: forwarded?.is_secure ?? deps.is_secure,
@@ -86,18 +86,24 @@ export function createAccept(deps: AcceptDeps): Accept {
       const ms = performance.now() - exchange.started_at;
       metrics.count(status, ms, exchange.has_failed);
       exchange.trace?.end(status);
-      const { service_id, path } = exchange;
+      const { service_id: serviceId, path } = exchange;
       const query = path.indexOf("?");
       const route = query < 0 ? path : path.slice(0, query);
-      if (service_id !== "") {
+      if (serviceId !== "") {
         const counted = { route: `${req.method ?? ""} ${route}`, status, ms, has_failed: exchange.has_failed };
-        traffic.count(service_id, counted);
+        traffic.count(serviceId, counted);
       }
       if (least === undefined || status < least) return;
       log.info(
         {
-          ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
-          ...{ service: exchange.service, route, key: exchange.key },
+          req: id,
+          method: req.method,
+          status,
+          ms: Math.round(ms * 1_000) / 1_000,
+          db: exchange.database?.id,
+          service: exchange.service,
+          route,
+          key: exchange.key,
           client: exchange.client_address,
           ...(exchange.code === undefined ? {} : { code: exchange.code }),
         },
@@ -111,11 +117,11 @@ export function createAccept(deps: AcceptDeps): Accept {
 export function createPlainServer(
   accept: Accept,
   metrics: GatewayMetrics,
-  headers_ms: number,
+  headersMs: number,
   bounds?: ConnectionBounds,
 ): Server {
-  const connectionsCheckingInterval = Math.min(headers_ms, HTTP_OPTIONS.connectionsCheckingInterval);
-  const server = createServer({ ...HTTP_OPTIONS, headersTimeout: headers_ms, connectionsCheckingInterval });
+  const connectionsCheckingInterval = Math.min(headersMs, HTTP_OPTIONS.connectionsCheckingInterval);
+  const server = createServer({ ...HTTP_OPTIONS, headersTimeout: headersMs, connectionsCheckingInterval });
   server.maxHeadersCount = HTTP_OPTIONS.maxHeadersCount;
   bounds?.watch(server);
   hearHttp1(server, accept, metrics);

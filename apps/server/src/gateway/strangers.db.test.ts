@@ -15,8 +15,11 @@ const CLIENT_MS = 400;
 const PLACES = 64;
 const SETTINGS = { sleep_after: "15m", vars: {}, db_input_media_dest: null, db_output_media_dest: null };
 const CORS = {
-  ...{ origins: ["https://app.example"], methods: null, headers: null },
-  ...{ credentials: false, max_age_s: 60 },
+  origins: ["https://app.example"],
+  methods: null,
+  headers: null,
+  credentials: false,
+  max_age_s: 60,
 };
 
 let folder: string;
@@ -57,18 +60,26 @@ async function openService(answer?: Answer) {
 async function openSleeping(cors: object | null) {
   const name = `asleep${++count}`;
   const id = await stage.addDatabase(people.org, {
-    ...{ name, state: "STOPPED" },
+    name,
+    state: "STOPPED",
     desired: { is_awake: false, settings: { ...SETTINGS, wake_on_request: true } },
   });
-  const service_id = await stage.makeService(people.org, id, "ingest");
+  const serviceId = await stage.makeService(people.org, id, "ingest");
   await server.deps.db
     .insertInto("control.releases")
     .values({
-      ...{ service_id, number: 1, tree: null, environment: null, app_file: "app.py", workers: 1 },
-      ...{ manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }), changes: "[]", created_by: "a test" },
+      service_id: serviceId,
+      number: 1,
+      tree: null,
+      environment: null,
+      app_file: "app.py",
+      workers: 1,
+      manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }),
+      changes: "[]",
+      created_by: "a test",
     })
     .execute();
-  await stage.serve(service_id, null);
+  await stage.serve(serviceId, null);
   const { label } = await eventually(() => {
     const entry = stage.gateway.table.byId(id);
     expect(entry?.services[0]).toBeDefined();
@@ -106,7 +117,9 @@ async function ask(host: string, headers: Record<string, string>, session = open
 
 const HEALTH = { ":path": "/ingest/health" };
 const preflight = (origin: string) => ({
-  ...{ ":method": "OPTIONS", ":path": "/ingest/docs", origin },
+  ":method": "OPTIONS",
+  ":path": "/ingest/docs",
+  origin,
   "access-control-request-method": "POST",
 });
 

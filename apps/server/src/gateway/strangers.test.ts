@@ -8,9 +8,9 @@ function aResponse() {
   return res;
 }
 
-function begin(strangers: ReturnType<typeof createStrangers>, client_address: string, organization = "acme") {
+function begin(strangers: ReturnType<typeof createStrangers>, clientAddress: string, organization = "acme") {
   const res = aResponse();
-  strangers.begin({ client_address, res: res as never, database: { organization } as never });
+  strangers.begin({ client_address: clientAddress, res: res as never, database: { organization } as never });
   return res;
 }
 
@@ -49,7 +49,7 @@ test("strangers of one organization leave places for those of others", () => {
 test("a request whose answer does not leave in time is ended and counts no more", async () => {
   const strangers = createStrangers(5);
   const held = Array.from({ length: 32 }, () => begin(strangers, "192.0.2.1"));
-  await expect.poll(() => held.every(({ is_destroyed }) => is_destroyed)).toBe(true);
+  await expect.poll(() => held.every(({ is_destroyed: isDestroyed }) => isDestroyed)).toBe(true);
   begin(strangers, "192.0.2.1");
   // a late end of an ended request counts nothing down
   held[0]?.emit("close");

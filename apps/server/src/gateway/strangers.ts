@@ -19,26 +19,26 @@ export interface Strangers {
   begin(exchange: Pick<Exchange, "res" | "client_address" | "database">): void;
 }
 
-/** @param most_ms how long such a request may take, its answer included; then its connection or stream ends */
-export function createStrangers(most_ms: number): Strangers {
+/** @param mostMs how long such a request may take, its answer included; then its connection or stream ends */
+export function createStrangers(mostMs: number): Strangers {
   const addresses = new Map<string, number>();
   const organizations = new Map<string, number>();
   let total = 0;
   return {
-    begin({ client_address, database, res }) {
-      const address = networkOf(client_address);
+    begin({ client_address: clientAddress, database, res }) {
+      const address = networkOf(clientAddress);
       const organization = database?.organization ?? "";
-      const of_address = addresses.get(address) ?? 0;
-      const of_organization = organizations.get(organization) ?? 0;
-      const is_full = of_address >= STRANGERS_OF_ADDRESS || of_organization >= STRANGERS_OF_ORGANIZATION;
-      if (is_full || total >= STRANGERS_AT_ONCE) throw refusals.tooManyStrangers();
-      addresses.set(address, of_address + 1);
-      organizations.set(organization, of_organization + 1);
+      const ofAddress = addresses.get(address) ?? 0;
+      const ofOrganization = organizations.get(organization) ?? 0;
+      const isFull = ofAddress >= STRANGERS_OF_ADDRESS || ofOrganization >= STRANGERS_OF_ORGANIZATION;
+      if (isFull || total >= STRANGERS_AT_ONCE) throw refusals.tooManyStrangers();
+      addresses.set(address, ofAddress + 1);
+      organizations.set(organization, ofOrganization + 1);
       total += 1;
-      let has_ended = false;
+      let hasEnded = false;
       const end = () => {
-        if (has_ended) return;
-        has_ended = true;
+        if (hasEnded) return;
+        hasEnded = true;
         clearTimeout(timer);
         countDown(addresses, address);
         countDown(organizations, organization);
@@ -48,7 +48,7 @@ export function createStrangers(most_ms: number): Strangers {
         res.destroy();
         // an answer in a queue behind others of its connection tells nobody of its end
         end();
-      }, most_ms);
+      }, mostMs);
       res.once("close", end);
     },
   };

@@ -34,7 +34,7 @@ export interface CountedRequest {
 
 /** Counts what services were asked and how they answered, by the minute. */
 export interface Traffic extends AsyncDisposable {
-  count(service_id: string, request: CountedRequest): void;
+  count(serviceId: string, request: CountedRequest): void;
   /** Writes what was counted since the last time, in one statement; else it is done every few seconds. */
   write(): Promise<void>;
 }
@@ -51,11 +51,11 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Traffic
   const writer = randomBytes(6).toString("base64url");
   const waiting = new Map<number, Minute>();
   let current: Minute = new Map();
-  let current_at = -1;
-  let is_changed = false;
-  let is_lost = false;
+  let currentAt = -1;
+  let isChanged = false;
+  let isLost = false;
   const turn = (at: number) => {
-    current_at = at;
+    currentAt = at;
     // there already where the clock was set back
     current = waiting.get(at) ?? new Map();
     waiting.set(at, current);
@@ -65,34 +65,33 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Traffic
     }
   };
   const write = async () => {
-    if (!is_changed) return;
-    is_changed = false;
+    if (!isChanged) return;
+    isChanged = false;
     const rows = [...waiting].flatMap(([at, minute]) => toRows(at, minute));
-    const ended = [...waiting.keys()].filter((at) => at !== current_at);
+    const ended = [...waiting.keys()].filter((at) => at !== currentAt);
     try {
       await writeRows(db, writer, rows);
       // the one that went on is written whole again
       for (const at of ended) waiting.delete(at);
-      is_lost = false;
+      isLost = false;
     } catch (error) {
-      is_changed = true;
-      if (!is_lost)
-        log.warn(sayError(error), "what services were asked cannot be written; it is kept for some minutes");
-      is_lost = true;
+      isChanged = true;
+      if (!isLost) log.warn(sayError(error), "what services were asked cannot be written; it is kept for some minutes");
+      isLost = true;
     }
   };
   let last: Promise<void> = Promise.resolve();
   const writeNext = () => (last = last.then(write));
   const timer = setInterval(() => void writeNext(), WRITE_MS).unref();
   return {
-    count(service_id, { route, status, ms, has_failed = false }) {
+    count(serviceId, { route, status, ms, has_failed: hasFailed = false }) {
       const at = Math.floor(now() / MINUTE_MS);
-      if (at !== current_at) turn(at);
-      is_changed = true;
-      const routes = current.get(service_id) ?? new Map<string, Counted>();
-      if (routes.size === 0) current.set(service_id, routes);
+      if (at !== currentAt) turn(at);
+      isChanged = true;
+      const routes = current.get(serviceId) ?? new Map<string, Counted>();
+      if (routes.size === 0) current.set(serviceId, routes);
       const counted = countedOf(routes, route.length > ROUTE_CHARACTERS ? "" : route);
-      if (has_failed || status >= 500) counted.server_errors += 1;
+      if (hasFailed || status >= 500) counted.server_errors += 1;
       else if (status >= 400) counted.client_errors += 1;
       const bucket = bucketOf(ms);
       counted.latencies[bucket] = (counted.latencies[bucket] ?? 0) + 1;
@@ -121,8 +120,8 @@ interface Row {
 }
 
 function toRows(at: number, minute: Minute): Row[] {
-  return [...minute].map(([service_id, routes]) => ({
-    service_id,
+  return [...minute].map(([serviceId, routes]) => ({
+    service_id: serviceId,
     minute: new Date(at * MINUTE_MS).toISOString(),
     routes: Object.fromEntries(
       [...routes].map(([route, { latencies, ...errors }]) => [

@@ -11,7 +11,7 @@ export interface Forwarded {
 }
 
 /** What a proxy says; undefined for a request that comes from somebody else, or when nobody is believed. */
-export type ReadForwarded = (req: GatewayRequest, is_secure: boolean, host: string) => Forwarded | undefined;
+export type ReadForwarded = (req: GatewayRequest, isSecure: boolean, host: string) => Forwarded | undefined;
 
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   loopback: ["127.0.0.0/8", "::1/128"],
@@ -41,7 +41,7 @@ export function createIsTrusted(proxies: readonly string[]): (address: string) =
 export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
   if (proxies.length === 0) return () => undefined;
   const isBelieved = createIsTrusted(proxies);
-  return (req, is_secure, host) => {
+  return (req, isSecure, host) => {
     const peer = plainAddress(req.socket.remoteAddress ?? "");
     if (!isBelieved(peer)) return undefined;
     const { headers } = req;
@@ -49,7 +49,7 @@ export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
     const asked = lastOf(headers["x-forwarded-host"]);
     return {
       address: clientOf(peer, headers["x-forwarded-for"], isBelieved),
-      is_secure: proto === "https" || (proto !== "http" && is_secure),
+      is_secure: proto === "https" || (proto !== "http" && isSecure),
       host: asked !== undefined && HOST.test(asked) ? asked : host,
     };
   };

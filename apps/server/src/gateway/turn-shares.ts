@@ -16,25 +16,25 @@ interface Share {
   readonly waiting: (() => void)[];
 }
 
-export function createTurnShares(turn_bytes = TURN_BYTES): TurnShares {
+export function createTurnShares(turnBytes = TURN_BYTES): TurnShares {
   const owners = new Map<string, Share>();
-  let is_planned = false;
+  let isPlanned = false;
   const shareOf = (owner: string): Share => {
     const share = owners.get(owner) ?? { bytes: 0, waiting: [] };
     owners.set(owner, share);
-    if (!is_planned) {
-      is_planned = true;
+    if (!isPlanned) {
+      isPlanned = true;
       setImmediate(begin);
     }
     return share;
   };
   const begin = () => {
-    is_planned = false;
+    isPlanned = false;
     const all = [...owners];
     owners.clear();
     for (const [owner, { waiting }] of all) {
       if (waiting.length === 0) continue;
-      const going = waiting.splice(0, Math.max(1, Math.floor(turn_bytes / PIECE_BYTES)));
+      const going = waiting.splice(0, Math.max(1, Math.floor(turnBytes / PIECE_BYTES)));
       if (waiting.length > 0) shareOf(owner).waiting.push(...waiting);
       for (const goOn of going) goOn();
     }
@@ -43,7 +43,7 @@ export function createTurnShares(turn_bytes = TURN_BYTES): TurnShares {
     count(owner, bytes) {
       const share = shareOf(owner);
       share.bytes += bytes;
-      return share.bytes < turn_bytes;
+      return share.bytes < turnBytes;
     },
     whenNext: (owner, goOn) => void shareOf(owner).waiting.push(goOn),
   };

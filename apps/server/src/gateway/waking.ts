@@ -60,8 +60,8 @@ export function createWaking(deps: WakingDeps): Waking {
           const service = now?.services.find((one) => one.id === id);
           if (now === undefined || service === undefined) throw refusals.noService(`/${name}`);
           if (servingInstance(service) !== undefined || isGone(exchange)) return;
-          const most_ms = waitTime(now, service);
-          if (performance.now() - began >= most_ms) throw refusal(now, service);
+          const mostMs = waitTime(now, service);
+          if (performance.now() - began >= mostMs) throw refusal(now, service);
           if (now.state === "STOPPED") wakeOnce(now);
           await deps.table.changed(now.id, LOOK_MS);
         }
@@ -98,8 +98,8 @@ function refusal(database: RoutedDatabase, service: RoutedService): Error {
 
 /** Whether a service does not serve because its database sleeps or starts; one that failed does neither. */
 export function isAsleep(database: RoutedDatabase, service: RoutedService): boolean {
-  const is_up = database.state === "AVAILABLE" || database.state === "UPDATING" || database.state === "FAILED";
-  return service.is_wanted && !is_up;
+  const isUp = database.state === "AVAILABLE" || database.state === "UPDATING" || database.state === "FAILED";
+  return service.is_wanted && !isUp;
 }
 
 /** Has a database started, as a person would; one that is something else by now is left alone. */
@@ -127,13 +127,15 @@ async function wakeDatabase({ db, recordEvent }: WakingDeps, { id, organization 
     await startOperation(
       { tx, recordEvent },
       {
-        ...{
-          org_id: row.org_id,
-          database_id: id,
-          kind: "database.start",
-          target: databaseUriOf(organization, row.name),
-        },
-        ...{ is_cancellable: false, actor: "system", principal: undefined, ip_address: null, client: null },
+        org_id: row.org_id,
+        database_id: id,
+        kind: "database.start",
+        target: databaseUriOf(organization, row.name),
+        is_cancellable: false,
+        actor: "system",
+        principal: undefined,
+        ip_address: null,
+        client: null,
         detail: "a request woke it",
       },
     );

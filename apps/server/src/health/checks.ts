@@ -11,14 +11,14 @@ const LOW_TIMES = 2;
 const LEAST_BYTES = 64 * 1024 ** 2;
 
 /** Whether the control plane's PostgreSQL answers, and what failed because of the machine. */
-export async function checkDatabase(db: Database, most_ms = ANSWER_MS): Promise<Problem[]> {
+export async function checkDatabase(db: Database, mostMs = ANSWER_MS): Promise<Problem[]> {
   const counting = sql<{ databases: number; services: number }>`
     select (select count(*)::int from control.databases where state = 'FAILED' and retry_at is not null) as databases,
       (select count(*)::int from control.services where state = 'FAILED' and retry_at is not null) as services`.execute(
     db,
   );
   try {
-    const counted = (await answerWithin(counting, most_ms)).rows[0] ?? { databases: 0, services: 0 };
+    const counted = (await answerWithin(counting, mostMs)).rows[0] ?? { databases: 0, services: 0 };
     return sayFailures(counted);
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
@@ -58,10 +58,10 @@ function toGigabytes(bytes: number): string {
 }
 
 /** @throws what the work throws, or that it took too long */
-async function answerWithin<Answer>(work: Promise<Answer>, most_ms: number): Promise<Answer> {
+async function answerWithin<Answer>(work: Promise<Answer>, mostMs: number): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${most_ms / 1_000} s`)), most_ms);
+    timer = setTimeout(() => reject(new Error(`no answer within ${mostMs / 1_000} s`)), mostMs);
   });
   try {
     return await Promise.race([work, late]);

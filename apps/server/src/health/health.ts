@@ -35,7 +35,7 @@ export interface HealthDeps {
 /** Looks how the server is, and logs each problem when it begins and when it ends. */
 export function createHealth({ clock, log, tells }: HealthDeps): Health {
   const lasting = createProblemLog(clock);
-  let looked_at = Number.NEGATIVE_INFINITY;
+  let lookedAt = Number.NEGATIVE_INFINITY;
   let seen: Promise<HealthSeen> | undefined;
   const lookNow = async (): Promise<HealthSeen> => {
     const found = (await Promise.all(tells.map((tell) => tell()))).flat();
@@ -48,8 +48,8 @@ export function createHealth({ clock, log, tells }: HealthDeps): Health {
   };
   return {
     look() {
-      if (seen !== undefined && performance.now() - looked_at < FRESH_MS) return seen;
-      looked_at = performance.now();
+      if (seen !== undefined && performance.now() - lookedAt < FRESH_MS) return seen;
+      lookedAt = performance.now();
       seen = lookNow();
       return seen;
     },

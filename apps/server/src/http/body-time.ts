@@ -9,7 +9,7 @@ const BODY_TIME_MS = 30_000;
  * Ends requests whose bodies do not come. Node's own limit is one for all requests of a server, and an upload over a slow
  * connection is in order for as long as it goes on.
  */
-export function addBodyTime(app: FastifyInstance, time_ms = BODY_TIME_MS): void {
+export function addBodyTime(app: FastifyInstance, timeMs = BODY_TIME_MS): void {
   app.addHook("onRequest", async (request, reply) => {
     const { raw } = request;
     if (raw.headers["content-length"] === undefined && raw.headers["transfer-encoding"] === undefined) return;
@@ -19,10 +19,10 @@ export function addBodyTime(app: FastifyInstance, time_ms = BODY_TIME_MS): void 
     const timer = setInterval(() => {
       if (raw.complete) return clearInterval(timer);
       // what has come and was not taken yet is not the sender's delay
-      const goes_on = raw.readableLength > 0 || raw.socket.bytesRead !== seen;
+      const goesOn = raw.readableLength > 0 || raw.socket.bytesRead !== seen;
       seen = raw.socket.bytesRead;
-      if (!streams || !goes_on) end(request, reply);
-    }, time_ms);
+      if (!streams || !goesOn) end(request, reply);
+    }, timeMs);
     timer.unref();
     raw.once("close", () => clearInterval(timer));
   });

@@ -42,9 +42,9 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
   const { metrics_token: token } = deps.config;
   app.get("/health", { config: { permission: "public" } }, async ({ headers }, reply) => {
     const { problems, status } = await deps.health.look();
-    const is_operator = showsMetricsToken(headers.authorization, token);
+    const isOperator = showsMetricsToken(headers.authorization, token);
     reply.header("cache-control", "no-store").code(healthCode(status));
-    return is_operator ? { status, problems } : { status };
+    return isOperator ? { status, problems } : { status };
   });
   app.get("/ready", { config: { permission: "public" } }, async (_request, reply) => {
     try {

@@ -54,14 +54,14 @@ describe("a NUL character", () => {
 
 test.each(["two\nlines", "\u001b[31mred", "turned \u202e around", "\u2066hidden", "\u0085", " \t "])(
   "an organization is not shown as %j",
-  async (display_name) => {
-    expect((await send("PATCH", "/v1/orgs/:org", { display_name })).status).toBe(422);
+  async (displayName) => {
+    expect((await send("PATCH", "/v1/orgs/:org", { display_name: displayName })).status).toBe(422);
   },
 );
 
 test.each(["Ähre & Söhne", "日本", "👩‍👩‍👧 family", "a' or 1=1; drop table control.organizations; --"])(
   "an organization is shown as %j, to the letter",
-  async (display_name) => {
-    expect((await send("PATCH", "/v1/orgs/:org", { display_name })).json.display_name).toBe(display_name);
+  async (displayName) => {
+    expect((await send("PATCH", "/v1/orgs/:org", { display_name: displayName })).json.display_name).toBe(displayName);
   },
 );

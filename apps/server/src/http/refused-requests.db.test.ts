@@ -16,8 +16,12 @@ test("the log has sign-ins that failed, with the address and without the passwor
   const body = { email: "ann@example.com", password: "a guess at a password" };
   expect((await server.send("POST", "/v1/auth/sign-in/email", { body })).status).toBe(401);
   expect(refusals().at(-1)?.fields).toMatchObject({
-    ...{ method: "POST", route: "/v1/auth/sign-in/email", code: "sign_in_failed", status: 401 },
-    ...{ ip: "127.0.0.1", caller: null },
+    method: "POST",
+    route: "/v1/auth/sign-in/email",
+    code: "sign_in_failed",
+    status: 401,
+    ip: "127.0.0.1",
+    caller: null,
   });
   expect(JSON.stringify(server.log.lines)).not.toContain(body.password);
 });

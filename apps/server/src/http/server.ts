@@ -59,9 +59,9 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.decorateRequest("org", undefined);
   demandPermissions(app);
   addBodyTime(app);
-  let is_closing = false;
+  let isClosing = false;
   app.addHook("preClose", async () => {
-    is_closing = true;
+    isClosing = true;
   });
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id, ...SAFE_HEADERS });
@@ -71,8 +71,8 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     if (control === undefined || permission === undefined) return;
     // from before the first wait: a client that leaves meanwhile closes the answer once and never again
     const hold = untilClosed(reply.raw);
-    const { principal, set_cookie } = await deps.identity.resolve(request);
-    if (set_cookie !== undefined) reply.header("set-cookie", set_cookie);
+    const { principal, set_cookie: setCookie } = await deps.identity.resolve(request);
+    if (setCookie !== undefined) reply.header("set-cookie", setCookie);
     refuseForeignSite(deps.site, request.method, request.headers, principal?.shown === "cookie");
     request.principal = principal;
     const caller = principal?.key?.id ?? principal?.user_id;
@@ -84,7 +84,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   });
   app.addHook("onSend", async (_request, reply) => {
     // what was under way is answered; its connection is then done
-    if (is_closing) reply.header("connection", "close");
+    if (isClosing) reply.header("connection", "close");
   });
   app.setErrorHandler((error, request, reply) => {
     const known = toAppError(error);
@@ -113,13 +113,13 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
 /** Gives back what a request holds when its answer is closed, however that ends; at once when it is closed already. */
 function untilClosed(answer: ServerResponse): (leave: () => void) => void {
   const leaves: (() => void)[] = [];
-  let is_closed = false;
+  let isClosed = false;
   answer.once("close", () => {
-    is_closed = true;
+    isClosed = true;
     for (const leave of leaves) leave();
   });
   return (leave) => {
-    if (is_closed) leave();
+    if (isClosed) leave();
     else leaves.push(leave);
   };
 }

@@ -86,8 +86,8 @@ export function addDashboard(app: FastifyInstance, dashboard: Dashboard | undefi
     }
     const file = path === "/index.html" ? dashboard.page : dashboard.files.get(path);
     if (file !== undefined) return sendFile(request, reply, file);
-    const is_page = !path.slice(path.lastIndexOf("/")).includes(".");
-    return is_page ? sendFile(request, reply, dashboard.page) : reply.callNotFound();
+    const isPage = !path.slice(path.lastIndexOf("/")).includes(".");
+    return isPage ? sendFile(request, reply, dashboard.page) : reply.callNotFound();
   });
 }
 

@@ -134,11 +134,11 @@ describe("a second factor", () => {
 
   test("takes each recovery code once, as people type them", async () => {
     const ann = await makeAccount();
-    const { recovery_codes } = await setUpFactor(ann);
-    expect(recovery_codes).toHaveLength(10);
+    const { recovery_codes: recoveryCodes } = await setUpFactor(ann);
+    expect(recoveryCodes).toHaveLength(10);
     // 5 random bits each
-    expect(recovery_codes.every((code) => /^([A-Z2-7]{4}-){5}[A-Z2-7]{4}$/.test(code))).toBe(true);
-    const typed = recovery_codes[0]?.toLowerCase().replaceAll("-", "") ?? "";
+    expect(recoveryCodes.every((code) => /^([A-Z2-7]{4}-){5}[A-Z2-7]{4}$/.test(code))).toBe(true);
+    const typed = recoveryCodes[0]?.toLowerCase().replaceAll("-", "") ?? "";
     expect((await signIn(ann.email, PASSWORD, typed)).status).toBe(200);
     expect((await signIn(ann.email, PASSWORD, typed)).json).toMatchObject({ code: "second_factor_wrong" });
     expect((await server.ask("accountShow", { as: ann })).json).toMatchObject({ recovery_codes: 9 });
@@ -146,13 +146,13 @@ describe("a second factor", () => {
 
   test("stores neither the secret nor the recovery codes as they are", async () => {
     const ann = await makeAccount();
-    const { secret, recovery_codes } = await setUpFactor(ann);
+    const { secret, recovery_codes: recoveryCodes } = await setUpFactor(ann);
     const { rows } = await sql<{ row: string }>`
       select f::text as row from identity.second_factors f where user_id = ${ann.id}
       union all select r::text from identity.recovery_codes r where user_id = ${ann.id}`.execute(server.deps.db);
     expect(rows).toHaveLength(11);
     const stored = rows.map(({ row }) => row).join("\n");
-    for (const text of [secret, bytesOf(secret).toString("hex"), ...recovery_codes]) expect(stored).not.toContain(text);
+    for (const text of [secret, bytesOf(secret).toString("hex"), ...recoveryCodes]) expect(stored).not.toContain(text);
   });
 
   test("limits guesses of codes", async () => {
@@ -223,7 +223,7 @@ describe("a second factor", () => {
     expect((await list(ann, org.name)).json.items).toMatchObject([{ second_factor: true }]);
     const stage = await openOrgStage(server);
     const shown = (await list(stage.member, stage.org.name)).json.items as { second_factor: unknown }[];
-    expect(shown.map(({ second_factor }) => second_factor)).toEqual([null, null, null]);
+    expect(shown.map(({ second_factor: secondFactor }) => secondFactor)).toEqual([null, null, null]);
   });
 });
 
@@ -288,11 +288,11 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
   test("no terminal is signed in", async () => {
     const ann = await makePerson(server);
     const begun = await server.send("POST", "/v1/auth/device/code", { body: { client_id: "cli" } });
-    const { user_code } = begun.json;
-    await server.ask("deviceShow", { params: { code: user_code }, as: ann.browser });
+    const { user_code: userCode } = begun.json;
+    await server.ask("deviceShow", { params: { code: userCode }, as: ann.browser });
     await forgetProof(ann);
     const answer = await server.send("POST", "/v1/auth/device/approve", {
-      body: { userCode: user_code },
+      body: { userCode: userCode },
       as: ann.browser,
     });
     expect(answer.json).toMatchObject(refused);

@@ -38,13 +38,13 @@ export interface AccountDeps extends SecondFactorDeps {
 }
 
 /** How the person's account is secured. */
-export async function showSecurity({ db, confirm_s }: AccountDeps, person: Person): Promise<AccountSecurity> {
+export async function showSecurity({ db, confirm_s: confirmS }: AccountDeps, person: Person): Promise<AccountSecurity> {
   const { rows } = await sql<{ has_password: boolean; since: Date | null; codes: number; until: Date }>`
     select
       exists (select from identity.accounts a where a.user_id = s.user_id and a.password is not null) as has_password,
       (select enabled_at from identity.second_factors f where f.user_id = s.user_id) as since,
       (select count(*)::int from identity.recovery_codes r where r.user_id = s.user_id) as codes,
-      s.authenticated_at + make_interval(secs => ${confirm_s}::int) as until
+      s.authenticated_at + make_interval(secs => ${confirmS}::int) as until
     from identity.sessions s where s.id = ${person.session_id}`.execute(db);
   const [row] = rows;
   if (row === undefined) throw appError("unauthorized", { detail: "The session has ended.", hint: "Sign in again." });
@@ -118,14 +118,14 @@ export async function enableFactor(
   client: CallClient,
 ): Promise<EnabledFactor> {
   await deps.attempts.take("second_factor_account", person.user_id);
-  const recovery_codes = await deps.db.transaction().execute(async (tx) => {
+  const recoveryCodes = await deps.db.transaction().execute(async (tx) => {
     const codes = await enableSecondFactor(deps, tx, person.user_id, code);
     await record(deps, tx, person, client, "second_factor.enable", {});
     return codes;
   });
   await deps.attempts.forget("second_factor_account", person.user_id);
   tell(deps, person.email, "A second factor was set up for your account");
-  return { recovery_codes };
+  return { recovery_codes: recoveryCodes };
 }
 
 /** @throws sign_in_failed, second_factor_wrong, too_many_attempts */
@@ -173,7 +173,13 @@ async function record(
 ): Promise<void> {
   const { email } = person;
   await recordEvent(tx, {
-    ...{ action, target: email, org_id: null, actor: email, principal: person },
-    ...{ ...client, outcome: "succeeded", detail },
+    action,
+    target: email,
+    org_id: null,
+    actor: email,
+    principal: person,
+    ...client,
+    outcome: "succeeded",
+    detail,
   });
 }

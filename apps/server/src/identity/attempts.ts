@@ -41,19 +41,19 @@ export interface Attempts {
 export function createAttempts(db: Database): Attempts {
   return {
     async take(kind, subject) {
-      const { count, window_s } = ATTEMPT_LIMITS[kind];
+      const { count, window_s: windowS } = ATTEMPT_LIMITS[kind];
       const found = await sql<{ count: number; wait_s: number }>`
         insert into identity.attempts as a (kind, subject, count) values (${kind}, ${hash(kind, subject)}, 1)
         on conflict (kind, subject) do update set
-          count = case when a.since < now() - make_interval(secs => ${window_s}) then 1 else least(a.count + 1, 1000000) end,
-          since = case when a.since < now() - make_interval(secs => ${window_s}) then now() else a.since end
-        returning count, ceil(extract(epoch from since + make_interval(secs => ${window_s}) - now()))::int as wait_s`.execute(
+          count = case when a.since < now() - make_interval(secs => ${windowS}) then 1 else least(a.count + 1, 1000000) end,
+          since = case when a.since < now() - make_interval(secs => ${windowS}) then now() else a.since end
+        returning count, ceil(extract(epoch from since + make_interval(secs => ${windowS}) - now()))::int as wait_s`.execute(
         db,
       );
       const row = found.rows[0];
       if (row === undefined || row.count <= count) return;
       throw appError("too_many_attempts", {
-        detail: `There were more than ${count} attempts in ${window_s / 60} minutes.`,
+        detail: `There were more than ${count} attempts in ${windowS / 60} minutes.`,
         hint: `Wait ${Math.ceil(row.wait_s / 60)} minutes, then try again.`,
         meta: { retry_after_s: row.wait_s },
       });

@@ -129,22 +129,22 @@ async function decide(
 const deviceAnswer = z.object({ user_code: z.string() });
 
 async function keepDeviceRequest(db: Database, response: Response, client: CallClient): Promise<void> {
-  const { user_code } = deviceAnswer.parse(await response.clone().json());
+  const { user_code: userCode } = deviceAnswer.parse(await response.clone().json());
   await db
     .insertInto("identity.device_requests")
-    .values({ user_code, ip_address: client.ip_address, user_agent: client.client })
+    .values({ user_code: userCode, ip_address: client.ip_address, user_agent: client.client })
     .execute();
 }
 
 const tokenAnswer = z.object({ access_token: z.string() });
 
 async function recordDeviceSession(deps: AuthHandlerDeps, response: Response, client: CallClient): Promise<void> {
-  const { access_token } = tokenAnswer.parse(await response.clone().json());
+  const { access_token: accessToken } = tokenAnswer.parse(await response.clone().json());
   const found = await deps.db
     .selectFrom("identity.sessions as s")
     .innerJoin("identity.users as u", "u.id", "s.user_id")
     .select("u.email")
-    .where("s.token_hash", "=", hashCredential(access_token))
+    .where("s.token_hash", "=", hashCredential(accessToken))
     .where("s.expires_at", ">", sql<Date>`now()`)
     .executeTakeFirst();
   if (found !== undefined) await record(deps, "session.create", found.email, client, "succeeded", { by: "device" });

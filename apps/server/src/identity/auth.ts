@@ -75,7 +75,7 @@ function isFailure(value: unknown): boolean {
 /** better-auth over our tables: accounts, sessions, passwords, the device flow, OIDC. Only this folder knows it. */
 export function createAuth(deps: AuthDeps) {
   const { db, log, oidc, site } = deps;
-  const is_secure = site.url.startsWith("https:");
+  const isSecure = site.url.startsWith("https:");
   const adapter = kyselyAdapter(db.withSchema("identity"), { type: "postgres", transaction: true });
   return betterAuth({
     appName: "appdb",
@@ -126,8 +126,10 @@ export function createAuth(deps: AuthDeps) {
             // whoever asked before has the answer. It is not asked for again here: this is inside a transaction, and as many
             // of those as there are connections would wait for one more until none of them is served
             if (signUps.getStore() !== undefined) return;
-            const is_verified = context?.path.startsWith("/callback/") === true && user.emailVerified;
-            await deps.assertMaySignUp({ email: user.email, is_verified, invitation: undefined }).catch(refuse);
+            const isVerified = context?.path.startsWith("/callback/") === true && user.emailVerified;
+            await deps
+              .assertMaySignUp({ email: user.email, is_verified: isVerified, invitation: undefined })
+              .catch(refuse);
           },
         },
       },
@@ -152,10 +154,10 @@ export function createAuth(deps: AuthDeps) {
       },
     },
     advanced: {
-      cookiePrefix: cookiePrefix(is_secure),
+      cookiePrefix: cookiePrefix(isSecure),
       // the prefix of the names is ours: better-auth knows __Secure- alone
       useSecureCookies: false,
-      defaultCookieAttributes: { secure: is_secure },
+      defaultCookieAttributes: { secure: isSecure },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       // a mail is sent after the answer: how long that takes tells nobody whether an account exists
       backgroundTasks: {

@@ -13,14 +13,14 @@ const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
  * who shows a cookie without either may be anyone.
  * @throws csrf_refused
  */
-export function refuseForeignSite(site: Site, method: string, headers: IncomingHttpHeaders, by_cookie: boolean): void {
+export function refuseForeignSite(site: Site, method: string, headers: IncomingHttpHeaders, byCookie: boolean): void {
   if (SAFE_METHODS.has(method)) return;
   const { origin } = headers;
   const from = headers["sec-fetch-site"];
-  const is_ours = origin === undefined ? from === "same-origin" : origin === site.url;
+  const isOurs = origin === undefined ? from === "same-origin" : origin === site.url;
   // without a cookie nobody acts in another's name: only what says that it is foreign is refused, such as a sign-in
-  const is_silent = origin === undefined && (from === undefined || from === "none");
-  if (is_ours || (!by_cookie && is_silent)) return;
+  const isSilent = origin === undefined && (from === undefined || from === "none");
+  if (isOurs || (!byCookie && isSilent)) return;
   throw appError("csrf_refused", {
     detail: `The request comes from ${describe(origin, from)}, not from a page of ${site.url}.`,
     hint: `Open ${site.url} in the browser. Programs show a key in X-api-key or a session in Authorization.`,

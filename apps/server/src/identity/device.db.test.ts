@@ -23,7 +23,8 @@ const post = (route: string, body: unknown, as?: TestPerson) =>
     ...(as === undefined ? {} : { as: as.browser }),
   });
 const start = async () => (await post("code", { client_id: "cli" })).json as { device_code: string; user_code: string };
-const poll = (device_code: string, client_id = "cli") => post("token", { grant_type: GRANT, device_code, client_id });
+const poll = (deviceCode: string, clientId = "cli") =>
+  post("token", { grant_type: GRANT, device_code: deviceCode, client_id: clientId });
 const show = (code: string, as: TestPerson) => server.ask("deviceShow", { params: { code }, as: as.browser });
 const approve = (userCode: string, as: TestPerson) => post("approve", { userCode }, as);
 /** The command waits five seconds between its questions; the tests do not. */
@@ -43,9 +44,9 @@ describe("signing a terminal in", () => {
       expires_in: 900,
       interval: 5,
     });
-    const { device_code, user_code } = started.json;
-    expect((await poll(device_code)).json).toMatchObject({ error: "authorization_pending" });
-    expect((await poll(device_code)).json).toMatchObject({ error: "slow_down" });
+    const { device_code: deviceCode, user_code } = started.json;
+    expect((await poll(deviceCode)).json).toMatchObject({ error: "authorization_pending" });
+    expect((await poll(deviceCode)).json).toMatchObject({ error: "slow_down" });
     const written = `${user_code.slice(0, 4)}-${user_code.slice(4)}`.toLowerCase();
     const shown = await show(written, member);
     expect(shown.json).toMatchObject({
@@ -58,8 +59,8 @@ describe("signing a terminal in", () => {
     const { rows } = await sql<{ row: string }>`
       select c::text as row from identity.device_codes c where user_code = ${user_code}`.execute(server.deps.db);
     expect(rows).toHaveLength(1);
-    expect(rows[0]?.row).not.toContain(device_code);
-    const token = (await poll(device_code)).json;
+    expect(rows[0]?.row).not.toContain(deviceCode);
+    const token = (await poll(deviceCode)).json;
     expect(token).toMatchObject({ token_type: "Bearer" });
     const as = { token: token.access_token };
     const whoami = await server.ask("whoami", { as });
@@ -67,15 +68,15 @@ describe("signing a terminal in", () => {
     const sessions = await server.ask("sessionList", { as });
     expect(sessions.json.items).toContainEqual(expect.objectContaining({ client: "cli", current: true }));
     await rest();
-    expect((await poll(device_code)).json).toMatchObject({ error: "invalid_grant" });
+    expect((await poll(deviceCode)).json).toMatchObject({ error: "invalid_grant" });
   });
 
   test("of many that ask at once with a confirmed code, one gets a session", async () => {
     const ann = await makePerson(server);
-    const { device_code, user_code } = await start();
+    const { device_code: deviceCode, user_code } = await start();
     await show(user_code, ann);
     await approve(user_code, ann);
-    const answers = await Promise.all([1, 2, 3, 4].map(() => poll(device_code)));
+    const answers = await Promise.all([1, 2, 3, 4].map(() => poll(deviceCode)));
     expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
     const sessions = await server.deps.db
       .selectFrom("identity.sessions")
@@ -89,16 +90,16 @@ describe("signing a terminal in", () => {
 
   test("a denied code says so, once", async () => {
     const ann = await makePerson(server);
-    const { device_code, user_code } = await start();
+    const { device_code: deviceCode, user_code } = await start();
     await show(user_code, ann);
     expect((await post("deny", { userCode: user_code }, ann)).status).toBe(200);
-    expect((await poll(device_code)).json).toMatchObject({ error: "access_denied" });
+    expect((await poll(deviceCode)).json).toMatchObject({ error: "access_denied" });
     expect((await approve(user_code, ann)).json).toMatchObject({ code: "device_code_not_found" });
   });
 
   test("a code that nobody confirmed in time is refused on both sides", async () => {
     const ann = await makePerson(server);
-    const { device_code, user_code } = await start();
+    const { device_code: deviceCode, user_code } = await start();
     await show(user_code, ann);
     await server.deps.db
       .updateTable("identity.device_codes")
@@ -106,7 +107,7 @@ describe("signing a terminal in", () => {
       .execute();
     expect((await show(user_code, ann)).json).toMatchObject({ code: "device_code_not_found" });
     expect((await approve(user_code, ann)).json).toMatchObject({ code: "device_code_not_found" });
-    expect((await poll(device_code)).json).toMatchObject({ error: "expired_token" });
+    expect((await poll(deviceCode)).json).toMatchObject({ error: "expired_token" });
   });
 });
 
@@ -151,8 +152,8 @@ describe("attacks on it", () => {
 
   test("another client is refused, when it asks and when it fetches", async () => {
     expect((await post("code", { client_id: "evil" })).json).toMatchObject({ error: "invalid_client" });
-    const { device_code } = await start();
-    expect((await poll(device_code, "evil")).json).toMatchObject({ error: "invalid_grant" });
+    const { device_code: deviceCode } = await start();
+    expect((await poll(deviceCode, "evil")).json).toMatchObject({ error: "invalid_grant" });
     expect((await poll("x".repeat(40))).json).toMatchObject({ error: "invalid_grant" });
   });
 

@@ -18,11 +18,11 @@ export interface DeviceDeps {
 export async function showDevice(deps: DeviceDeps, person: Person, text: string, client: CallClient): Promise<Device> {
   await deps.attempts.take("device_code_address", client.ip_address);
   await deps.attempts.take("device_code_account", person.user_id);
-  const user_code = text.replaceAll(/[^a-zA-Z0-9]/g, "").toUpperCase();
+  const userCode = text.replaceAll(/[^a-zA-Z0-9]/g, "").toUpperCase();
   const claimed = await deps.db
     .updateTable("identity.device_codes")
     .set({ user_id: person.user_id })
-    .where("user_code", "=", user_code)
+    .where("user_code", "=", userCode)
     .where("status", "=", "pending")
     .where("expires_at", ">", sql<Date>`now()`)
     .where(({ eb, or }) => or([eb("user_id", "is", null), eb("user_id", "=", person.user_id)]))
@@ -38,10 +38,10 @@ export async function showDevice(deps: DeviceDeps, person: Person, text: string,
   const from = await deps.db
     .selectFrom("identity.device_requests")
     .select(["ip_address", "user_agent"])
-    .where("user_code", "=", user_code)
+    .where("user_code", "=", userCode)
     .executeTakeFirst();
   return {
-    user_code: `${user_code.slice(0, 4)}-${user_code.slice(4)}`,
+    user_code: `${userCode.slice(0, 4)}-${userCode.slice(4)}`,
     client: claimed.client_id ?? "",
     ip_address: from?.ip_address ?? null,
     user_agent: from?.user_agent ?? null,

@@ -14,11 +14,11 @@ const LOCK = 7_341_905_624;
 export async function openFirstAccount(db: Database): Promise<string | undefined> {
   if (!(await hasNoUser(db))) return undefined;
   const token = makeToken();
-  const token_hash = hashToken(token);
+  const tokenHash = hashToken(token);
   await db
     .insertInto("identity.first_account")
-    .values({ token_hash })
-    .onConflict((conflict) => conflict.column("is_only").doUpdateSet({ token_hash, created_at: sql`now()` }))
+    .values({ token_hash: tokenHash })
+    .onConflict((conflict) => conflict.column("is_only").doUpdateSet({ token_hash: tokenHash, created_at: sql`now()` }))
     .execute();
   return token;
 }

@@ -33,7 +33,7 @@ export interface Identity {
   auth(): Auth;
   resolve(request: Pick<FastifyRequest, "headers">): Promise<Resolved>;
   /** Whether this is the password of the person; false for someone without one. */
-  checkPassword(user_id: string, password: string): Promise<boolean>;
+  checkPassword(userId: string, password: string): Promise<boolean>;
   /** What is stored of a new password. */
   hashPassword(password: string): Promise<string>;
   /** Whose password the token of a link resets; undefined for a token that is wrong, used or too old. */
@@ -43,9 +43,9 @@ export interface Identity {
 }
 
 export function createIdentity(deps: IdentityDeps): Identity {
-  const { db, site, session_lives } = deps;
-  const is_secure = () => site.url.startsWith("https:");
-  const cookie = createSessionCookie(deps.secret, is_secure);
+  const { db, site, session_lives: sessionLives } = deps;
+  const isSecure = () => site.url.startsWith("https:");
+  const cookie = createSessionCookie(deps.secret, isSecure);
   let made: Auth | undefined;
   const auth = () => {
     made ??= createAuth({
@@ -62,16 +62,16 @@ export function createIdentity(deps: IdentityDeps): Identity {
     });
     return made;
   };
-  const readSession = readSessionIn(db, session_lives);
+  const readSession = readSessionIn(db, sessionLives);
   return {
     cookie,
-    known_device: createKnownDevice(deps.secret, is_secure),
+    known_device: createKnownDevice(deps.secret, isSecure),
     auth,
-    checkPassword: async (user_id, password) => {
+    checkPassword: async (userId, password) => {
       const found = await db
         .selectFrom("identity.accounts")
         .select("password")
-        .where("user_id", "=", user_id)
+        .where("user_id", "=", userId)
         .where("password", "is not", null)
         .executeTakeFirst();
       if (found?.password == null) return false;
@@ -86,7 +86,10 @@ export function createIdentity(deps: IdentityDeps): Identity {
       return (await internalAdapter.findUserById(found.value))?.email;
     },
     resolve: (request) =>
-      resolvePrincipal({ db, readSession, verifyKey: deps.verifyKey, cookie, session_lives }, shownBy(request)),
+      resolvePrincipal(
+        { db, readSession, verifyKey: deps.verifyKey, cookie, session_lives: sessionLives },
+        shownBy(request),
+      ),
     makeResetLink: async (email) => {
       const { internalAdapter } = await auth().$context;
       const found = await internalAdapter.findUserByEmail(email.toLowerCase());

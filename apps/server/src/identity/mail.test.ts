@@ -26,13 +26,13 @@ beforeEach(async () => {
 
 afterEach(() => new Promise((resolve) => server.close(resolve)));
 
-async function send(needs_tls: boolean): Promise<void> {
+async function send(needsTls: boolean): Promise<void> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The server listens on no port.");
   const mail = await createMail({
     url: new Secret(`smtp://127.0.0.1:${address.port}`),
     from: "a@example.com",
-    needs_tls,
+    needs_tls: needsTls,
   });
   try {
     await mail.send({ to: "b@example.com", subject: "A link", text: "the secret link" });

@@ -6,8 +6,9 @@ export type Person = Principal & { readonly session_id: string; readonly user_id
 
 /** @throws forbidden for a key: what concerns sessions and memberships of one's own is done by a person */
 export function person(principal: Principal): Person {
-  const { session_id, user_id, email } = principal;
-  if (session_id !== null && user_id !== null && email !== null) return { ...principal, session_id, user_id, email };
+  const { session_id: sessionId, user_id: userId, email } = principal;
+  if (sessionId !== null && userId !== null && email !== null)
+    return { ...principal, session_id: sessionId, user_id: userId, email };
   throw appError("forbidden", {
     detail: "An API key cannot do this: it is done by a person who is signed in.",
     hint: "Sign in: cli login",

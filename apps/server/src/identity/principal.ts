@@ -60,7 +60,7 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
 
 /** Reads a session that lasts, with its person and its organization, by the hash of its token. */
 export function readSessionIn(db: Database, lives: SessionLives) {
-  return writtenOnce(db, (db, token_hash) =>
+  return writtenOnce(db, (db, tokenHash) =>
     db
       .selectFrom("identity.sessions as s")
       .innerJoin("identity.users as u", "u.id", "s.user_id")
@@ -82,7 +82,7 @@ export function readSessionIn(db: Database, lives: SessionLives) {
         "m.role",
         sql<boolean>`s.updated_at < now() - make_interval(secs => ${sql.lit(TOUCH_S)})`.as("is_due"),
       ])
-      .where("s.token_hash", "=", token_hash)
+      .where("s.token_hash", "=", tokenHash)
       .where("s.expires_at", ">", sql<Date>`now()`)
       .where(absoluteEnd("s", lives), ">", sql<Date>`now()`),
   );
@@ -95,14 +95,14 @@ export function suspensionOf(alias: string): RawBuilder<string | null> {
 }
 
 async function findSession(
-  { db, readSession, session_lives }: ResolveDeps,
+  { db, readSession, session_lives: sessionLives }: ResolveDeps,
   token: string,
   shown: "bearer" | "cookie",
 ): Promise<{ principal: Principal; prolonged_s: number | undefined } | undefined> {
   const row = await readSession(hashCredential(token));
   // the token of a browser's cookie is no bearer token, and the other way round
   if (row === undefined || row.client !== (shown === "cookie" ? "browser" : "cli")) return undefined;
-  const prolonged = row.is_due ? await prolongSession(db, row.session_id, session_lives) : undefined;
+  const prolonged = row.is_due ? await prolongSession(db, row.session_id, sessionLives) : undefined;
   const organization =
     row.org_id === null || row.org_name === null || row.role === null
       ? null

@@ -20,12 +20,12 @@ export interface SecondFactorDeps {
 
 /** Makes a secret for an authenticator app. No code is asked at sign-in until the person shows a first one. @throws second_factor_conflict */
 export async function beginSecondFactor(
-  { db, master_key }: SecondFactorDeps,
+  { db, master_key: masterKey }: SecondFactorDeps,
   person: { readonly user_id: string; readonly email: string },
   issuer: string,
 ): Promise<BegunFactor> {
   const secret = makeTotpSecret();
-  const values = { master_key_id: master_key.id, wrapped: master_key.wrap(secret, secondFactorBound(person.user_id)) };
+  const values = { master_key_id: masterKey.id, wrapped: masterKey.wrap(secret, secondFactorBound(person.user_id)) };
   const begun = await db
     .insertInto("identity.second_factors")
     .values({ user_id: person.user_id, ...values })
@@ -49,10 +49,10 @@ export async function beginSecondFactor(
 export async function enableSecondFactor(
   deps: SecondFactorDeps,
   tx: Tx,
-  user_id: string,
+  userId: string,
   code: string,
 ): Promise<string[]> {
-  const factor = await readFactor(tx, user_id);
+  const factor = await readFactor(tx, userId);
   if (factor === undefined || factor.enabled_at !== null) {
     throw conflict("The set-up of a second factor was not begun, or is done.", "Begin the set-up again.");
   }
@@ -60,19 +60,19 @@ export async function enableSecondFactor(
   await tx
     .updateTable("identity.second_factors")
     .set({ enabled_at: sql`now()` })
-    .where("user_id", "=", user_id)
+    .where("user_id", "=", userId)
     .execute();
   const codes = Array.from({ length: RECOVERY_CODES }, makeRecoveryCode);
   await tx
     .insertInto("identity.recovery_codes")
-    .values(codes.map((one) => ({ user_id, code_hash: hashRecoveryCode(one) })))
+    .values(codes.map((one) => ({ user_id: userId, code_hash: hashRecoveryCode(one) })))
     .execute();
   return codes;
 }
 
 /** Removes the second factor and its recovery codes. */
-export async function removeSecondFactor(tx: Tx, user_id: string): Promise<void> {
-  await tx.deleteFrom("identity.second_factors").where("user_id", "=", user_id).execute();
+export async function removeSecondFactor(tx: Tx, userId: string): Promise<void> {
+  await tx.deleteFrom("identity.second_factors").where("user_id", "=", userId).execute();
 }
 
 /**
@@ -81,11 +81,11 @@ export async function removeSecondFactor(tx: Tx, user_id: string): Promise<void>
  */
 export async function demandSecondFactor(
   deps: SecondFactorDeps,
-  user_id: string,
+  userId: string,
   code: string | undefined,
-  counted_as = user_id,
+  countedAs = userId,
 ): Promise<void> {
-  const factor = await readFactor(deps.db, user_id);
+  const factor = await readFactor(deps.db, userId);
   if (factor === undefined || factor.enabled_at === null) return;
   if (code === undefined) {
     throw appError("second_factor_required", {
@@ -93,17 +93,17 @@ export async function demandSecondFactor(
       hint: "Send the code of your authenticator app, or a recovery code, as code.",
     });
   }
-  await deps.attempts.take("second_factor_account", counted_as);
-  const is_good = TOTP_CODE.test(code)
+  await deps.attempts.take("second_factor_account", countedAs);
+  const isGood = TOTP_CODE.test(code)
     ? await useTotp(deps, deps.db, factor, code)
-    : await useRecovery(deps.db, user_id, code);
-  if (!is_good) throw wrongCode();
-  await deps.attempts.forget("second_factor_account", counted_as);
+    : await useRecovery(deps.db, userId, code);
+  if (!isGood) throw wrongCode();
+  await deps.attempts.forget("second_factor_account", countedAs);
 }
 
 /** Whether sign-ins of the account need a code. */
-export async function hasSecondFactor(db: Database | Tx, user_id: string): Promise<boolean> {
-  const factor = await readFactor(db, user_id);
+export async function hasSecondFactor(db: Database | Tx, userId: string): Promise<boolean> {
+  const factor = await readFactor(db, userId);
   return factor !== undefined && factor.enabled_at !== null;
 }
 
@@ -114,22 +114,22 @@ interface Factor {
   readonly enabled_at: Date | null;
 }
 
-async function readFactor(db: Database | Tx, user_id: string): Promise<Factor | undefined> {
+async function readFactor(db: Database | Tx, userId: string): Promise<Factor | undefined> {
   return await db
     .selectFrom("identity.second_factors")
     .select(["user_id", "master_key_id", "wrapped", "enabled_at"])
-    .where("user_id", "=", user_id)
+    .where("user_id", "=", userId)
     .executeTakeFirst();
 }
 
 /** True for a code of the app that was not used before. Of two that show one code at once, one is let in. */
 async function useTotp(
-  { master_key }: SecondFactorDeps,
+  { master_key: masterKey }: SecondFactorDeps,
   db: Database | Tx,
   factor: Factor,
   code: string,
 ): Promise<boolean> {
-  const secret = master_key.unwrap(factor, secondFactorBound(factor.user_id));
+  const secret = masterKey.unwrap(factor, secondFactorBound(factor.user_id));
   const step = findTotpStep(secret, code, Date.now());
   if (step === undefined) return false;
   const used = await db
@@ -142,10 +142,10 @@ async function useTotp(
   return used !== undefined;
 }
 
-async function useRecovery(db: Database, user_id: string, code: string): Promise<boolean> {
+async function useRecovery(db: Database, userId: string, code: string): Promise<boolean> {
   const used = await db
     .deleteFrom("identity.recovery_codes")
-    .where("user_id", "=", user_id)
+    .where("user_id", "=", userId)
     .where("code_hash", "=", hashRecoveryCode(code))
     .returning("user_id")
     .executeTakeFirst();

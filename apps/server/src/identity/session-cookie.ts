@@ -8,15 +8,15 @@ export interface SessionCookie {
   /** The token of a request's Cookie header; undefined without the cookie or with a forged one. */
   read(header: string | undefined): string | undefined;
   /** A Set-Cookie header; `max_age_s` 0 takes the cookie away. */
-  write(token: string, max_age_s: number): string;
+  write(token: string, maxAgeS: number): string;
 }
 
 /**
  * What names of cookies begin with. Under https a browser takes a `__Host-` cookie from this very host alone: a page on a sibling
  * domain can plant none.
  */
-export function cookiePrefix(is_secure: boolean): string {
-  return is_secure ? `__Host-${DASHBOARD_COOKIES}` : DASHBOARD_COOKIES;
+export function cookiePrefix(isSecure: boolean): string {
+  return isSecure ? `__Host-${DASHBOARD_COOKIES}` : DASHBOARD_COOKIES;
 }
 
 /** `secure`: whether the server is reached by https; the cookie then goes over nothing else. */
@@ -35,9 +35,9 @@ export function createSessionCookie(secret: Secret, secure: () => boolean): Sess
       const [shown, good] = [Buffer.from(value.slice(dot + 1)), Buffer.from(sign(token))];
       return shown.length === good.length && timingSafeEqual(shown, good) ? token : undefined;
     },
-    write(token, max_age_s) {
+    write(token, maxAgeS) {
       const value = token === "" ? "" : encodeURIComponent(`${token}.${sign(token)}`);
-      return `${name()}=${value}; Max-Age=${max_age_s}; Path=/; HttpOnly; SameSite=Lax${secure() ? "; Secure" : ""}`;
+      return `${name()}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Lax${secure() ? "; Secure" : ""}`;
     },
   };
 }

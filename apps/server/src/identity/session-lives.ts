@@ -15,8 +15,8 @@ export interface SessionLives {
 /** The absolute end of the session `table`, by the client that it was made for. */
 export function absoluteEnd(table: string, lives: SessionLives): RawBuilder<Date> {
   const client = sql.ref(`${table}.client`);
-  const created_at = sql.ref(`${table}.created_at`);
-  return sql<Date>`(${created_at} + make_interval(secs => case when ${client} = 'cli' then ${lives.cli_s}::int else ${lives.browser_s}::int end))`;
+  const createdAt = sql.ref(`${table}.created_at`);
+  return sql<Date>`(${createdAt} + make_interval(secs => case when ${client} = 'cli' then ${lives.cli_s}::int else ${lives.browser_s}::int end))`;
 }
 
 /** Sets the times of a new session by the clock of the database: several servers share it. */

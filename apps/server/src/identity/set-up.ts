@@ -30,7 +30,7 @@ export async function setUp(
 ): Promise<{ principal: Principal; set_cookie: string }> {
   await deps.attempts.take("set_up_address", client.ip_address);
   assertStrongPassword(account.password, account.email);
-  const set_cookie = await useFirstAccount(deps.db, token, async () => {
+  const setCookie = await useFirstAccount(deps.db, token, async () => {
     const headers = new Headers({
       "content-type": "application/json",
       [ADDRESS_HEADER]: client.ip_address,
@@ -48,7 +48,7 @@ export async function setUp(
     if (cookie === undefined) throw new Error("The first account was made without a session.");
     return cookie;
   });
-  const { principal } = await deps.identity.resolve({ headers: { cookie: set_cookie.split(";")[0] ?? "" } });
+  const { principal } = await deps.identity.resolve({ headers: { cookie: setCookie.split(";")[0] ?? "" } });
   if (principal === undefined) throw new Error("The session of the first account is not found.");
   await deps.recordEvent(deps.db, {
     action: "session.create",
@@ -60,5 +60,5 @@ export async function setUp(
     outcome: "succeeded",
     detail: { by: "first account" },
   });
-  return { principal, set_cookie };
+  return { principal, set_cookie: setCookie };
 }

@@ -260,9 +260,9 @@ describe("signing in", () => {
     const email = newAddress();
     const first = cookieOf(await signUp(email));
     const planted = "appdb.session_token=planted.AAAA";
-    const sign_in = (cookie: string) =>
+    const signIn = (cookie: string) =>
       auth("sign-in/email", { email, password: PASSWORD }, { cookie, origin: server.url });
-    const [over, beside] = [await sign_in(first), await sign_in(planted)];
+    const [over, beside] = [await signIn(first), await signIn(planted)];
     expect(new Set([first, planted, cookieOf(over), cookieOf(beside)]).size).toBe(4);
     expect((await server.ask("whoami", { as: { cookie: planted } })).status).toBe(401);
   });

@@ -49,15 +49,15 @@ export async function signInByPassword(deps: SignInDeps, call: AuthCall<"sign-in
 async function takeAttempt(
   attempts: Attempts,
   email: string,
-  ip_address: string,
+  ipAddress: string,
   device: string | undefined,
 ): Promise<() => Promise<void>> {
-  await attempts.take("sign_in_address", ip_address);
+  await attempts.take("sign_in_address", ipAddress);
   if (device !== undefined) {
     await attempts.take("sign_in_device", `${device} ${email}`);
     return () => attempts.forget("sign_in_device", `${device} ${email}`);
   }
-  const pair = `${networkOf(ip_address)} ${email}`;
+  const pair = `${networkOf(ipAddress)} ${email}`;
   await attempts.take("sign_in_pair", pair);
   await attempts.take("sign_in_account", email);
   return async () => {

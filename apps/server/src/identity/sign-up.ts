@@ -39,8 +39,8 @@ export async function hasNoUser(db: Database): Promise<boolean> {
 }
 
 /** By the link, for the address that it was made for; or by an address that the OIDC provider vouches for. */
-async function isInvited(db: Database, { email, invitation, is_verified }: SignUp): Promise<boolean> {
-  if (invitation === undefined && !is_verified) return false;
+async function isInvited(db: Database, { email, invitation, is_verified: isVerified }: SignUp): Promise<boolean> {
+  if (invitation === undefined && !isVerified) return false;
   let query = db
     .selectFrom("control.invitations")
     .select("id")

@@ -16,12 +16,11 @@ test.each([
 });
 
 test("takes a code of the step before and after, and no other", () => {
-  const now_ms = 1_234_567_890_000;
-  const step = Math.floor(now_ms / 30_000);
-  for (const near of [step - 1, step, step + 1])
-    expect(findTotpStep(SECRET, totpCode(SECRET, near), now_ms)).toBe(near);
-  for (const far of [step - 2, step + 2]) expect(findTotpStep(SECRET, totpCode(SECRET, far), now_ms)).toBeUndefined();
-  expect(findTotpStep(SECRET, "", now_ms)).toBeUndefined();
+  const nowMs = 1_234_567_890_000;
+  const step = Math.floor(nowMs / 30_000);
+  for (const near of [step - 1, step, step + 1]) expect(findTotpStep(SECRET, totpCode(SECRET, near), nowMs)).toBe(near);
+  for (const far of [step - 2, step + 2]) expect(findTotpStep(SECRET, totpCode(SECRET, far), nowMs)).toBeUndefined();
+  expect(findTotpStep(SECRET, "", nowMs)).toBeUndefined();
 });
 
 test("writes the address that authenticator apps read", () => {

@@ -23,8 +23,8 @@ export function totpCode(secret: Buffer, step: number): string {
 }
 
 /** The step whose code this is, near the time; undefined for a wrong code. */
-export function findTotpStep(secret: Buffer, code: string, now_ms: number): number | undefined {
-  const now = Math.floor(now_ms / 1000 / STEP_S);
+export function findTotpStep(secret: Buffer, code: string, nowMs: number): number | undefined {
+  const now = Math.floor(nowMs / 1000 / STEP_S);
   const steps = Array.from({ length: 2 * TOLERANCE + 1 }, (_, index) => now - TOLERANCE + index);
   return steps.find((step) => totpCode(secret, step) === code);
 }

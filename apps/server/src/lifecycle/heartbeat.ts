@@ -8,25 +8,25 @@ const UNWATCHED = "the heartbeat cannot be written: a hang of this server is not
  * Writes a number that grows each second while the event loop runs, for `deploy/keep-server.sh`, which kills a server whose number stays. An
  * empty file says nothing: the keeper then counts nothing. The file is opened once, so that a beat needs no free descriptor.
  */
-export function keepBeating(path: string | undefined, log: Logger, beat_ms = BEAT_MS): Disposable {
+export function keepBeating(path: string | undefined, log: Logger, beatMs = BEAT_MS): Disposable {
   if (path === undefined) return { [Symbol.dispose]: () => undefined };
   const file = openBeat(path, log);
   if (file === undefined) return { [Symbol.dispose]: () => undefined };
   let beats = 0;
-  let is_told = false;
+  let isTold = false;
   const beat = () => {
     beats += 1;
     try {
       writeSync(file, `${beats}\n`, 0);
     } catch (error) {
-      if (!is_told) log.warn({ err: error }, UNWATCHED);
-      is_told = true;
+      if (!isTold) log.warn({ err: error }, UNWATCHED);
+      isTold = true;
       // shrinking needs no room on the disk; a number that stays would say that the server hangs
       ftruncateSync(file, 0);
     }
   };
   beat();
-  const timer = setInterval(beat, beat_ms);
+  const timer = setInterval(beat, beatMs);
   timer.unref();
   return {
     [Symbol.dispose]() {

@@ -3,12 +3,12 @@ import type { Logger } from "@appdb/engine/ports";
 /** Resolves with the signal that asks this process to stop. */
 export function listenForStop(log: Logger): Promise<string> {
   return new Promise((resolve) => {
-    let is_stopping = false;
+    let isStopping = false;
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       process.on(signal, () => {
         // a second one means it: whoever sends it has waited long enough
-        if (is_stopping) process.exit(130);
-        is_stopping = true;
+        if (isStopping) process.exit(130);
+        isStopping = true;
         resolve(signal);
       });
     }

@@ -11,18 +11,18 @@ export async function listenAsConfigured(
 ): Promise<number> {
   const { home } = config;
   // the home's port is that of its control plane
-  const is_kept = config.port === 0 && config.roles.includes("control-plane");
-  const before = is_kept ? keptPort(home) : 0;
+  const isKept = config.port === 0 && config.roles.includes("control-plane");
+  const before = isKept ? keptPort(home) : 0;
   const wanted = config.port === 0 ? [before, 0] : [config.port];
   for (const port of wanted) {
     try {
       const address = await open({ host: config.host, port });
       if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
-      if (is_kept && address.port !== before) keepPort(home, address.port);
+      if (isKept && address.port !== before) keepPort(home, address.port);
       return address.port;
     } catch (cause) {
-      const is_taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-      if (!is_taken) throw cause;
+      const isTaken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+      if (!isTaken) throw cause;
     }
   }
   throw appError("port_taken", {

@@ -12,16 +12,16 @@ const LOOK_MS = 2_000;
 export function watchHome(home: string, lock: string, log: Logger): Disposable & { readonly noticed: Promise<string> } {
   const locks = join(home, SERVER_PATHS.locks);
   let timer: NodeJS.Timeout | undefined;
-  let is_told = false;
+  let isTold = false;
   const noticed = new Promise<string>((resolve) => {
     timer = setInterval(() => {
       try {
         if (findLockOwner(locks, lock)?.pid !== process.pid) resolve("its home is gone");
-        is_told = false;
+        isTold = false;
       } catch (error) {
         // without a free file nothing can be read, and the requests that are under way go on: the next look may tell
-        if (!is_told) log.warn({ err: error }, "this process cannot look whether its home is still there");
-        is_told = true;
+        if (!isTold) log.warn({ err: error }, "this process cannot look whether its home is still there");
+        isTold = true;
       }
     }, LOOK_MS);
   });

@@ -27,11 +27,16 @@ export type OperationError = { readonly code: string; readonly detail: string; r
  * Undefined when the database has an open operation of that kind.
  */
 export async function startOperation(deps: OperationDeps, input: StartOperationInput): Promise<string | undefined> {
-  const { org_id, database_id, kind, target, is_cancellable, actor } = input;
+  const { org_id: orgId, database_id: databaseId, kind, target, is_cancellable: isCancellable, actor } = input;
   const made = await deps.tx
     .insertInto("control.operations")
     .values({
-      ...{ org_id, database_id, kind, target, is_cancellable, actor },
+      org_id: orgId,
+      database_id: databaseId,
+      kind,
+      target,
+      is_cancellable: isCancellable,
+      actor,
       service_id: input.service_id ?? null,
       user_id: input.principal?.user_id ?? null,
       detail: input.detail ?? null,
@@ -43,7 +48,7 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
   await deps.recordEvent(deps.tx, {
     action: kind,
     target,
-    org_id,
+    org_id: orgId,
     actor,
     principal: input.principal,
     ip_address: input.ip_address,

@@ -21,9 +21,9 @@ afterAll(() => server[Symbol.asyncDispose]());
 const change = <Answer>(act: (write: Parameters<typeof setQuota>[0]) => Promise<Answer>): Promise<Answer> =>
   server.deps.db.transaction().execute((tx) => act({ tx, recordEvent: server.deps.recordEvent }));
 
-async function eventsOf(org_id: string): Promise<string[]> {
+async function eventsOf(orgId: string): Promise<string[]> {
   const { rows } = await sql<{ said: string }>`select action || ' by ' || actor as said from control.events
-    where org_id = ${org_id} and actor = 'operator' order by id`.execute(server.deps.db);
+    where org_id = ${orgId} and actor = 'operator' order by id`.execute(server.deps.db);
   return rows.map(({ said }) => said);
 }
 

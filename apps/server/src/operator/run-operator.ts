@@ -79,7 +79,11 @@ async function makeResetLink(config: ServerConfig, db: Database, email: string):
   const url = config.public_url ?? readRunning(config.home);
   if (url === undefined) throw unreachable(config);
   const identity = createIdentity({
-    ...{ db, log: createLogger("error"), site: { url }, oidc: undefined, mail: undefined },
+    db,
+    log: createLogger("error"),
+    site: { url },
+    oidc: undefined,
+    mail: undefined,
     secret: config.auth_secret ?? openSecret(config.home, SERVER_PATHS.authSecret, "base64url"),
     sign_up: config.sign_up,
     session_lives: { browser_s: config.identity.browser_session_s, cli_s: config.identity.cli_session_s },

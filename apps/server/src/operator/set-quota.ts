@@ -7,17 +7,19 @@ import { lockOrganization, type OperatorTx, operatorOf } from "../control-plane/
 export async function setQuota(
   { tx, recordEvent }: OperatorTx,
   name: string,
-  database_quota: number,
+  databaseQuota: number,
 ): Promise<OperatorAnswer<"quota">> {
   const org = await lockOrganization(tx, name);
   await tx
     .updateTable("control.organizations")
-    .set({ database_quota, version: sql<number>`version + 1` })
+    .set({ database_quota: databaseQuota, version: sql<number>`version + 1` })
     .where("id", "=", org.id)
     .execute();
   await recordEvent(tx, {
-    ...{ action: "org.quota", target: org.name, ...doneBy(operatorOf(org)) },
-    detail: { database_quota, before: org.database_quota },
+    action: "org.quota",
+    target: org.name,
+    ...doneBy(operatorOf(org)),
+    detail: { database_quota: databaseQuota, before: org.database_quota },
   });
-  return { organization: org.name, before: org.database_quota, database_quota };
+  return { organization: org.name, before: org.database_quota, database_quota: databaseQuota };
 }

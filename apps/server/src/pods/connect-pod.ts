@@ -9,14 +9,14 @@ const O_PATH = 0o10_000_000;
  * pod or of a program of this machine's, to which we have a right.
  * @throws what the system says of a socket that is not there; an error for what is none
  */
-export function connectPod(socket: string, timeout_ms: number): Socket {
+export function connectPod(socket: string, timeoutMs: number): Socket {
   // elsewhere no driver keeps pods apart
-  if (process.platform !== "linux") return connect({ path: socket, timeout: timeout_ms });
+  if (process.platform !== "linux") return connect({ path: socket, timeout: timeoutMs });
   const place = openSync(socket, O_PATH | constants.O_NOFOLLOW);
   try {
     if (!fstatSync(place).isSocket()) throw new Error(`${socket} is no socket.`);
     // the very one that was looked at; its name is looked up before this returns
-    return connect({ path: `/proc/self/fd/${place}`, timeout: timeout_ms });
+    return connect({ path: `/proc/self/fd/${place}`, timeout: timeoutMs });
   } finally {
     closeSync(place);
   }

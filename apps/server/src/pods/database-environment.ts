@@ -32,8 +32,8 @@ export function databaseEnvironment(
 }
 
 /** What a pod's log says of names that were left out. */
-export function noticesOf(left_out: readonly string[]): string[] {
-  return left_out.map((name) => `${name} is not given to the application's code: it would change how programs start`);
+export function noticesOf(leftOut: readonly string[]): string[] {
+  return leftOut.map((name) => `${name} is not given to the application's code: it would change how programs start`);
 }
 
 function startsPrograms(name: string): boolean {

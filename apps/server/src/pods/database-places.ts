@@ -31,22 +31,22 @@ export interface DatabasePlaces {
 }
 
 /** Names the places of a database, by its id alone: they stay where they are when it is renamed. @throws postgres_failed */
-export function databasePlaces({ home, runtime_base }: ServerPlace, database_id: string): DatabasePlaces {
-  const folder = join(home, SERVER_PATHS.databases, database_id);
-  const run_folder = nameRuntimeFolder(folder, runtime_base);
+export function databasePlaces({ home, runtime_base: runtimeBase }: ServerPlace, databaseId: string): DatabasePlaces {
+  const folder = join(home, SERVER_PATHS.databases, databaseId);
+  const runFolder = nameRuntimeFolder(folder, runtimeBase);
   return {
-    pod_id: `db-${database_id}`,
+    pod_id: `db-${databaseId}`,
     folder,
     data_folder: join(folder, DATABASE_PARTS.data),
     log_folder: join(folder, DATABASE_PARTS.log),
-    services_folder: join(home, SERVER_PATHS.services, database_id),
-    files_folder: join(home, SERVER_PATHS.files, database_id),
-    run_folder,
-    socket: join(run_folder, "pod.sock"),
+    services_folder: join(home, SERVER_PATHS.services, databaseId),
+    files_folder: join(home, SERVER_PATHS.files, databaseId),
+    run_folder: runFolder,
+    socket: join(runFolder, "pod.sock"),
   };
 }
 
 /** Where the environment of an organization lies once it is built. */
-export function imageFolder(home: string, org_id: string, hash: string): string {
-  return join(home, SERVER_PATHS.images, org_id, hash);
+export function imageFolder(home: string, orgId: string, hash: string): string {
+  return join(home, SERVER_PATHS.images, orgId, hash);
 }

@@ -32,7 +32,11 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
   const { database, places, wanted } = input;
   const { resources } = wanted;
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
-  const { env, left_out } = databaseEnvironment(wanted.settings.vars, Object.fromEntries(revealed), input.runtime_env);
+  const { env, left_out: leftOut } = databaseEnvironment(
+    wanted.settings.vars,
+    Object.fromEntries(revealed),
+    input.runtime_env,
+  );
   const told: DatabasePodSpec = {
     role: "database",
     database_id: database.id,
@@ -52,7 +56,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     },
     runtime: { ...input.runtime, env: { ...env } },
     files_folder: places.files_folder,
-    notices: noticesOf(left_out),
+    notices: noticesOf(leftOut),
   };
   return {
     id: places.pod_id,
@@ -71,10 +75,15 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
   };
 }
 
-function foldersOf({ code_folders, places, postgres_bin, template_folder }: DatabasePodInput): PodFolder[] {
-  const code = new Set([places.files_folder, ...code_folders]);
+function foldersOf({
+  code_folders: codeFolders,
+  places,
+  postgres_bin: postgresBin,
+  template_folder: templateFolder,
+}: DatabasePodInput): PodFolder[] {
+  const code = new Set([places.files_folder, ...codeFolders]);
   // beside its programs lie their libraries
-  const read = [template_folder, dirname(postgres_bin)].filter((path) => !code.has(path));
+  const read = [templateFolder, dirname(postgresBin)].filter((path) => !code.has(path));
   return [
     { path: places.data_folder, mode: "write" },
     { path: places.services_folder, mode: "read" },

@@ -30,7 +30,7 @@ const OWN_ENV = { PATH: process.platform === "win32" ? "" : "/usr/local/bin:/usr
  * belongs to a tenant.
  * @throws environment_failed, python_not_found
  */
-export async function findRuntime(deps: RuntimeDeps, image_folder: string | undefined): Promise<FoundRuntime> {
+export async function findRuntime(deps: RuntimeDeps, imageFolder: string | undefined): Promise<FoundRuntime> {
   const { home, tools } = deps;
   if (tools.base_python === undefined) {
     throw appError("environment_failed", {
@@ -39,16 +39,16 @@ export async function findRuntime(deps: RuntimeDeps, image_folder: string | unde
       hint: "Build the product with a Python that this user may run, outside of another user's home: npm run setup (or pip install 'appdb[serve]')",
     });
   }
-  const image = image_folder === undefined ? undefined : imageRuntime(image_folder);
+  const image = imageFolder === undefined ? undefined : imageRuntime(imageFolder);
   const facts =
     image?.facts ??
     (await probePython({ python: tools.base_python, cache_folder: join(home, HOME_PATHS.pythons), env: OWN_ENV }));
-  const library_paths = await findLibraryPaths({ facts, tools, home, env: OWN_ENV });
+  const libraryPaths = await findLibraryPaths({ facts, tools, home, env: OWN_ENV });
   const python = image?.python ?? facts.executable;
-  const python_source = image === undefined ? "base library" : "image";
-  const libraries = library_paths.flatMap(withLinks);
+  const pythonSource = image === undefined ? "base library" : "image";
+  const libraries = libraryPaths.flatMap(withLinks);
   return {
-    runtime: { python, python_source, library_paths },
+    runtime: { python, python_source: pythonSource, library_paths: libraryPaths },
     env: image?.env ?? {},
     folders: [...(image?.folders ?? homesOf(python)), ...libraries],
   };

@@ -72,7 +72,10 @@ test("a project's files become tables of its hosted database, and rows of them a
         headers: { "content-type": "application/x-tar" },
       });
       const files = Object.entries(texts).map(([path, text]) => ({
-        ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+        path,
+        size: Buffer.byteLength(text),
+        is_executable: false,
+        link: null,
         chunks: text === "" ? [] : [digestOf(text)],
       }));
       const wanted = { settings: {}, files, environment: NO_PACKAGES };
@@ -82,14 +85,16 @@ test("a project's files become tables of its hosted database, and rows of them a
     };
     await update(TEXTS);
 
-    const file_digests = Object.fromEntries(Object.entries(TEXTS).map(([path, text]) => [path, digestOf(text)]));
-    const app = { app_file: "app.py", folders: [], file_digests };
+    const fileDigests = Object.fromEntries(Object.entries(TEXTS).map(([path, text]) => [path, digestOf(text)]));
+    const app = { app_file: "app.py", folders: [], file_digests: fileDigests };
     const { plan } = (await ask("schemaPlan", { body: { ...app, files: null } })).json;
     expect(plan).toMatchObject({ target: "cloud://acme:main", summary: { create: 1 } });
-    const { catalog_version } = plan;
-    const applied = await ask("schemaApply", { body: { ...app, catalog_version, allow_destructive: false } });
+    const { catalog_version: catalogVersion } = plan;
+    const applied = await ask("schemaApply", {
+      body: { ...app, catalog_version: catalogVersion, allow_destructive: false },
+    });
     expect(applied.text).toContain('"event":"done"');
-    const other = { ...file_digests, "lib/names.py": digestOf("changed") };
+    const other = { ...fileDigests, "lib/names.py": digestOf("changed") };
     const blocked = await server.ask("schemaPlan", {
       as,
       params,
@@ -107,7 +112,9 @@ test("a project's files become tables of its hosted database, and rows of them a
     expect((await ask("errorList")).json).toEqual({ tables: [] });
     const body = { table: "docs", columns: ["loud"], cascade: true, on_error: "abort", errors_only: false };
     expect((await ask("recomputePlan", { body })).json.plan).toMatchObject({
-      ...{ table: "cloud://acme:main/docs", columns: ["loud"], rows: 1 },
+      table: "cloud://acme:main/docs",
+      columns: ["loud"],
+      rows: 1,
     });
     const recompute = async (given: object) =>
       JSON.parse((await ask("recompute", { body: { ...body, ...given } })).text.trim().split("\n").at(-1) ?? "");

@@ -10,9 +10,9 @@ const USERS = ".users";
 
 /** Why pods of this home must be isolated from each other; undefined when one organization had it without. */
 export async function whyIsolated(db: Database, home: string): Promise<string | undefined> {
-  const pods_home = await db.selectFrom("control.pods_home").select("isolated_at").executeTakeFirst();
+  const podsHome = await db.selectFrom("control.pods_home").select("isolated_at").executeTakeFirst();
   const users = ifThere(() => readdirSync(join(home, SERVER_PATHS.pods, USERS))) ?? [];
-  if (pods_home?.isolated_at || users.length > 0) return "its pods were isolated before";
+  if (podsHome?.isolated_at || users.length > 0) return "its pods were isolated before";
   const { count } = await db
     .selectFrom("control.organizations")
     .select(sql<number>`count(*)::int`.as("count"))

@@ -74,24 +74,24 @@ export interface Machine {
   /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
   putKeys(door: ServiceDoor, snapshot: string): Promise<boolean>;
   /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
-  ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
+  ensureServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void>;
   /** Removes it, also when there is none. @throws database_not_reached */
-  dropServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
+  dropServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
-  findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
-  hasImage(org_id: string, hash: string): Promise<boolean>;
+  findRuntime(imageFolder: string | undefined): Promise<FoundRuntime>;
+  hasImage(orgId: string, hash: string): Promise<boolean>;
   /** Finds what is known of an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
-  checkEnvironment(environment: EnvironmentDocument, organization_id: string): Promise<void>;
+  checkEnvironment(environment: EnvironmentDocument, organizationId: string): Promise<void>;
   /** @throws build_failed, system_packages_refused */
   buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
   /** Has an image's Python read an application file, bounded and kept apart as a build is; the lines are what that printed.
    *  @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason */
   readApplication(input: ReadInput, onLine: (line: string) => void, signal: AbortSignal): Promise<Manifest>;
-  removeImage(org_id: string, hash: string): Promise<void>;
+  removeImage(orgId: string, hash: string): Promise<void>;
   /** Removes of images and caches what nothing uses; answers how many folders went. */
   collectImages(use: ImageUse): Promise<number>;
   /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
-  materializeTree(org_id: string, digest: string, files_folder: string, signal: AbortSignal): Promise<void>;
+  materializeTree(orgId: string, digest: string, filesFolder: string, signal: AbortSignal): Promise<void>;
 }
 
 /** What a server knows of the pods that it runs itself. */

@@ -31,7 +31,7 @@ export interface OpenBuilderDeps {
   readonly log: Logger;
   readonly documents: TenantDocuments;
   /** The files of a tree that the organization uploaded. @throws blobs_missing, tree_invalid */
-  openTree(org_id: string, digest: string): Promise<ProjectFiles>;
+  openTree(orgId: string, digest: string): Promise<ProjectFiles>;
 }
 
 /** Makes what builds the images of this machine's databases, in tasks of its pods' driver. */
@@ -42,38 +42,63 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
     const refuse = async () => Promise.reject(lacksUv());
     return { buildImage: refuse, checkEnvironment: refuse };
   }
-  const { allowed_hosts, ca_file, may_download_python, network_env } = builds;
+  const {
+    allowed_hosts: allowedHosts,
+    ca_file: caFile,
+    may_download_python: mayDownloadPython,
+    network_env: networkEnv,
+  } = builds;
   const caches = join(place.home, SERVER_PATHS.buildCaches);
   const builder = createHostedImages({
-    ...{ uv, allowed_hosts, ca_file, documents, network_env, limits: BUILD_LIMITS },
+    uv,
+    allowed_hosts: allowedHosts,
+    ca_file: caFile,
+    documents,
+    network_env: networkEnv,
+    limits: BUILD_LIMITS,
     interpreters: createInterpreters({
-      ...{ uv, base_python: tools.base_python, may_download: may_download_python },
+      uv,
+      base_python: tools.base_python,
+      may_download: mayDownloadPython,
       managed_folder: join(place.home, SERVER_PATHS.pythons),
       cache_folder: join(place.home, HOME_PATHS.pythons),
-      env: { ...network_env, ...(ca_file === undefined ? {} : { SSL_CERT_FILE: ca_file }), PATH },
+      env: { ...networkEnv, ...(caFile === undefined ? {} : { SSL_CERT_FILE: caFile }), PATH },
     }),
     shared: openShared(deps, join(caches, SHARED_CACHE)),
-    unpackSystem: driver.isolates ? createSystemPackages(systemPackages(place, network_env)) : null,
+    unpackSystem: driver.isolates ? createSystemPackages(systemPackages(place, networkEnv)) : null,
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
   });
   const buildImage: Machine["buildImage"] = async (input, onLine, signal) => {
-    const { database_id, environment, hash, is_forced, most_bytes, org_id, secrets, tree } = input;
-    await mkdir(join(place.home, SERVER_PATHS.images, org_id), { recursive: true, mode: 0o711 });
+    const {
+      database_id: databaseId,
+      environment,
+      hash,
+      is_forced: isForced,
+      most_bytes: mostBytes,
+      org_id: orgId,
+      secrets,
+      tree,
+    } = input;
+    await mkdir(join(place.home, SERVER_PATHS.images, orgId), { recursive: true, mode: 0o711 });
     return await builder.build(
       {
-        ...{ environment, is_forced, most_bytes, onLine, secrets: Object.fromEntries(secrets) },
-        image_folder: imageFolder(place.home, org_id, hash),
-        labels: { organization_id: org_id, database_id, kind: "database" },
-        project: tree === null ? null : await deps.openTree(org_id, tree),
-        cache_folder: join(caches, org_id),
+        environment,
+        is_forced: isForced,
+        most_bytes: mostBytes,
+        onLine,
+        secrets: Object.fromEntries(secrets),
+        image_folder: imageFolder(place.home, orgId, hash),
+        labels: { organization_id: orgId, database_id: databaseId, kind: "database" },
+        project: tree === null ? null : await deps.openTree(orgId, tree),
+        cache_folder: join(caches, orgId),
       },
       signal,
     );
   };
   return {
     buildImage,
-    checkEnvironment: (environment, organization_id) => builder.check(environment, organization_id),
+    checkEnvironment: (environment, organizationId) => builder.check(environment, organizationId),
   };
 }
 
@@ -86,9 +111,14 @@ function openShared({ builds, driver, log }: OpenBuilderDeps, folder: string): S
   return { folder, index, onTrouble };
 }
 
-function systemPackages({ home }: ServerPlace, network_env: BuildsConfig["network_env"]) {
-  const state_folder = join(home, SERVER_PATHS.buildCaches, APT);
-  return { state_folder, status_file: DPKG_STATUS, disk_bytes: BUILD_LIMITS.disk_bytes, network_env };
+function systemPackages({ home }: ServerPlace, networkEnv: BuildsConfig["network_env"]) {
+  const stateFolder = join(home, SERVER_PATHS.buildCaches, APT);
+  return {
+    state_folder: stateFolder,
+    status_file: DPKG_STATUS,
+    disk_bytes: BUILD_LIMITS.disk_bytes,
+    network_env: networkEnv,
+  };
 }
 
 function lacksUv(): Error {

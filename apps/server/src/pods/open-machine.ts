@@ -40,10 +40,10 @@ export interface OpenMachineDeps {
 /** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
 export async function openMachine(deps: OpenMachineDeps): Promise<Machine & AsyncDisposable> {
   const { blobs, config, db, documents, log } = deps;
-  const { home, runtime_base } = config;
+  const { home, runtime_base: runtimeBase } = config;
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
-  const postgres_bin = requirePostgresBin(tools);
-  const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgres_bin));
+  const postgresBin = requirePostgresBin(tools);
+  const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgresBin));
   const input = {
     folder: join(home, SERVER_PATHS.pods),
     program: deps.pod_program ?? findPodProgram(),
@@ -55,37 +55,41 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
   const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
   const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
   log.info({ driver: driver.name }, "pods are run by this driver");
-  const place = { home, runtime_base };
-  const putTree: Machine["materializeTree"] = async (org_id, digest, files_folder, signal) => {
-    await materializeTree({ db, blobs, config }, { org_id, digest, files_folder }, signal);
+  const place = { home, runtime_base: runtimeBase };
+  const putTree: Machine["materializeTree"] = async (orgId, digest, filesFolder, signal) => {
+    await materializeTree({ db, blobs, config }, { org_id: orgId, digest, files_folder: filesFolder }, signal);
   };
   const runtimeOf: Machine["findRuntime"] = (image) => findRuntime({ home, tools }, image);
   const reading = { documents, place, driver, findRuntime: runtimeOf, materializeTree: putTree };
-  const treeOf = (org_id: string, digest: string) => openTree({ db, blobs }, { org_id, digest });
+  const treeOf = (orgId: string, digest: string) => openTree({ db, blobs }, { org_id: orgId, digest });
   let template: Promise<void> | undefined;
   return {
     place,
     driver,
     pod_users: config.pods.users,
     template_folder,
-    postgres_bin,
+    postgres_bin: postgresBin,
     // a body that the gateway lets through is none too long for the service
     may_export_private: config.export_private,
     limits: { ...config.pods.limits, body_bytes: config.gateway.limits.body_bytes },
     ensureTemplate() {
-      template ??= ensureTemplate(postgres_bin, template_folder).finally(() => {
+      template ??= ensureTemplate(postgresBin, template_folder).finally(() => {
         template = undefined;
       });
       return template;
     },
     askHealth,
     askTrees,
-    ...{ askService, drainService, putKeys, dropServiceRole, ensureServiceRole },
+    askService,
+    drainService,
+    putKeys,
+    dropServiceRole,
+    ensureServiceRole,
     findRuntime: runtimeOf,
     readApplication: (input, onLine, signal) => readApplication(reading, input, onLine, signal),
-    hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
+    hasImage: async (orgId, hash) => readImage(imageFolder(home, orgId, hash)) !== undefined,
     ...openBuilder({ place, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),
-    removeImage: (org_id, hash) => removeImage(imageFolder(home, org_id, hash)),
+    removeImage: (orgId, hash) => removeImage(imageFolder(home, orgId, hash)),
     collectImages: (use) =>
       collectImages(
         { images: join(home, SERVER_PATHS.images), caches: join(home, SERVER_PATHS.buildCaches) },
@@ -100,10 +104,10 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
 
 /** In the bundle pod.js lies beside server.js; from source it is the other app's entry, run with the same loader as this one. */
 function findPodProgram(): PodProgram {
-  const from_source = import.meta.url.endsWith(".ts");
-  const file = fileURLToPath(new URL(from_source ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
+  const fromSource = import.meta.url.endsWith(".ts");
+  const file = fileURLToPath(new URL(fromSource ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
   // found from here: a pod runs in another folder
-  const loader = from_source ? pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href : undefined;
+  const loader = fromSource ? pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href : undefined;
   if (loader === undefined) return { file, node_options: [] };
   const checkout = resolve(fileURLToPath(new URL("../../../..", import.meta.url)));
   return { file, node_options: ["--conditions=source", "--import", loader], folders: [checkout] };

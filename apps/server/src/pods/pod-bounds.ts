@@ -14,6 +14,6 @@ export function tasksOf({ workers }: Resources): number {
 }
 
 /** In megabytes. */
-export function workerMemory({ memory_mb }: Resources): number {
-  return Math.max(LEAST_WORKER_MB, Math.floor(memory_mb * WORKER_SHARE));
+export function workerMemory({ memory_mb: memoryMb }: Resources): number {
+  return Math.max(LEAST_WORKER_MB, Math.floor(memoryMb * WORKER_SHARE));
 }

@@ -57,8 +57,8 @@ export async function askDocument(pod: PodPlace, call: PodCall): Promise<unknown
 
 /** A document of a pod, as the contract has it. @throws database_not_reached for another one */
 export function checkDocument<T>({ uri }: PodPlace, schema: z.ZodType<T>, document: unknown): T {
-  const too_many = findTooMany(document);
-  if (too_many !== undefined) throw notReached(uri, new Error(`The pod's answer has ${too_many}.`));
+  const tooMany = findTooMany(document);
+  if (tooMany !== undefined) throw notReached(uri, new Error(`The pod's answer has ${tooMany}.`));
   const parsed = schema.safeParse(document);
   if (!parsed.success) throw notReached(uri, parsed.error);
   return parsed.data;

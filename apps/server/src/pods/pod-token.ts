@@ -14,15 +14,15 @@ export interface PodTokenDeps {
 }
 
 /** What the pod of a database takes for a bearer; undefined before it was ever started. */
-export async function findPodToken(deps: PodTokenDeps, database_id: string): Promise<Secret | undefined> {
+export async function findPodToken(deps: PodTokenDeps, databaseId: string): Promise<Secret | undefined> {
   const row = await deps.db
     .selectFrom("control.databases")
     .select(["org_id", "data_key_id", "sealed_pod_token"])
-    .where("id", "=", database_id)
+    .where("id", "=", databaseId)
     .executeTakeFirst();
   if (row === undefined || row.data_key_id === null || row.sealed_pod_token === null) return undefined;
   const sealed = { data_key_id: row.data_key_id, sealed: row.sealed_pod_token };
-  return await deps.envelope.open(deps.db, { org_id: row.org_id, database_id }, NAME, sealed);
+  return await deps.envelope.open(deps.db, { org_id: row.org_id, database_id: databaseId }, NAME, sealed);
 }
 
 /** The same, made when there is none: once, however many ask at the same time. */
@@ -32,10 +32,10 @@ export async function ensurePodToken(deps: PodTokenDeps, database: { id: string;
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   await deps.db.transaction().execute(async (tx) => {
     const owner = { org_id: database.org_id, database_id: database.id };
-    const { data_key_id, sealed } = await deps.envelope.seal(tx, owner, NAME, token);
+    const { data_key_id: dataKeyId, sealed } = await deps.envelope.seal(tx, owner, NAME, token);
     await tx
       .updateTable("control.databases")
-      .set({ data_key_id, sealed_pod_token: sealed })
+      .set({ data_key_id: dataKeyId, sealed_pod_token: sealed })
       .where("id", "=", database.id)
       .where(sql<boolean>`sealed_pod_token is null`)
       .execute();

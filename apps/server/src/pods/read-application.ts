@@ -48,22 +48,22 @@ export async function readApplication(
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Manifest> {
-  const { database_id, hash, org_id, tree } = input;
+  const { database_id: databaseId, hash, org_id: orgId, tree } = input;
   const { home } = deps.place;
-  const { files_folder } = databasePlaces(deps.place, database_id);
-  const image = hash === null ? undefined : imageFolder(home, org_id, hash);
+  const { files_folder: filesFolder } = databasePlaces(deps.place, databaseId);
+  const image = hash === null ? undefined : imageFolder(home, orgId, hash);
   const name = randomBytes(6).toString("hex");
   // among images: what a killed one leaves goes with what killed builds leave
-  const scratch = join(dirname(imageFolder(home, org_id, name)), `${DRAFT_PREFIX}${name}`);
+  const scratch = join(dirname(imageFolder(home, orgId, name)), `${DRAFT_PREFIX}${name}`);
   const [found] = await Promise.all([
     deps.findRuntime(image),
-    deps.materializeTree(org_id, tree, files_folder, signal),
+    deps.materializeTree(orgId, tree, filesFolder, signal),
     mkdir(scratch, { recursive: true, mode: 0o711 }),
   ]);
-  const runtime = { ...found.runtime, project_root: join(files_folder, tree) };
+  const runtime = { ...found.runtime, project_root: join(filesFolder, tree) };
   try {
     const written = await runTask(deps, input, { ...found, runtime, image, scratch, name }, onLine, signal);
-    return await deps.documents.readManifest({ app_file: input.app_file, python: runtime.python, written }, org_id);
+    return await deps.documents.readManifest({ app_file: input.app_file, python: runtime.python, written }, orgId);
   } catch (error) {
     throw withoutPaths(error, runtime);
   } finally {
@@ -80,64 +80,68 @@ type Found = Awaited<ReturnType<Machine["findRuntime"]>> & {
 
 async function runTask(
   { driver }: ReadApplicationDeps,
-  { app_file, database_id, org_id, resources, secrets, vars }: ReadInput,
+  { app_file: appFile, database_id: databaseId, org_id: orgId, resources, secrets, vars }: ReadInput,
   { env, folders, image, name, runtime, scratch }: Found,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<WrittenManifest> {
-  const { library_paths, project_root, python } = runtime;
+  const { library_paths: libraryPaths, project_root: projectRoot, python } = runtime;
   const revealed = Object.fromEntries([...secrets].map(([key, secret]) => [key, secret.reveal()]));
   const variables = databaseEnvironment(vars, revealed, env).env;
   const hide = hideSecrets(revealed);
   const output = join(scratch, OUTPUT);
-  const read = new Set([project_root, ...folders, ...(image === undefined ? [] : [image])]);
+  const read = new Set([projectRoot, ...folders, ...(image === undefined ? [] : [image])]);
   let stderr = "";
   const exit = await driver.run(
     {
       id: `read-${name}`,
-      labels: { organization_id: org_id, database_id, kind: "database" },
+      labels: { organization_id: orgId, database_id: databaseId, kind: "database" },
       program: "/bin/sh",
-      args: ["-c", SHELL, "sh", output, python, ...manifestArguments({ app_file, project_root })],
-      env: pythonEnvironment({ env: variables, library_paths }),
-      cwd: project_root,
+      args: ["-c", SHELL, "sh", output, python, ...manifestArguments({ app_file: appFile, project_root: projectRoot })],
+      env: pythonEnvironment({ env: variables, library_paths: libraryPaths }),
+      cwd: projectRoot,
       folders: [{ path: scratch, mode: "write" }, ...[...read].map((path): PodFolder => ({ path, mode: "code" }))],
       limits: {
-        ...{ cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(resources) },
-        ...{ timeout_ms: MANIFEST_TIMEOUT_MS, disk_bytes: DISK_BYTES, files: FILES },
+        cpu: resources.cpu,
+        memory_mb: resources.memory_mb,
+        tasks: tasksOf(resources),
+        timeout_ms: MANIFEST_TIMEOUT_MS,
+        disk_bytes: DISK_BYTES,
+        files: FILES,
       },
       network: "internet",
       // those of builds are not for code that runs
       allowed_hosts: [],
       onLine(written) {
-        const line = hide(written).replaceAll(`${project_root}/`, "");
+        const line = hide(written).replaceAll(`${projectRoot}/`, "");
         stderr = `${stderr}${line}\n`.slice(-LAST_WORDS);
         onLine(line);
       },
     },
     signal,
   );
-  refuseExceeded(app_file, exit, resources.memory_mb);
-  return { stdout: await readOutput(output, app_file), stderr, ending: describe(exit) };
+  refuseExceeded(appFile, exit, resources.memory_mb);
+  return { stdout: await readOutput(output, appFile), stderr, ending: describe(exit) };
 }
 
 /** The task is over, and the file is of its user's making: it is no link that is followed, and nothing that could be waited for. */
-async function readOutput(path: string, app_file: string): Promise<string> {
+async function readOutput(path: string, appFile: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
     if (!found.isFile()) return "";
-    if (found.size > MOST_MANIFEST_BYTES) throw tooLong(app_file, found.size);
+    if (found.size > MOST_MANIFEST_BYTES) throw tooLong(appFile, found.size);
     return await file.readFile("utf8");
   } finally {
     await file.close();
   }
 }
 
-function tooLong(app_file: string, bytes: number): Error {
+function tooLong(appFile: string, bytes: number): Error {
   return appError("app_invalid", {
-    detail: `${app_file} cannot be read: its manifest has ${bytes} bytes; ${MOST_MANIFEST_BYTES} is the most.`,
+    detail: `${appFile} cannot be read: its manifest has ${bytes} bytes; ${MOST_MANIFEST_BYTES} is the most.`,
     hint: "Declare fewer tables, or divide the application among several databases.",
-    meta: { app_file },
+    meta: { app_file: appFile },
   });
 }
 
@@ -147,9 +151,13 @@ function describe({ code, signal }: PodExit): string | undefined {
 }
 
 /** @throws app_invalid */
-function refuseExceeded(app_file: string, { exceeded, is_out_of_memory }: PodExit, memory_mb: number): void {
-  const why = is_out_of_memory
-    ? `it needed more than the database's ${memory_mb} MB of memory`
+function refuseExceeded(
+  appFile: string,
+  { exceeded, is_out_of_memory: isOutOfMemory }: PodExit,
+  memoryMb: number,
+): void {
+  const why = isOutOfMemory
+    ? `it needed more than the database's ${memoryMb} MB of memory`
     : exceeded === "time"
       ? `it took more than ${MANIFEST_TIMEOUT_MS / 60_000} minutes`
       : exceeded === null
@@ -157,8 +165,8 @@ function refuseExceeded(app_file: string, { exceeded, is_out_of_memory }: PodExi
         : `it wrote too ${exceeded === "disk" ? "much" : "many files"}`;
   if (why === undefined) return;
   throw appError("app_invalid", {
-    detail: `${app_file} could not be read by the new image: ${why}.`,
-    hint: `Load what is large in functions, not while ${app_file} is imported.`,
-    meta: { app_file },
+    detail: `${appFile} could not be read by the new image: ${why}.`,
+    hint: `Load what is large in functions, not while ${appFile} is imported.`,
+    meta: { app_file: appFile },
   });
 }

@@ -80,7 +80,7 @@ test("a database whose first build fails is made with corrected files and an ima
       image: { packages: 1, source: "requirements.txt" },
       last_build: { state: "succeeded" },
     });
-    const { data_folder, files_folder, socket } = databasePlaces(pods.machine.place, made.id);
+    const { data_folder: dataFolder, files_folder: filesFolder, socket } = databasePlaces(pods.machine.place, made.id);
     const pod = async (method: string, path: string, body?: unknown) => {
       const token = (await findPodToken(server.deps, made.id))?.reveal();
       return await askPod(socket, { authorization: `Bearer ${token}` }, method, path, body);
@@ -111,7 +111,7 @@ test("a database whose first build fails is made with corrected files and an ima
     await eventually(async () => expect((await server.ask("databaseShow", { as: owner, params })).status).toBe(404), {
       timeout_ms: START_MS,
     });
-    expect([data_folder, files_folder, socket].filter(existsSync)).toEqual([]);
+    expect([dataFolder, filesFolder, socket].filter(existsSync)).toEqual([]);
     expect(readdirSync(join(server.home, SERVER_PATHS.pods)).filter((name) => name.includes(made.id))).toEqual([]);
   }
 });

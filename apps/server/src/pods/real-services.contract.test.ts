@@ -48,14 +48,16 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
     );
   await using pods = await startPods(server);
   const project = async (text: string) => ({
-    ...{ settings: {}, environment: NO_PACKAGES, files: await makeFiles(server, org, { "app.py": text }) },
+    settings: {},
+    environment: NO_PACKAGES,
+    files: await makeFiles(server, org, { "app.py": text }),
   });
   await ask("databaseUpdate", 202, { ...(await project(APP)), expected_generation: 0 });
   const database = await becomes("databaseShow", "AVAILABLE");
   const app = { app_file: "app.py", folders: [], file_digests: null };
   const planned = await ask("schemaPlan", 200, { ...app, files: null });
-  const catalog_version = planned.plan.catalog_version;
-  await ask("schemaApply", 200, { ...app, catalog_version, allow_destructive: false });
+  const catalogVersion = planned.plan.catalog_version;
+  await ask("schemaApply", 200, { ...app, catalog_version: catalogVersion, allow_destructive: false });
   const update = async () => {
     const request = { ...app, service: null };
     const { version } = await ask("servicePlan", 200, request);
@@ -64,14 +66,14 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   await update();
   const made = await becomes("serviceShow", "AVAILABLE");
   const placed = { id: made.id, database_id: database.id };
-  const { api_key } = await ask("keyCreate", 201, { name: "ci", grants: [] });
+  const { api_key: apiKey } = await ask("keyCreate", 201, { name: "ci", grants: [] });
   const insert = (instance: number, headers: Record<string, string>) => {
-    const { http_socket } = servicePlaces(pods.machine.place, placed, instance);
-    return askPod(http_socket, headers, "POST", "/docs", { title: "Hello" });
+    const { http_socket: httpSocket } = servicePlaces(pods.machine.place, placed, instance);
+    return askPod(httpSocket, headers, "POST", "/docs", { title: "Hello" });
   };
   expect(await insert(1, {})).toContain("unauthorized");
   // the key is younger than the pod
-  await eventually(async () => expect(await insert(1, { "x-api-key": api_key })).toContain("Hello"), {
+  await eventually(async () => expect(await insert(1, { "x-api-key": apiKey })).toContain("Hello"), {
     timeout_ms: 2_000,
   });
 
@@ -79,7 +81,7 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   await becomes("databaseShow", "AVAILABLE");
   await update();
   expect((await becomes("serviceShow", "AVAILABLE")).release).toBe(2);
-  expect(await insert(2, { "x-api-key": api_key })).toContain("Hello");
+  expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello");
   await eventually(() => expect(existsSync(servicePlaces(pods.machine.place, placed, 1).run_folder)).toBe(false), {
     timeout_ms: 10_000,
   });
@@ -87,7 +89,7 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   const { pid } = (await pods.machine.driver.inspect(servicePlaces(pods.machine.place, placed, 2).pod_id)) ?? {};
   expect(pid).toBeGreaterThan(1);
   process.kill(pid ?? 0, "SIGKILL");
-  await eventually(async () => expect(await insert(2, { "x-api-key": api_key })).toContain("Hello"), {
+  await eventually(async () => expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello"), {
     timeout_ms: START_MS,
   });
   await becomes("serviceShow", "AVAILABLE");
@@ -95,10 +97,10 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   await ask("databaseStop", 202);
   await becomes("databaseShow", "STOPPED");
   expect(await pods.machine.driver.list({ database_id: database.id })).toEqual([]);
-  const { run_folder } = databasePlaces(pods.machine.place, database.id);
-  expect(existsSync(run_folder)).toBe(false);
+  const { run_folder: runFolder } = databasePlaces(pods.machine.place, database.id);
+  expect(existsSync(runFolder)).toBe(false);
   await ask("databaseStart", 202);
   await becomes("databaseShow", "AVAILABLE");
   await becomes("serviceShow", "AVAILABLE");
-  expect(await insert(3, { "x-api-key": api_key })).toContain("Hello");
+  expect(await insert(3, { "x-api-key": apiKey })).toContain("Hello");
 });

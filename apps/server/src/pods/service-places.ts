@@ -29,39 +29,39 @@ export interface ServicePlaces {
 export const SERVICE_LOG = "log";
 
 /** Where all that a service leaves behind lies. */
-export function serviceFolder(place: ServerPlace, { database_id, id }: PlacedService): string {
-  return join(servicesFolder(place, database_id), id);
+export function serviceFolder(place: ServerPlace, { database_id: databaseId, id }: PlacedService): string {
+  return join(servicesFolder(place, databaseId), id);
 }
 
 /** Where the services of a database have their folders, each under its id. */
-export function servicesFolder(place: ServerPlace, database_id: string): string {
-  return databasePlaces(place, database_id).services_folder;
+export function servicesFolder(place: ServerPlace, databaseId: string): string {
+  return databasePlaces(place, databaseId).services_folder;
 }
 
 /** Names the places of an instance of a service, by ids alone: they stay where they are whatever is renamed. @throws postgres_failed */
 export function servicePlaces(place: ServerPlace, service: PlacedService, instance: number): ServicePlaces {
   const folder = serviceFolder(place, service);
   // the name that version 0.8.0 gave it: what a killed server of that version left is found by it
-  const named_by = join(databasePlaces(place, service.database_id).folder, "services", service.id, String(instance));
-  const run_folder = nameRuntimeFolder(named_by, place.runtime_base);
+  const namedBy = join(databasePlaces(place, service.database_id).folder, "services", service.id, String(instance));
+  const runFolder = nameRuntimeFolder(namedBy, place.runtime_base);
   return {
     pod_id: servicePodId(service.id, instance),
     folder,
     log_folder: join(folder, SERVICE_LOG),
     scratch_folder: join(folder, `scratch-${instance}`),
-    run_folder,
-    socket: join(run_folder, "pod.sock"),
-    http_socket: join(run_folder, "http.sock"),
-    link_socket: join(run_folder, "link.sock"),
+    run_folder: runFolder,
+    socket: join(runFolder, "pod.sock"),
+    http_socket: join(runFolder, "http.sock"),
+    link_socket: join(runFolder, "link.sock"),
   };
 }
 
-export function servicePodId(service_id: string, instance: number): string {
-  return `svc-${service_id}-${instance}`;
+export function servicePodId(serviceId: string, instance: number): string {
+  return `svc-${serviceId}-${instance}`;
 }
 
 /** Which instance of which service a pod is; undefined for what is no pod of a service. */
 export function parseServicePodId(id: string): { readonly service_id: string; readonly instance: number } | undefined {
-  const [, service_id, instance] = /^svc-([0-9a-f-]{36})-(\d+)$/.exec(id) ?? [];
-  return service_id === undefined ? undefined : { service_id, instance: Number(instance) };
+  const [, serviceId, instance] = /^svc-([0-9a-f-]{36})-(\d+)$/.exec(id) ?? [];
+  return serviceId === undefined ? undefined : { service_id: serviceId, instance: Number(instance) };
 }

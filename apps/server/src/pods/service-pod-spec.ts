@@ -44,11 +44,20 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
   const { database, places, release, service, shared } = input;
   const resources = { ...shared.resources, workers: release.workers };
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
-  const { env, left_out } = databaseEnvironment(shared.settings.vars, Object.fromEntries(revealed), input.runtime_env);
+  const { env, left_out: leftOut } = databaseEnvironment(
+    shared.settings.vars,
+    Object.fromEntries(revealed),
+    input.runtime_env,
+  );
   const told: ServicePodSpec = {
     role: "service-pod",
-    ...{ service_id: service.id, database_id: database.id, instance: service.instance },
-    ...{ organization: database.organization, database: database.name, service: service.name, uri: service.uri },
+    service_id: service.id,
+    database_id: database.id,
+    instance: service.instance,
+    organization: database.organization,
+    database: database.name,
+    service: service.name,
+    uri: service.uri,
     token: input.token.reveal(),
     dsn: input.dsn,
     scratch_folder: places.scratch_folder,
@@ -60,7 +69,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     runtime: { ...input.runtime, env: { ...env } },
     keys: input.keys,
     may_export_private: input.may_export_private,
-    notices: noticesOf(left_out),
+    notices: noticesOf(leftOut),
   };
   return {
     id: places.pod_id,

@@ -12,26 +12,26 @@ const DIGITS = 12;
  * PostgreSQL is there.
  * @throws database_not_reached; what the pod refuses it with
  */
-export async function ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void> {
+export async function ensureServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void> {
   const { method, path } = POD_ROUTES.serviceRole;
-  await askDocument(pod, { method, path, body: { role: serviceRoleOf(service_id) }, signal });
+  await askDocument(pod, { method, path, body: { role: serviceRoleOf(serviceId) }, signal });
 }
 
 /** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
-export async function dropServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void> {
+export async function dropServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void> {
   const { method, path } = POD_ROUTES.serviceRoleDrop;
-  const answer = await callPod(pod, { method, path: path.replace(":role", serviceRoleOf(service_id)), signal });
+  const answer = await callPod(pod, { method, path: path.replace(":role", serviceRoleOf(serviceId)), signal });
   answer.resume();
 }
 
 /** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once the pod of that token made its role. */
-export function serviceDsn(socket_folder: string, pod_token: Secret, service_id: string): string {
-  const user = serviceRoleOf(service_id);
-  const password = servicePassword(pod_token.reveal(), user);
-  return socketDsn({ folder: socket_folder, database: SOLE_DATABASE, user, password });
+export function serviceDsn(socketFolder: string, podToken: Secret, serviceId: string): string {
+  const user = serviceRoleOf(serviceId);
+  const password = servicePassword(podToken.reveal(), user);
+  return socketDsn({ folder: socketFolder, database: SOLE_DATABASE, user, password });
 }
 
 /** By the end of the id, which is chance: it begins with a time, which services that are made together share. */
-export function serviceRoleOf(service_id: string): string {
-  return `svc_${service_id.replaceAll("-", "").slice(-DIGITS)}`;
+export function serviceRoleOf(serviceId: string): string {
+  return `svc_${serviceId.replaceAll("-", "").slice(-DIGITS)}`;
 }

@@ -14,7 +14,7 @@ export async function findServiceToken(
 }
 
 /** Made from the token of the database's pod, which cannot be found from it: an instance that is over knows no other's. */
-export function serviceTokenOf(database_token: Secret, service_id: string, instance: number): Secret {
-  const hmac = createHmac("sha256", database_token.reveal());
-  return new Secret(hmac.update(servicePodId(service_id, instance)).digest("base64url"));
+export function serviceTokenOf(databaseToken: Secret, serviceId: string, instance: number): Secret {
+  const hmac = createHmac("sha256", databaseToken.reveal());
+  return new Secret(hmac.update(servicePodId(serviceId, instance)).digest("base64url"));
 }

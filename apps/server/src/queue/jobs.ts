@@ -45,16 +45,16 @@ export async function enqueueJob<Name extends JobName>(
   payload: z.input<(typeof JOBS)[Name]>,
   options: EnqueueOptions,
 ): Promise<void> {
-  const { delay_s = 0, job_key, keeps_sooner = false, queue = null } = options;
-  const run_at = sql`now() + make_interval(secs => ${delay_s}::float8)`;
-  await sql`select graphile_worker.add_job(identifier => ${name}, payload => ${JSON.stringify(payload)}::json, run_at => ${run_at},
-    job_key => ${job_key}, queue_name => ${queue}, job_key_mode => ${keeps_sooner ? "preserve_run_at" : "replace"})`.execute(
+  const { delay_s: delayS = 0, job_key: jobKey, keeps_sooner: keepsSooner = false, queue = null } = options;
+  const runAt = sql`now() + make_interval(secs => ${delayS}::float8)`;
+  await sql`select graphile_worker.add_job(identifier => ${name}, payload => ${JSON.stringify(payload)}::json, run_at => ${runAt},
+    job_key => ${jobKey}, queue_name => ${queue}, job_key_mode => ${keepsSooner ? "preserve_run_at" : "replace"})`.execute(
     db,
   );
   // the row is locked by now: whoever adds the same job waits
-  if (keeps_sooner) {
-    await sql`update graphile_worker._private_jobs set run_at = ${run_at}
-      where key = ${job_key} and locked_at is null and run_at > ${run_at}`.execute(db);
+  if (keepsSooner) {
+    await sql`update graphile_worker._private_jobs set run_at = ${runAt}
+      where key = ${jobKey} and locked_at is null and run_at > ${runAt}`.execute(db);
   }
 }
 
@@ -68,69 +68,84 @@ function placeOf(kind: "databases" | "services", id: string): RawBuilder<string>
 }
 
 /** The same among those who build: builds of one database have one place, whatever they are asked for by. */
-function buildPlaceOf(database_id: string): RawBuilder<string> {
+function buildPlaceOf(databaseId: string): RawBuilder<string> {
   return sql<string>`coalesce((select 'builds of ' || org_id || ' ' || ((hashtext(id::text) & 2147483647) % ${OF_ONE_ORG.builds}::int)
-    from control.databases where id = ${database_id}), ${`builds ${database_id}`})`;
+    from control.databases where id = ${databaseId}), ${`builds ${databaseId}`})`;
 }
 
 /**
  * Has the reconciler look at a database: what shall be, what is, and the operation that waits. It belongs in the transaction
  * that changes one of these. A database is worked at by one job at a time.
  */
-export async function enqueueReconcileDatabase(db: Database | Tx, database_id: string, delay_s = 0): Promise<void> {
-  const name = `reconcile-database ${database_id}`;
-  const queue = placeOf("databases", database_id);
-  await enqueueJob(db, "reconcile-database", { database_id }, { job_key: name, queue, delay_s });
+export async function enqueueReconcileDatabase(db: Database | Tx, databaseId: string, delayS = 0): Promise<void> {
+  const name = `reconcile-database ${databaseId}`;
+  const queue = placeOf("databases", databaseId);
+  await enqueueJob(db, "reconcile-database", { database_id: databaseId }, { job_key: name, queue, delay_s: delayS });
 }
 
 /** Has the reconciler look at a database again in a while, or sooner where somebody else asked for that. */
-export async function lookAtDatabaseLater(db: Database | Tx, database_id: string, delay_s: number): Promise<void> {
-  const options = { job_key: `reconcile-database ${database_id}`, queue: placeOf("databases", database_id) };
-  await enqueueJob(db, "reconcile-database", { database_id }, { ...options, delay_s, keeps_sooner: true });
+export async function lookAtDatabaseLater(db: Database | Tx, databaseId: string, delayS: number): Promise<void> {
+  const options = { job_key: `reconcile-database ${databaseId}`, queue: placeOf("databases", databaseId) };
+  await enqueueJob(
+    db,
+    "reconcile-database",
+    { database_id: databaseId },
+    { ...options, delay_s: delayS, keeps_sooner: true },
+  );
 }
 
 /** The same for a service. Its job runs beside the one of its database. */
-export async function enqueueReconcileService(db: Database | Tx, service_id: string, delay_s = 0): Promise<void> {
-  const name = `reconcile-service ${service_id}`;
-  const queue = placeOf("services", service_id);
-  await enqueueJob(db, "reconcile-service", { service_id }, { job_key: name, queue, delay_s });
+export async function enqueueReconcileService(db: Database | Tx, serviceId: string, delayS = 0): Promise<void> {
+  const name = `reconcile-service ${serviceId}`;
+  const queue = placeOf("services", serviceId);
+  await enqueueJob(db, "reconcile-service", { service_id: serviceId }, { job_key: name, queue, delay_s: delayS });
 }
 
 /** Has the reconciler look at a service again in a while, or sooner where somebody else asked for that. */
-export async function lookAtServiceLater(db: Database | Tx, service_id: string, delay_s: number): Promise<void> {
-  const options = { job_key: `reconcile-service ${service_id}`, queue: placeOf("services", service_id) };
-  await enqueueJob(db, "reconcile-service", { service_id }, { ...options, delay_s, keeps_sooner: true });
+export async function lookAtServiceLater(db: Database | Tx, serviceId: string, delayS: number): Promise<void> {
+  const options = { job_key: `reconcile-service ${serviceId}`, queue: placeOf("services", serviceId) };
+  await enqueueJob(
+    db,
+    "reconcile-service",
+    { service_id: serviceId },
+    { ...options, delay_s: delayS, keeps_sooner: true },
+  );
 }
 
 /** Has the image built that a database waits for; it is the database's next step, and starts the one after. */
-export async function enqueueBuildImage(db: Database | Tx, database_id: string): Promise<void> {
-  const options = { job_key: `build-image ${database_id}`, queue: buildPlaceOf(database_id) };
-  await enqueueJob(db, "build-image", { database_id }, options);
+export async function enqueueBuildImage(db: Database | Tx, databaseId: string): Promise<void> {
+  const options = { job_key: `build-image ${databaseId}`, queue: buildPlaceOf(databaseId) };
+  await enqueueJob(db, "build-image", { database_id: databaseId }, options);
 }
 
 /** Has a deployment prepared. An organization has one build or preparation under way at a time. */
-export async function enqueuePrepareImage(tx: Tx, preparation_id: string, database_id: string): Promise<void> {
-  const options = { job_key: `prepare-image ${preparation_id}`, queue: buildPlaceOf(database_id) };
-  await enqueueJob(tx, "prepare-image", { preparation_id }, options);
+export async function enqueuePrepareImage(tx: Tx, preparationId: string, databaseId: string): Promise<void> {
+  const options = { job_key: `prepare-image ${preparationId}`, queue: buildPlaceOf(databaseId) };
+  await enqueueJob(tx, "prepare-image", { preparation_id: preparationId }, options);
 }
 
 /** Has the due deliveries of an organization posted: one job for all of them, in the transaction that adds a delivery. */
-export async function enqueueDeliveries(db: Database | Tx, org_id: string, delay_s = 0): Promise<void> {
-  const name = `deliver-webhooks ${org_id}`;
-  await enqueueJob(db, "deliver-webhooks", { org_id }, { job_key: name, queue: name, delay_s, keeps_sooner: true });
+export async function enqueueDeliveries(db: Database | Tx, orgId: string, delayS = 0): Promise<void> {
+  const name = `deliver-webhooks ${orgId}`;
+  await enqueueJob(
+    db,
+    "deliver-webhooks",
+    { org_id: orgId },
+    { job_key: name, queue: name, delay_s: delayS, keeps_sooner: true },
+  );
 }
 
 /**
  * Ends an organization's turn: what else of it is due in the same place steps behind the jobs of all others, in the order that it had.
  * Organizations thereby take turns, however many jobs each of them has.
  */
-export async function stepBehind(pool: Pick<Pool, "query">, job_queue_id: number): Promise<void> {
+export async function stepBehind(pool: Pick<Pool, "query">, jobQueueId: number): Promise<void> {
   await pool.query(
     `update graphile_worker._private_jobs j set run_at = now() + o.at * interval '1 microsecond' from (
        select id, row_number() over (order by priority, run_at, id) as at from graphile_worker._private_jobs
        where job_queue_id = $1 and is_available and run_at <= now()) o
      where j.id = o.id and j.is_available`,
-    [job_queue_id],
+    [jobQueueId],
   );
 }
 
@@ -149,7 +164,7 @@ export async function hurryJobs(db: Database): Promise<number> {
 }
 
 /** Adds the job that makes `main` of an organization. */
-export async function enqueueProvisionMain(db: Database | Tx, org_id: string): Promise<void> {
-  const name = `provision-main ${org_id}`;
-  await enqueueJob(db, "provision-main", { org_id }, { job_key: name, queue: name });
+export async function enqueueProvisionMain(db: Database | Tx, orgId: string): Promise<void> {
+  const name = `provision-main ${orgId}`;
+  await enqueueJob(db, "provision-main", { org_id: orgId }, { job_key: name, queue: name });
 }

@@ -13,13 +13,13 @@ test("a PostgreSQL that is away is asked by one connection after the other, and 
   );
   const { port = 0, folder = "" } = rows[0] ?? {};
   const sockets: Socket[] = [];
-  let is_away = false;
+  let isAway = false;
   let refused = 0;
   const door = createServer((socket) => {
     socket.on("error", () => undefined);
-    if (is_away) {
+    if (isAway) {
       refused += 1;
-      is_away = refused < 3;
+      isAway = refused < 3;
       socket.destroy();
       return;
     }
@@ -47,7 +47,7 @@ test("a PostgreSQL that is away is asked by one connection after the other, and 
     await using living = await openLivingWorkers(options, createSilentLog());
     await living.claim("worker-1");
     expect(await locks()).toBe(1);
-    is_away = true;
+    isAway = true;
     sockets[0]?.destroy();
     await expect.poll(() => sockets.length, { timeout: 20_000 }).toBeGreaterThan(1);
     await expect.poll(locks).toBe(1);

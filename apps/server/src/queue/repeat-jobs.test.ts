@@ -24,10 +24,10 @@ afterEach(() => {
 test.each([
   ["set back by a day", -DAY_MS],
   ["set forward by a day", DAY_MS],
-])("what repeats goes on in its time when the clock is %s, neither left out nor made up for", async (_set, by_ms) => {
+])("what repeats goes on in its time when the clock is %s, neither left out nor made up for", async (_set, byMs) => {
   using _repeating = await repeatJobs(deps);
   expect(asked.splice(0)).toEqual(["sweep", "collect"]);
-  vi.setSystemTime(Date.now() + by_ms);
+  vi.setSystemTime(Date.now() + byMs);
   await vi.advanceTimersByTimeAsync(3 * MINUTE_MS);
   expect(asked.splice(0)).toEqual(["sweep", "sweep", "sweep"]);
   await vi.advanceTimersByTimeAsync(57 * MINUTE_MS);
@@ -35,15 +35,15 @@ test.each([
 });
 
 test("a job that could not be asked for is asked for the next time, and none is once it has ended", async () => {
-  let is_down = false;
+  let isDown = false;
   const enqueue = async (name: string) => {
-    if (is_down) throw new Error("no connection");
+    if (isDown) throw new Error("no connection");
     asked.push(name);
   };
   const repeating = await repeatJobs({ ...deps, enqueue });
-  is_down = true;
+  isDown = true;
   await vi.advanceTimersByTimeAsync(MINUTE_MS);
-  is_down = false;
+  isDown = false;
   asked = [];
   await vi.advanceTimersByTimeAsync(MINUTE_MS);
   expect(asked.splice(0)).toEqual(["sweep"]);

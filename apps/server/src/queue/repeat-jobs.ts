@@ -21,10 +21,10 @@ export interface RepeatDeps {
  */
 export async function repeatJobs({ enqueue, log }: RepeatDeps): Promise<Disposable> {
   for (const { name } of REPEATED) await enqueue(name);
-  const timers = REPEATED.map(({ every_ms, name }) =>
+  const timers = REPEATED.map(({ every_ms: everyMs, name }) =>
     setInterval(() => {
       enqueue(name).catch((error) => log.warn({ ...sayError(error), job: name }, "a repeated job was not asked for"));
-    }, every_ms),
+    }, everyMs),
   );
   return {
     [Symbol.dispose]: () => {

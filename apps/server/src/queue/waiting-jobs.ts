@@ -25,8 +25,8 @@ export class WaitingJobs implements Disposable {
   readonly #deps: WaitingJobsDeps;
   readonly #ending = new Set<string>();
   readonly #stopping = new AbortController();
-  #is_looking = false;
-  #is_told = false;
+  #isLooking = false;
+  #isTold = false;
 
   constructor(deps: WaitingJobsDeps) {
     this.#deps = deps;
@@ -34,16 +34,16 @@ export class WaitingJobs implements Disposable {
 
   /** A job was added, perhaps for these workers. */
   told(): void {
-    this.#is_told = true;
-    if (this.#is_looking || this.#stopping.signal.aborted) return;
-    this.#is_looking = true;
+    this.#isTold = true;
+    if (this.#isLooking || this.#stopping.signal.aborted) return;
+    this.#isLooking = true;
     this.#look()
       .catch((error) => {
         // the workers' own looks find it, later
         if (!this.#stopping.signal.aborted) this.#deps.log.debug({ err: error }, "jobs that wait were not looked for");
       })
       .finally(() => {
-        this.#is_looking = false;
+        this.#isLooking = false;
       });
   }
 
@@ -61,16 +61,16 @@ export class WaitingJobs implements Disposable {
   async #look(): Promise<void> {
     const { nudge } = this.#deps;
     let waiting = 0;
-    let pause_ms = FIRST_MS;
+    let pauseMs = FIRST_MS;
     do {
-      if (this.#is_told) pause_ms = FIRST_MS;
-      this.#is_told = false;
+      if (this.#isTold) pauseMs = FIRST_MS;
+      this.#isTold = false;
       // others that look for theirs are not to be met again at the same moment
-      await sleep(pause_ms * (0.5 + Math.random()), undefined, { signal: this.#stopping.signal });
-      pause_ms = Math.min(2 * pause_ms, LAST_MS);
+      await sleep(pauseMs * (0.5 + Math.random()), undefined, { signal: this.#stopping.signal });
+      pauseMs = Math.min(2 * pauseMs, LAST_MS);
       waiting = await this.#countWaiting();
       if (waiting > 0) nudge(waiting);
-    } while (waiting > 0 || this.#is_told || this.#ending.size > 0);
+    } while (waiting > 0 || this.#isTold || this.#ending.size > 0);
   }
 
   async #countWaiting(): Promise<number> {

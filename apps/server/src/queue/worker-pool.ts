@@ -43,10 +43,10 @@ export async function keepWorking(deps: CrewDeps, crew: Crew, signal: AbortSigna
 
 async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSignal): Promise<void> {
   const events: WorkerEvents = new EventEmitter();
-  let pool_id: string | undefined;
+  let poolId: string | undefined;
   let waiting: WaitingJobs | undefined;
   events.on("pool:create", ({ workerPool }) => {
-    pool_id = workerPool.id;
+    poolId = workerPool.id;
     waiting = new WaitingJobs({ pool, log, tasks: Object.keys(crew.tasks), nudge: (count) => workerPool.nudge(count) });
     living.claim(workerPool.id).catch((error) => log.warn({ err: error }, "a worker could not say that it lives"));
   });
@@ -86,8 +86,8 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
     // it throws when it has ended by itself
     await runner.stop().catch(() => undefined);
     await ended.catch(() => undefined);
-    if (pool_id !== undefined) {
-      await living.release(pool_id).catch((error) => log.warn({ err: error }, "workers that ended could not say so"));
+    if (poolId !== undefined) {
+      await living.release(poolId).catch((error) => log.warn({ err: error }, "workers that ended could not say so"));
     }
   }
 }

@@ -13,21 +13,21 @@ export interface AwakeInput {
 /** Why a database is awake, for a person, and whether it has been idle for long enough to sleep. */
 export function findAwake(input: AwakeInput): { readonly because: string; readonly is_due: boolean } {
   if (input.busy !== null) return { because: input.busy, is_due: false };
-  const after_ms = readSleepAfter(input.sleep_after);
-  if (after_ms === undefined) return { because: "it never sleeps by itself", is_due: false };
-  const { idle_ms } = input;
-  const idle = idle_ms < MINUTE_MS ? "idle" : `idle ${sayTime(idle_ms, Math.floor)}`;
+  const afterMs = readSleepAfter(input.sleep_after);
+  if (afterMs === undefined) return { because: "it never sleeps by itself", is_due: false };
+  const { idle_ms: idleMs } = input;
+  const idle = idleMs < MINUTE_MS ? "idle" : `idle ${sayTime(idleMs, Math.floor)}`;
   return {
-    because: `${idle}; sleeps in ${sayTime(Math.max(0, after_ms - idle_ms), Math.ceil)}`,
-    is_due: idle_ms >= after_ms,
+    because: `${idle}; sleeps in ${sayTime(Math.max(0, afterMs - idleMs), Math.ceil)}`,
+    is_due: idleMs >= afterMs,
   };
 }
 
 /** Milliseconds; undefined for `never`. */
 export function readSleepAfter(text: string): number | undefined {
   const [, count, unit = ""] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  const unit_ms = UNITS_MS[unit];
-  return count === undefined || unit_ms === undefined ? undefined : Number(count) * unit_ms;
+  const unitMs = UNITS_MS[unit];
+  return count === undefined || unitMs === undefined ? undefined : Number(count) * unitMs;
 }
 
 /** In whole minutes, and beyond two hours in whole hours: it is written down whenever it changes. */

@@ -26,18 +26,18 @@ export async function needsBuild(
 
 /** Another build was asked for, and this operation has not made it yet. */
 function isForced(seen: SeenDatabase, wanted: ObservedDatabase): boolean {
-  const { observed, last_build } = seen.row;
+  const { observed, last_build: lastBuild } = seen.row;
   const operation = currentOperation(seen);
-  const is_made = last_build?.state === "succeeded" && last_build.operation_id === operation?.id;
-  return operation !== undefined && wanted.builds !== (observed?.builds ?? 0) && !is_made;
+  const isMade = lastBuild?.state === "succeeded" && lastBuild.operation_id === operation?.id;
+  return operation !== undefined && wanted.builds !== (observed?.builds ?? 0) && !isMade;
 }
 
 /** Leaves the build to a job of its own: it takes minutes, and starts of other databases do not wait for it. */
 export async function startBuild(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
   await deps.db.transaction().execute(async (tx) => {
     if (!(await isAsSeen(tx, seen))) return;
-    const last_build = buildOf(seen, "running", null);
-    await tx.updateTable("control.databases").set({ last_build }).where("id", "=", seen.row.id).execute();
+    const lastBuild = buildOf(seen, "running", null);
+    await tx.updateTable("control.databases").set({ last_build: lastBuild }).where("id", "=", seen.row.id).execute();
     await enqueueBuildImage(tx, seen.row.id);
   });
   await deps.reconcileStepDone?.("building");
@@ -45,11 +45,14 @@ export async function startBuild(deps: ReconcileDeps, seen: SeenDatabase): Promi
 }
 
 /** Builds the image that a database waits for, with what the builder says kept beside the operation; then the database goes on. */
-export async function buildImage(deps: ReconcileDeps, { database_id, attempt, signal }: ReconcileInput): Promise<void> {
-  const seen = await seeDatabase(deps.db, database_id);
+export async function buildImage(
+  deps: ReconcileDeps,
+  { database_id: databaseId, attempt, signal }: ReconcileInput,
+): Promise<void> {
+  const seen = await seeDatabase(deps.db, databaseId);
   if (seen === undefined || chooseWork(seen) !== "run") return;
   const wanted = wantedOf(seen);
-  if (!(await needsBuild(deps, seen, wanted))) return await enqueueReconcileDatabase(deps.db, database_id);
+  if (!(await needsBuild(deps, seen, wanted))) return await enqueueReconcileDatabase(deps.db, databaseId);
   await using following = await followDatabase(deps, seen);
   const either = AbortSignal.any([signal, following.signal]);
   try {
@@ -59,10 +62,10 @@ export async function buildImage(deps: ReconcileDeps, { database_id, attempt, si
     await deps.reconcileStepDone?.("built");
   } catch (error) {
     // nobody waits for it any more; what is to become of the database without it is looked at
-    if (following.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, database_id);
+    if (following.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, databaseId);
     if (signal.aborted || isDatabaseLost(error)) throw error;
     if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
-    if (!(error instanceof AppError)) deps.log.error({ err: error, db: database_id }, "an image could not be built");
+    if (!(error instanceof AppError)) deps.log.error({ err: error, db: databaseId }, "an image could not be built");
     await fail(deps, seen, wanted, toFailure(error instanceof AppError ? error : unexpected()));
   }
 }
@@ -73,9 +76,9 @@ async function build(
   wanted: ObservedDatabase,
   signal: AbortSignal,
 ): Promise<BuiltImage> {
-  const { id, org_id } = seen.row;
+  const { id, org_id: orgId } = seen.row;
   await using lines = await openOperationLines(deps, currentOperation(seen)?.id);
-  const image = { org_id, database_id: id, hash: wanted.environment ?? "", tree: wanted.tree };
+  const image = { org_id: orgId, database_id: id, hash: wanted.environment ?? "", tree: wanted.tree };
   const add = (line: string) => lines.add("info", line);
   return await makeImage(deps, { ...image, is_forced: isForced(seen, wanted) }, add, signal);
 }
@@ -86,12 +89,12 @@ async function succeed(
   wanted: ObservedDatabase,
   built: BuiltImage,
 ): Promise<void> {
-  const { id, org_id } = seen.row;
+  const { id, org_id: orgId } = seen.row;
   await db.transaction().execute(async (tx) => {
-    await keepBuilt(tx, { org_id, hash: wanted.environment ?? "" }, built);
+    await keepBuilt(tx, { org_id: orgId, hash: wanted.environment ?? "" }, built);
     if (!(await isAsSeen(tx, seen))) return;
-    const last_build = buildOf(seen, "succeeded", null);
-    await tx.updateTable("control.databases").set({ last_build }).where("id", "=", id).execute();
+    const lastBuild = buildOf(seen, "succeeded", null);
+    await tx.updateTable("control.databases").set({ last_build: lastBuild }).where("id", "=", id).execute();
     await enqueueReconcileDatabase(tx, id);
   });
   log.info({ db: id, image: wanted.environment, packages: built.packages.length, bytes: built.bytes }, "image built");
@@ -104,7 +107,7 @@ async function fail(
   wanted: ObservedDatabase,
   met: OperationError,
 ): Promise<void> {
-  const { org_id, state } = seen.row;
+  const { org_id: orgId, state } = seen.row;
   const error = adviseBuild(nameDatabase(met, seen.uri), seen);
   deps.log.info({ db: seen.row.id, image: wanted.environment, code: error.code }, "an image was not built");
   await changeDatabase(deps, seen, {
@@ -114,7 +117,7 @@ async function fail(
       last_build: buildOf(seen, "failed", error),
       ...(state === "UPDATING" ? {} : { failure: JSON.stringify(error) }),
     },
-    also: (tx) => keepNotBuilt(tx, { org_id, hash: wanted.environment ?? "" }),
+    also: (tx) => keepNotBuilt(tx, { org_id: orgId, hash: wanted.environment ?? "" }),
   });
 }
 
@@ -130,7 +133,9 @@ function adviseBuild(error: OperationError, { row, uri }: SeenDatabase): Operati
 
 function buildOf(seen: SeenDatabase, state: "running" | "succeeded" | "failed", error: OperationError | null): string {
   return JSON.stringify({
-    ...{ state, error, operation_id: currentOperation(seen)?.id ?? null },
+    state,
+    error,
+    operation_id: currentOperation(seen)?.id ?? null,
     at: new Date().toISOString(),
   });
 }

@@ -35,10 +35,10 @@ export async function collectBlobs({ blobs, db }: Pick<ReconcileDeps, "blobs" | 
       // a tree that has come since was used by somebody, and with it each of its blobs
       const gone = await sql<{ org_id: string; digest: string }>`delete from control.blobs where (org_id, digest) in (
         select b.org_id, b.digest from control.blobs b
-        join unnest(${batch.map(({ org_id }) => org_id)}::uuid[], ${batch.map(({ digest }) => digest)}::text[]) old (org_id, digest)
+        join unnest(${batch.map(({ org_id: orgId }) => orgId)}::uuid[], ${batch.map(({ digest }) => digest)}::text[]) old (org_id, digest)
           on b.org_id = old.org_id and b.digest = old.digest
         where (${isStale} or ${isAbandoned}) for update of b skip locked) returning org_id, digest`.execute(tx);
-      await mapBounded(gone.rows, AT_ONCE, async ({ org_id, digest }) => blobs.delete(org_id, digest));
+      await mapBounded(gone.rows, AT_ONCE, async ({ org_id: orgId, digest }) => blobs.delete(orgId, digest));
       removed += gone.rows.length;
     });
   }

@@ -34,7 +34,7 @@ export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
     .selectFrom("control.databases")
     .select(["id", "org_id", "desired", "observed", "needed_trees"])
     .execute();
-  const unusedMs = await readUnusedMs(deps, [...new Set(rows.map(({ org_id }) => org_id))]);
+  const unusedMs = await readUnusedMs(deps, [...new Set(rows.map(({ org_id: orgId }) => orgId))]);
   let removed = 0;
   for (const row of rows) {
     const folder = join(machine.place.home, SERVER_PATHS.files, row.id);
@@ -52,8 +52,8 @@ export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
     ]);
     const left: string[] = [];
     for (const name of names) {
-      const old_ms = name.startsWith(DRAFT) ? DRAFT_MS : (unusedMs.get(row.org_id) ?? UNUSED_MS);
-      if (kept.has(name) || !(await takeAway(folder, name, old_ms))) {
+      const oldMs = name.startsWith(DRAFT) ? DRAFT_MS : (unusedMs.get(row.org_id) ?? UNUSED_MS);
+      if (kept.has(name) || !(await takeAway(folder, name, oldMs))) {
         left.push(name);
         continue;
       }
@@ -72,26 +72,26 @@ export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
 /** How long what nothing uses is kept, for each organization. */
 async function readUnusedMs(
   { config, db }: CollectTreesDeps,
-  org_ids: readonly string[],
+  orgIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const { storage } = config.quotas;
   const found = new Map<string, number>();
-  for (const org_id of org_ids) {
-    const { total } = await readStorageUse(db, org_id);
+  for (const orgId of orgIds) {
+    const { total } = await readStorageUse(db, orgId);
     const share = Math.max(total.bytes / storage.most_bytes, total.files / storage.most_files);
-    found.set(org_id, share > CROWDED_SHARE ? CROWDED_MS : UNUSED_MS);
+    found.set(orgId, share > CROWDED_SHARE ? CROWDED_MS : UNUSED_MS);
   }
   return found;
 }
 
 /** Of releases of its services: a rollback finds them as they were. */
-async function treesOfReleases(db: CollectTreesDeps["db"], database_id: string): Promise<string[]> {
+async function treesOfReleases(db: CollectTreesDeps["db"], databaseId: string): Promise<string[]> {
   const rows = await db
     .selectFrom("control.releases as r")
     .innerJoin("control.services as s", "s.id", "r.service_id")
     .select("r.tree")
     .distinct()
-    .where("s.database_id", "=", database_id)
+    .where("s.database_id", "=", databaseId)
     .execute();
   return rows.flatMap(({ tree }) => tree ?? []);
 }
@@ -99,31 +99,31 @@ async function treesOfReleases(db: CollectTreesDeps["db"], database_id: string):
 /** Which trees the tables of a database were made from, which its pod alone can tell; undefined when none answers. */
 export async function askNeeded(
   { db, envelope, machine }: Pick<CollectTreesDeps, "db" | "envelope" | "machine">,
-  database_id: string,
+  databaseId: string,
 ): Promise<readonly string[] | undefined> {
-  const token = await findPodToken({ db, envelope }, database_id);
-  return token && (await machine.askTrees(databasePlaces(machine.place, database_id).socket, token));
+  const token = await findPodToken({ db, envelope }, databaseId);
+  return token && (await machine.askTrees(databasePlaces(machine.place, databaseId).socket, token));
 }
 
 /** Removes a folder that was not used for long; it is gone at once. One that somebody uses at this moment is put back. */
-async function takeAway(folder: string, name: string, old_ms: number): Promise<boolean> {
+async function takeAway(folder: string, name: string, oldMs: number): Promise<boolean> {
   const path = join(folder, name);
   const away = join(folder, `${DRAFT}${randomBytes(8).toString("hex")}`);
-  if (!(await isOld(path, old_ms))) return false;
+  if (!(await isOld(path, oldMs))) return false;
   await rename(path, away);
-  const is_back =
-    !(await isOld(away, old_ms)) &&
+  const isBack =
+    !(await isOld(away, oldMs)) &&
     (await rename(away, path).then(
       () => true,
       // it was written again meanwhile
       () => false,
     ));
-  if (!is_back) await removeReadOnly(away);
-  return !is_back;
+  if (!isBack) await removeReadOnly(away);
+  return !isBack;
 }
 
 /** By when it was written, or asked for last (`materializeTree`). */
-async function isOld(path: string, old_ms: number): Promise<boolean> {
+async function isOld(path: string, oldMs: number): Promise<boolean> {
   const found = await whenThere(lstat(path));
-  return found !== undefined && found.mtimeMs < Date.now() - old_ms;
+  return found !== undefined && found.mtimeMs < Date.now() - oldMs;
 }

@@ -38,13 +38,13 @@ async function removeImage({ db, machine }: Pick<ReconcileDeps, "db" | "machine"
 async function readUse({ db, machine }: Pick<ReconcileDeps, "db" | "machine">): Promise<ImageUse> {
   const pods = await machine.driver.list({});
   const rows = await db.selectFrom("control.images").select(["org_id", "hash"]).execute();
-  const oldest_pods = new Map<string, Date>();
-  for (const { labels, started_at, state } of pods) {
-    const oldest = oldest_pods.get(labels.organization_id);
-    const started = new Date(started_at);
+  const oldestPods = new Map<string, Date>();
+  for (const { labels, started_at: startedAt, state } of pods) {
+    const oldest = oldestPods.get(labels.organization_id);
+    const started = new Date(startedAt);
     if (state === "running" && (oldest === undefined || started < oldest)) {
-      oldest_pods.set(labels.organization_id, started);
+      oldestPods.set(labels.organization_id, started);
     }
   }
-  return { wanted: new Set(rows.map(({ org_id, hash }) => `${org_id}/${hash}`)), oldest_pods };
+  return { wanted: new Set(rows.map(({ org_id: orgId, hash }) => `${orgId}/${hash}`)), oldest_pods: oldestPods };
 }

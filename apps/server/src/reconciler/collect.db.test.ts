@@ -106,9 +106,9 @@ test("blobs that no files name and nobody asks for go; one that is sent again at
 
 test("updates that go on while everything is a week old lose none of their files", async () => {
   const stage = await openDatabaseStage(server);
-  let is_over = false;
+  let isOver = false;
   const collecting = (async () => {
-    while (!is_over) {
+    while (!isOver) {
       await collectBlobs(server.deps);
       await collectTrees({ ...server.deps, machine });
     }
@@ -138,13 +138,13 @@ test("updates that go on while everything is a week old lose none of their files
         .select("desired")
         .where("id", "=", stage.database_id)
         .executeTakeFirstOrThrow();
-      const { files_folder } = databasePlaces(machine.place, stage.database_id);
-      const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder };
+      const { files_folder: filesFolder } = databasePlaces(machine.place, stage.database_id);
+      const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder: filesFolder };
       const folder = await materializeTree(server.deps, tree, new AbortController().signal);
       expect(readdirSync(folder)).toEqual(["f0", "f1", "f2"]);
     }
   } finally {
-    is_over = true;
+    isOver = true;
     await collecting;
   }
   expect(await lost(stage)).toEqual([]);
@@ -154,22 +154,26 @@ test("unpacked files go that neither the database nor a table of its uses, also 
   const stage = await openDatabaseStage(server);
   const name = (letter: string) => letter.repeat(64);
   const lay = (id: string, names: readonly string[]) => {
-    const { files_folder } = databasePlaces(machine.place, id);
+    const { files_folder: filesFolder } = databasePlaces(machine.place, id);
     for (const each of names) {
-      const folder = join(files_folder, each);
+      const folder = join(filesFolder, each);
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, "app.py"), "", { mode: 0o444 });
       chmodSync(folder, 0o555);
       if (each !== name("f")) utimesSync(folder, WEEK_AGO, WEEK_AGO);
     }
-    return () => readdirSync(files_folder).sort();
+    return () => readdirSync(filesFolder).sort();
   };
   const make = async (db: string, needed: readonly string[] | null) => {
     const trees = { desired: { tree: name("d") }, observed: { tree: name("c") } };
     const id = await makeDatabase(server, stage.org, { name: db, state: "STOPPED", ...trees });
     await ensurePodToken(server.deps, { id, org_id: stage.org.id });
-    const needed_trees = needed === null ? null : JSON.stringify(needed);
-    await server.deps.db.updateTable("control.databases").set({ needed_trees }).where("id", "=", id).execute();
+    const neededTrees = needed === null ? null : JSON.stringify(needed);
+    await server.deps.db
+      .updateTable("control.databases")
+      .set({ needed_trees: neededTrees })
+      .where("id", "=", id)
+      .execute();
     return id;
   };
   const ids = [await make("asleep", [name("a")]), await make("awake", null), await make("unknown", null)];
@@ -182,10 +186,10 @@ test("unpacked files go that neither the database nor a table of its uses, also 
       .values({ org_id: stage.org.id, digest, entries, files: 0, bytes: "0", used_at: WEEK_AGO })
       .execute();
   }
-  const awake_socket = databasePlaces(machine.place, ids[1] ?? "").socket;
+  const awakeSocket = databasePlaces(machine.place, ids[1] ?? "").socket;
   const answering: TestMachine = {
     ...machine,
-    askTrees: async (socket) => (socket === awake_socket ? [name("b")] : undefined),
+    askTrees: async (socket) => (socket === awakeSocket ? [name("b")] : undefined),
   };
   expect(await collectTrees({ ...server.deps, machine: answering })).toBe(5);
   expect(asleep?.()).toEqual([..."acdf"].map(name));
@@ -210,8 +214,14 @@ test("an image that no database names goes; an update that wants it at that mome
     await db
       .insertInto("control.images")
       .values({
-        ...{ org_id: stage.org.id, hash, state: "ready", environment: JSON.stringify(NEW), python: "3.12.8" },
-        ...{ packages: "[]", bytes: "1", built_at: new Date() },
+        org_id: stage.org.id,
+        hash,
+        state: "ready",
+        environment: JSON.stringify(NEW),
+        python: "3.12.8",
+        packages: "[]",
+        bytes: "1",
+        built_at: new Date(),
       })
       .execute();
   }
@@ -220,12 +230,12 @@ test("an image that no database names goes; an update that wants it at that mome
   let used: object | undefined;
   const racing: TestMachine = {
     ...machine,
-    async removeImage(org_id, hash) {
+    async removeImage(orgId, hash) {
       if (hash === wanted) {
         updating = update(stage, { environment: NEW });
         await Promise.race([updating, waitsForLock()]);
       }
-      await machine.removeImage(org_id, hash);
+      await machine.removeImage(orgId, hash);
     },
     collectImages: async (use) => {
       used = use;
@@ -254,60 +264,69 @@ test("an image that no database names goes; an update that wants it at that mome
 test("what releases of services ran with stays as long as they are kept, and goes with them", async () => {
   const stage = await openDatabaseStage(server);
   const { db } = server.deps;
-  const org_id = stage.org.id;
+  const orgId = stage.org.id;
   const [tree, environment] = ["7".repeat(64), "8".repeat(64)];
-  const files_folder = join(databasePlaces(machine.place, stage.database_id).files_folder, tree);
-  const image = imageFolder(server.home, org_id, environment);
-  for (const folder of [files_folder, image]) mkdirSync(folder, { recursive: true });
-  await db.insertInto("control.trees").values({ org_id, digest: tree, entries: "[]", files: 0, bytes: "0" }).execute();
+  const filesFolder = join(databasePlaces(machine.place, stage.database_id).files_folder, tree);
+  const image = imageFolder(server.home, orgId, environment);
+  for (const folder of [filesFolder, image]) mkdirSync(folder, { recursive: true });
+  await db
+    .insertInto("control.trees")
+    .values({ org_id: orgId, digest: tree, entries: "[]", files: 0, bytes: "0" })
+    .execute();
   await db
     .insertInto("control.images")
     .values({
-      ...{ org_id, hash: environment, state: "ready", environment: JSON.stringify(NEW), python: "3.12.8" },
-      ...{ packages: "[]", bytes: "1", built_at: new Date() },
+      org_id: orgId,
+      hash: environment,
+      state: "ready",
+      environment: JSON.stringify(NEW),
+      python: "3.12.8",
+      packages: "[]",
+      bytes: "1",
+      built_at: new Date(),
     })
     .execute();
   // its tables need none
   await db.updateTable("control.databases").set({ needed_trees: "[]" }).where("id", "=", stage.database_id).execute();
-  const service_id = await makeService(server, { ...stage, digest: tree });
-  await db.updateTable("control.releases").set({ environment }).where("service_id", "=", service_id).execute();
+  const serviceId = await makeService(server, { ...stage, digest: tree });
+  await db.updateTable("control.releases").set({ environment }).where("service_id", "=", serviceId).execute();
   const collectAWeekLater = async () => {
     await age("images", "trees");
-    utimesSync(files_folder, WEEK_AGO, WEEK_AGO);
+    utimesSync(filesFolder, WEEK_AGO, WEEK_AGO);
     await collectTrees({ ...server.deps, machine });
     await collectUnusedImages({ db, machine });
     const left = async (table: "images" | "trees", column: "hash" | "digest", value: string) =>
       (await sql`select from ${sql.table(`control.${table}`)} where ${sql.ref(column)} = ${value}`.execute(db)).rows
         .length;
     return [
-      existsSync(files_folder),
+      existsSync(filesFolder),
       existsSync(image),
       await left("trees", "digest", tree),
       await left("images", "hash", environment),
     ];
   };
   expect(await collectAWeekLater()).toEqual([true, true, 1, 1]);
-  await db.deleteFrom("control.services").where("id", "=", service_id).execute();
+  await db.deleteFrom("control.services").where("id", "=", serviceId).execute();
   expect(await collectAWeekLater()).toEqual([false, false, 0, 0]);
 });
 
 test("folders of services that are gone go, and nothing that a link leads to", async () => {
   const stage = await openDatabaseStage(server);
   const collecting = { ...server.deps, machine } as unknown as Parameters<typeof removeOrphanServices>[0];
-  const { folder, services_folder } = databasePlaces(machine.place, stage.database_id);
-  const service_id = await makeService(server, { ...stage, digest: "9".repeat(64) });
-  for (const path of [folder, join(services_folder, service_id), join(services_folder, GONE, "log")]) {
+  const { folder, services_folder: servicesFolder } = databasePlaces(machine.place, stage.database_id);
+  const serviceId = await makeService(server, { ...stage, digest: "9".repeat(64) });
+  for (const path of [folder, join(servicesFolder, serviceId), join(servicesFolder, GONE, "log")]) {
     mkdirSync(path, { recursive: true });
   }
   expect(await removeOrphanServices(collecting)).toBe(1);
-  expect(readdirSync(services_folder)).toEqual([service_id]);
+  expect(readdirSync(servicesFolder)).toEqual([serviceId]);
   // in the folder of all databases every name looks like the id of a service
-  rmSync(services_folder, { recursive: true });
-  symlinkSync(join(folder, ".."), services_folder);
+  rmSync(servicesFolder, { recursive: true });
+  symlinkSync(join(folder, ".."), servicesFolder);
   expect(await removeOrphanServices(collecting)).toBe(0);
-  rmSync(services_folder);
-  mkdirSync(services_folder);
-  symlinkSync(folder, join(services_folder, GONE));
+  rmSync(servicesFolder);
+  mkdirSync(servicesFolder);
+  symlinkSync(folder, join(servicesFolder, GONE));
   expect(await removeOrphanServices(collecting)).toBe(0);
   expect(existsSync(folder)).toBe(true);
 });

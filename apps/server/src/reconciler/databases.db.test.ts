@@ -184,10 +184,10 @@ describe("a database", () => {
   test("is deleted, taken back, and then deleted for good with its files, its secrets and its row", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const { data_folder, files_folder } = stage.machine.pods.told(stage.pod);
+    const { data_folder: dataFolder, files_folder: filesFolder } = stage.machine.pods.told(stage.pod);
     await stage.ask("delete");
     await stage.settles("DELETING");
-    expect([stage.machine.pods.running(), existsSync(data_folder)]).toEqual([[], true]);
+    expect([stage.machine.pods.running(), existsSync(dataFolder)]).toEqual([[], true]);
     await stage.ask("undelete");
     await stage.settles("STOPPED");
     await stage.ask("start");
@@ -196,7 +196,7 @@ describe("a database", () => {
     expect(await stage.settles(undefined)).toMatchObject({
       operations: expect.arrayContaining(["database.delete succeeded"]),
     });
-    expect([existsSync(data_folder), existsSync(files_folder)]).toEqual([false, false]);
+    expect([existsSync(dataFolder), existsSync(filesFolder)]).toEqual([false, false]);
     expect(stage.machine.pods.forgotten()).toEqual([stage.id]);
     const { rows } = await sql`select from control.data_keys where database_id = ${stage.id}`.execute(server.deps.db);
     expect(rows).toEqual([]);
@@ -328,10 +328,13 @@ describe("a pod", () => {
   });
 
   test("leaves no folder for sockets when the server stops before it was started", async () => {
-    const { run_folder } = databasePlaces(stage.machine.place, stage.id);
+    const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
     let interrupt: (() => void) | undefined;
     const reconciler = await startReconciler({
-      ...{ ...server.deps, machine: stage.machine, pool_options: server.deps.pool.options, allow_private: false },
+      ...server.deps,
+      machine: stage.machine,
+      pool_options: server.deps.pool.options,
+      allow_private: false,
       reconcileStepDone: (step) =>
         new Promise((resolve, reject) => {
           if (step !== "prepared") return resolve();
@@ -339,11 +342,11 @@ describe("a pod", () => {
         }),
     });
     await eventually(() => expect(interrupt).toBeDefined());
-    expect(existsSync(run_folder)).toBe(true);
+    expect(existsSync(runFolder)).toBe(true);
     const stopped = reconciler.stop("end pods");
     interrupt?.();
     await stopped;
-    expect(existsSync(run_folder)).toBe(false);
+    expect(existsSync(runFolder)).toBe(false);
     await using _next = await stage.start();
     await stage.settles("AVAILABLE");
   });
@@ -354,7 +357,10 @@ describe("two reconcilers", () => {
     await using other = await openServer({ beside: server });
     await using _one = await stage.start();
     await using _two = await startReconciler({
-      ...{ ...other.deps, machine: stage.machine, pool_options: other.deps.pool.options, allow_private: false },
+      ...other.deps,
+      machine: stage.machine,
+      pool_options: other.deps.pool.options,
+      allow_private: false,
     });
     await stage.settles("AVAILABLE");
     await stage.ask("restart");
@@ -371,7 +377,10 @@ describe("two reconcilers", () => {
     const { createTestMachine } = await import("../testing/test-machine.ts");
     const machine = createTestMachine(other.home);
     await using _two = await startReconciler({
-      ...{ ...other.deps, machine, pool_options: other.deps.pool.options, allow_private: false },
+      ...other.deps,
+      machine,
+      pool_options: other.deps.pool.options,
+      allow_private: false,
     });
     expect(other.log.lines).toContainEqual(
       expect.objectContaining({ level: "error", message: expect.stringContaining("leaves databases alone") }),

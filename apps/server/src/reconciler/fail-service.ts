@@ -32,22 +32,21 @@ export async function failService(
   const { id, observed } = seen.row;
   deps.log.warn({ service: id, code: failure.code, detail: failure.detail }, "a service's pod did not start");
   if (observed !== null && needsInstance(seen)) return await keepFormer(deps, seen, failure);
-  const failed_starts = await countFailure(deps, seen);
-  if (failed_starts === undefined) return "moved";
-  const is_waited_for = seen.open.length > 0;
-  const pause_s =
-    is_waited_for && failed_starts >= TRIES
+  const failedStarts = await countFailure(deps, seen);
+  if (failedStarts === undefined) return "moved";
+  const isWaitedFor = seen.open.length > 0;
+  const pauseS =
+    isWaitedFor && failedStarts >= TRIES
       ? undefined
-      : nextStart(failed_starts, failure.code, is_waited_for ? "waited_for" : "alone");
-  if (pause_s === undefined)
-    return await giveUp(deps, seen, failure, retryAfter("service", failure.code, failed_starts));
+      : nextStart(failedStarts, failure.code, isWaitedFor ? "waited_for" : "alone");
+  if (pauseS === undefined) return await giveUp(deps, seen, failure, retryAfter("service", failure.code, failedStarts));
   if (observed === null) await endNewInstances(deps, seen);
   else await endInstance(deps, seen.row, observed.instance);
-  if (pause_s > SHORT_S) {
-    await enqueueReconcileService(deps.db, id, pause_s);
+  if (pauseS > SHORT_S) {
+    await enqueueReconcileService(deps.db, id, pauseS);
     return "later";
   }
-  await sleep(pause_s * 1_000, undefined, { signal });
+  await sleep(pauseS * 1_000, undefined, { signal });
   return "moved";
 }
 
@@ -70,13 +69,13 @@ async function keepFormer(deps: ReconcileDeps, seen: SeenService, error: Operati
 async function countFailure({ db }: ReconcileDeps, seen: SeenService): Promise<number | undefined> {
   return await db.transaction().execute(async (tx) => {
     if (!(await isServiceAsSeen(tx, seen))) return undefined;
-    const { failed_starts } = await tx
+    const { failed_starts: failedStarts } = await tx
       .updateTable("control.services")
       .set(({ eb }) => ({ failed_starts: eb("failed_starts", "+", 1) }))
       .where("id", "=", seen.row.id)
       .returning("failed_starts")
       .executeTakeFirstOrThrow();
-    return failed_starts;
+    return failedStarts;
   });
 }
 
@@ -84,16 +83,19 @@ async function giveUp(
   deps: ReconcileDeps,
   seen: SeenService,
   failure: OperationError,
-  retry_s: number | undefined,
+  retryS: number | undefined,
 ): Promise<WorkOutcome> {
   const { row } = seen;
-  deps.log.error({ service: row.id, code: failure.code, detail: failure.detail, retry_s }, "a service has failed");
+  deps.log.error(
+    { service: row.id, code: failure.code, detail: failure.detail, retry_s: retryS },
+    "a service has failed",
+  );
   await endNewInstances(deps, seen);
   if (row.observed !== null) await endInstance(deps, row, row.observed.instance);
   await changeService(deps, seen, {
     event: "start_failed",
     end: { state: "failed", error: failure },
-    set: { failure: JSON.stringify(failure), observed: null, retry_at: inSeconds(retry_s) },
+    set: { failure: JSON.stringify(failure), observed: null, retry_at: inSeconds(retryS) },
     also: (tx) => keepFailedPod(tx, row, failure.detail),
   });
   await deps.reconcileStepDone?.("service ended");
@@ -101,7 +103,11 @@ async function giveUp(
 }
 
 /** For people, who see why until it is started again. */
-async function keepFailedPod(tx: Tx, { database_id, id }: SeenService["row"], reason: string): Promise<void> {
-  const pod_id = servicePodId(id, await lastInstance(tx, id));
-  await keepPod(tx, database_id, { id: pod_id, kind: "service", state: "FAILED", reason });
+async function keepFailedPod(
+  tx: Tx,
+  { database_id: databaseId, id }: SeenService["row"],
+  reason: string,
+): Promise<void> {
+  const podId = servicePodId(id, await lastInstance(tx, id));
+  await keepPod(tx, databaseId, { id: podId, kind: "service", state: "FAILED", reason });
 }

@@ -21,8 +21,8 @@ const PERMANENT =
   /^(pods_.*|config_.*|catalog_too_new|upgrade_failed|postgres_unsupported|python_not_found|environment_failed|blobs_missing|image_missing|master_key_wrong|operation_cancelled|internal_error)$/;
 
 /** Seconds to wait before a start is tried again; undefined to give up. */
-export function nextStart(failed_starts: number, code: string, who: keyof typeof PAUSES_S): number | undefined {
-  return PERMANENT.test(code) ? undefined : PAUSES_S[who][failed_starts - 1];
+export function nextStart(failedStarts: number, code: string, who: keyof typeof PAUSES_S): number | undefined {
+  return PERMANENT.test(code) ? undefined : PAUSES_S[who][failedStarts - 1];
 }
 
 /** A start that failed: another one after a pause, or, after too many and for what no other one heals, the database is FAILED and
@@ -36,18 +36,21 @@ export async function failStart(
   const failure = nameDatabase(met, seen.uri);
   const { id } = seen.row;
   const { driver, place } = deps.machine;
-  const failed_starts = await countFailure(deps, seen);
-  if (failed_starts === undefined) return "moved";
-  const pause_s = nextStart(failed_starts, failure.code, seen.open.length > 0 ? "waited_for" : "alone");
-  if (pause_s === undefined)
-    return await giveUp(deps, seen, failure, retryAfter("database", failure.code, failed_starts));
+  const failedStarts = await countFailure(deps, seen);
+  if (failedStarts === undefined) return "moved";
+  const pauseS = nextStart(failedStarts, failure.code, seen.open.length > 0 ? "waited_for" : "alone");
+  if (pauseS === undefined)
+    return await giveUp(deps, seen, failure, retryAfter("database", failure.code, failedStarts));
   await driver.stop(databasePlaces(place, id).pod_id, STOP_GRACE_MS);
-  deps.log.warn({ db: id, failed_starts, code: failure.code, detail: failure.detail }, "a pod did not start");
-  if (pause_s > SHORT_S) {
-    await enqueueReconcileDatabase(deps.db, id, pause_s);
+  deps.log.warn(
+    { db: id, failed_starts: failedStarts, code: failure.code, detail: failure.detail },
+    "a pod did not start",
+  );
+  if (pauseS > SHORT_S) {
+    await enqueueReconcileDatabase(deps.db, id, pauseS);
     return "later";
   }
-  await sleep(pause_s * 1_000, undefined, { signal });
+  await sleep(pauseS * 1_000, undefined, { signal });
   return "moved";
 }
 
@@ -55,13 +58,13 @@ export async function failStart(
 async function countFailure({ db }: ReconcileDeps, seen: SeenDatabase): Promise<number | undefined> {
   return await db.transaction().execute(async (tx) => {
     if (!(await isAsSeen(tx, seen))) return undefined;
-    const { failed_starts } = await tx
+    const { failed_starts: failedStarts } = await tx
       .updateTable("control.databases")
       .set(({ eb }) => ({ failed_starts: eb("failed_starts", "+", 1) }))
       .where("id", "=", seen.row.id)
       .returning("failed_starts")
       .executeTakeFirstOrThrow();
-    return failed_starts;
+    return failedStarts;
   });
 }
 
@@ -69,25 +72,25 @@ async function giveUp(
   deps: ReconcileDeps,
   seen: SeenDatabase,
   failure: OperationError,
-  retry_s: number | undefined,
+  retryS: number | undefined,
 ): Promise<WorkOutcome> {
   const { row } = seen;
-  const { pod_id } = databasePlaces(deps.machine.place, row.id);
-  deps.log.error({ db: row.id, code: failure.code, detail: failure.detail, retry_s }, "a database has failed");
+  const { pod_id: podId } = databasePlaces(deps.machine.place, row.id);
+  deps.log.error({ db: row.id, code: failure.code, detail: failure.detail, retry_s: retryS }, "a database has failed");
   await endPods(deps, row.id);
   await changeDatabase(deps, seen, {
     event: "start_failed",
     end: { state: "failed", error: failure },
     set: {
       failure: JSON.stringify(failure),
-      retry_at: inSeconds(retry_s),
+      retry_at: inSeconds(retryS),
       awake_because: null,
       // another try is one of this, not of what ran before
       ...(isCancelledCreation(seen) ? {} : { observed: JSON.stringify(wantedOf(seen)) }),
     },
     also: async (tx) => {
       await leaveServicesStopped(tx, row.id);
-      await keepPod(tx, row.id, { id: pod_id, kind: "database", state: "FAILED", reason: failure.detail });
+      await keepPod(tx, row.id, { id: podId, kind: "database", state: "FAILED", reason: failure.detail });
     },
   });
   await deps.reconcileStepDone?.("ended");

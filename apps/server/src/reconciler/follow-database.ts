@@ -15,12 +15,12 @@ export async function followDatabase(
   const operation = currentOperation(seen);
   const look = async () => {
     const now = await seeDatabase(db, seen.row.id);
-    const is_same =
+    const isSame =
       now !== undefined &&
       now.row.state === seen.row.state &&
       now.row.generation === seen.row.generation &&
       currentOperation(now)?.id === operation?.id;
-    if (!is_same) moved.abort(new Error("Something else is asked for."));
+    if (!isSame) moved.abort(new Error("Something else is asked for."));
   };
   const lookLogged = () => {
     // the transaction that says what became of it looks as well

@@ -13,8 +13,8 @@ export async function followService(
     const now = await seeService(db, seen.row.id);
     if (now === undefined || shapeOf(now) !== was) moved.abort(new Error("Something else is asked for."));
   };
-  const heard = (database_id: string | undefined) => {
-    if (database_id !== undefined && database_id !== seen.database.id) return;
+  const heard = (databaseId: string | undefined) => {
+    if (databaseId !== undefined && databaseId !== seen.database.id) return;
     // the transaction that says what became of it looks as well
     look().catch((error) => log.warn({ err: error, service: seen.row.id }, "a service was not followed"));
   };
@@ -36,6 +36,6 @@ export async function followService(
 /** Whether its database goes, and all that was asked of it. */
 function shapeOf(seen: SeenService): string {
   const { database, row } = seen;
-  const is_going = ["STOPPING", "STOPPED", "DELETING", "FAILED", "PROVISIONING"].includes(database.state);
-  return JSON.stringify([row.state, row.generation, row.is_pruned, currentServiceOperation(seen)?.id, is_going]);
+  const isGoing = ["STOPPING", "STOPPED", "DELETING", "FAILED", "PROVISIONING"].includes(database.state);
+  return JSON.stringify([row.state, row.generation, row.is_pruned, currentServiceOperation(seen)?.id, isGoing]);
 }

@@ -9,8 +9,8 @@ test("what a database used is the sum over its pods, each counted once however o
   const { db } = server.deps;
   const owner = await makePerson(server);
   const id = await makeDatabase(server, await makeOrg(server, owner, "acme"));
-  const read = async (run: string, cpu_ms: number, awake_ms: number) => {
-    await keepMetered(db, id, { metered: { run, cpu_ms, awake_ms } });
+  const read = async (run: string, cpuMs: number, awakeMs: number) => {
+    await keepMetered(db, id, { metered: { run, cpu_ms: cpuMs, awake_ms: awakeMs } });
     const row = await db.selectFrom("control.databases").select(["cpu_ms", "awake_ms"]).executeTakeFirstOrThrow();
     return [Number(row.cpu_ms), Number(row.awake_ms)];
   };

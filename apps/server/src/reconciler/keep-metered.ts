@@ -6,7 +6,7 @@ import type { Database } from "../database/pool.ts";
  * Adds what a pod of a database has used since it was read last, by this process or another one. A pod counts from its own start, by a
  * clock that nobody sets; a new `run` is another pod, of which everything is new.
  */
-export async function keepMetered(db: Database, database_id: string, { metered }: Pick<PodHealth, "metered">) {
+export async function keepMetered(db: Database, databaseId: string, { metered }: Pick<PodHealth, "metered">) {
   if (metered === null) return;
   const reading = JSON.stringify(metered);
   const added = (name: "cpu_ms" | "awake_ms") =>
@@ -15,7 +15,7 @@ export async function keepMetered(db: Database, database_id: string, { metered }
   await db
     .updateTable("control.databases")
     .set({ cpu_ms: added("cpu_ms"), awake_ms: added("awake_ms"), metered: reading })
-    .where("id", "=", database_id)
+    .where("id", "=", databaseId)
     // one that was read before the last and comes after it adds nothing
     .where(
       sql<boolean>`(metered is null or metered ->> 'run' <> ${metered.run} or (metered ->> 'awake_ms')::bigint < ${metered.awake_ms}::bigint)`,

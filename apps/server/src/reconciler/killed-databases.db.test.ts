@@ -59,7 +59,10 @@ const OPERATIONS: readonly Operation[] = [
     ends: { state: "STOPPED", pods: 0 },
   },
   {
-    ...{ name: "delete now", verb: "delete", is_now: true, ends: { state: undefined, pods: 0 } },
+    name: "delete now",
+    verb: "delete",
+    is_now: true,
+    ends: { state: undefined, pods: 0 },
     steps: ["begun", "pod_stopped", "storage_removed", "ended"],
   },
 ];

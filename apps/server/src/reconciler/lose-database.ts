@@ -24,8 +24,8 @@ export interface LostPod {
 }
 
 /** What becomes of a lost pod, for the log. */
-export function sayNext({ is_running }: LostPod): string {
-  return is_running === true ? "its pod runs, and is ended if it stays silent" : "its pod is started again";
+export function sayNext({ is_running: isRunning }: LostPod): string {
+  return isRunning === true ? "its pod runs, and is ended if it stays silent" : "its pod is started again";
 }
 
 /**
@@ -33,17 +33,20 @@ export function sayNext({ is_running }: LostPod): string {
  * by now, or another reconciler saw it first.
  */
 export async function loseDatabase(deps: LoseDeps, database: LosableDatabase, pod: LostPod): Promise<boolean> {
-  const { pause_ms, pod_id, reason } = pod;
+  const { pause_ms: pauseMs, pod_id: podId, reason } = pod;
   const lost = await leaveAvailable(deps, database, { event: "lost", reason }, async (tx) => {
     await tx
       .updateTable("control.pods")
       .set({ state: "NOT_READY", reason, memory_bytes: null, restarts: sql<number>`restarts + 1` })
-      .where("id", "=", pod_id)
+      .where("id", "=", podId)
       .execute();
-    await enqueueReconcileDatabase(tx, database.id, pause_ms < SHORT_MS ? 0 : pause_ms / 1_000);
+    await enqueueReconcileDatabase(tx, database.id, pauseMs < SHORT_MS ? 0 : pauseMs / 1_000);
   });
   if (lost)
-    deps.log.warn({ db: database.id, uri: database.uri, reason, pause_ms }, `a database was lost; ${sayNext(pod)}`);
+    deps.log.warn(
+      { db: database.id, uri: database.uri, reason, pause_ms: pauseMs },
+      `a database was lost; ${sayNext(pod)}`,
+    );
   return lost;
 }
 
@@ -51,7 +54,7 @@ export async function loseDatabase(deps: LoseDeps, database: LosableDatabase, po
 export async function failLost(
   deps: LoseDeps & Pick<ReconcileDeps, "machine">,
   database: LosableDatabase,
-  { pod_id, reason }: Omit<LostPod, "pause_ms">,
+  { pod_id: podId, reason }: Omit<LostPod, "pause_ms">,
 ): Promise<boolean> {
   const failure = {
     code: "pod_failed",
@@ -65,13 +68,13 @@ export async function failLost(
       .where("id", "=", database.id)
       .execute();
     await leaveServicesStopped(tx, database.id);
-    await keepPod(tx, database.id, { id: pod_id, kind: "database", state: "FAILED", reason });
+    await keepPod(tx, database.id, { id: podId, kind: "database", state: "FAILED", reason });
   });
   if (!failed) return false;
   deps.log.error({ db: database.id, uri: database.uri, reason }, "a database has failed");
   await endServicePods(deps, database.id);
-  await deps.machine.driver.stop(pod_id, STOP_GRACE_MS);
-  await deps.machine.driver.forget(pod_id);
+  await deps.machine.driver.stop(podId, STOP_GRACE_MS);
+  await deps.machine.driver.forget(podId);
   return true;
 }
 
@@ -95,8 +98,14 @@ async function leaveAvailable(
     if (row === undefined) return false;
     await also(tx);
     await recordEvent(tx, {
-      ...{ action: event === "lost" ? "database.lost" : "database.fail", target: database.uri, actor: "system" },
-      ...{ org_id: database.org_id, principal: undefined, ip_address: null, client: null, outcome: "failed" },
+      action: event === "lost" ? "database.lost" : "database.fail",
+      target: database.uri,
+      actor: "system",
+      org_id: database.org_id,
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "failed",
       detail: { reason },
     });
     return true;

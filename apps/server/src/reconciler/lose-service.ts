@@ -18,17 +18,20 @@ type LoseDeps = Pick<ReconcileDeps, "db" | "log" | "recordEvent">;
  * or another reconciler saw it first.
  */
 export async function loseService(deps: LoseDeps, seen: SeenService, pod: LostPod): Promise<boolean> {
-  const { pause_ms, pod_id, reason } = pod;
+  const { pause_ms: pauseMs, pod_id: podId, reason } = pod;
   const lost = await leaveServing(deps, seen, { event: "lost", reason }, async (tx) => {
     await tx
       .updateTable("control.pods")
       .set({ state: "NOT_READY", reason, memory_bytes: null, restarts: sql<number>`restarts + 1` })
-      .where("id", "=", pod_id)
+      .where("id", "=", podId)
       .execute();
-    await enqueueReconcileService(tx, seen.row.id, pause_ms < SHORT_MS ? 0 : pause_ms / 1_000);
+    await enqueueReconcileService(tx, seen.row.id, pauseMs < SHORT_MS ? 0 : pauseMs / 1_000);
   });
   if (lost)
-    deps.log.warn({ service: seen.row.id, uri: seen.uri, reason, pause_ms }, `a service was lost; ${sayNext(pod)}`);
+    deps.log.warn(
+      { service: seen.row.id, uri: seen.uri, reason, pause_ms: pauseMs },
+      `a service was lost; ${sayNext(pod)}`,
+    );
   return lost;
 }
 
@@ -36,7 +39,7 @@ export async function loseService(deps: LoseDeps, seen: SeenService, pod: LostPo
 export async function failLostService(
   deps: LoseDeps & Pick<ReconcileDeps, "machine">,
   seen: SeenService,
-  { pod_id, reason }: Omit<LostPod, "pause_ms">,
+  { pod_id: podId, reason }: Omit<LostPod, "pause_ms">,
 ): Promise<boolean> {
   const { observed } = seen.row;
   const failure = {
@@ -54,7 +57,7 @@ export async function failLostService(
   if (!failed) return false;
   deps.log.error({ service: seen.row.id, uri: seen.uri, reason }, "a service has failed");
   if (observed !== null) await endInstance(deps, seen.row, observed.instance);
-  await keepPod(deps.db, seen.row.database_id, { id: pod_id, kind: "service", state: "FAILED", reason });
+  await keepPod(deps.db, seen.row.database_id, { id: podId, kind: "service", state: "FAILED", reason });
   return true;
 }
 
@@ -82,8 +85,14 @@ async function leaveServing(
     if (happened === event) await also(tx);
     else await enqueueReconcileService(tx, row.id);
     await recordEvent(tx, {
-      ...{ action: happened === "lost" ? "service.lost" : "service.fail", target: uri, actor: "system" },
-      ...{ org_id: row.org_id, principal: undefined, ip_address: null, client: null, outcome: "failed" },
+      action: happened === "lost" ? "service.lost" : "service.fail",
+      target: uri,
+      actor: "system",
+      org_id: row.org_id,
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "failed",
       detail: { reason },
     });
     return true;

@@ -60,10 +60,10 @@ export function fromMachineError(error: unknown): AppError | undefined {
  * Seconds until a start that failed with this code is tried again although nobody asks: 60 at first, 600 at most. Undefined when the reason
  * is not the machine's.
  */
-export function retryAfter(kind: "database" | "service", code: string, failed_starts: number): number | undefined {
-  const is_machine = OF_MACHINE.has(code) || (kind === "database" && OF_MACHINE_FOR_DATABASES.has(code));
-  if (!is_machine) return undefined;
-  return Math.min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** Math.max(0, failed_starts - QUICK_STARTS));
+export function retryAfter(kind: "database" | "service", code: string, failedStarts: number): number | undefined {
+  const isMachine = OF_MACHINE.has(code) || (kind === "database" && OF_MACHINE_FOR_DATABASES.has(code));
+  if (!isMachine) return undefined;
+  return Math.min(LONGEST_RETRY_S, FIRST_RETRY_S * 2 ** Math.max(0, failedStarts - QUICK_STARTS));
 }
 
 /** That time by the database's clock; null for never. */

@@ -1,12 +1,12 @@
 /** Does the work for each item, so many at once; the first error ends it. */
 export async function mapBounded<Item>(
   items: Iterable<Item>,
-  at_once: number,
+  atOnce: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   const left = [...items];
   const one = async () => {
     for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
   };
-  await Promise.all(Array.from({ length: Math.min(at_once, left.length) }, one));
+  await Promise.all(Array.from({ length: Math.min(atOnce, left.length) }, one));
 }

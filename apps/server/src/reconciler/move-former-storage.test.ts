@@ -66,12 +66,12 @@ function put(folder: string, files: Readonly<Record<string, string>>): void {
 function expectMoved(): void {
   const deps = depsOf();
   const places = databasePlaces(deps.machine.place, ID);
-  const of_service = servicePlaces(deps.machine.place, { id: SERVICE, database_id: ID }, 1);
+  const ofService = servicePlaces(deps.machine.place, { id: SERVICE, database_id: ID }, 1);
   expect(readdirSync(places.folder).sort()).toEqual(["data", "log"]);
   expect(readdirSync(places.data_folder).sort()).toEqual(["manifests", "postgres"]);
   expect(readFileSync(join(places.log_folder, "pod.log"), "utf8")).toBe("line of the database");
-  expect(readFileSync(join(of_service.log_folder, "pod.log"), "utf8")).toBe("line of the service");
-  expect(existsSync(of_service.scratch_folder)).toBe(false);
+  expect(readFileSync(join(ofService.log_folder, "pod.log"), "utf8")).toBe("line of the service");
+  expect(existsSync(ofService.scratch_folder)).toBe(false);
   expect(readdirSync(join(home, SERVER_PATHS.movingDatabases))).toEqual([]);
 }
 
@@ -93,9 +93,13 @@ test("a move that was killed goes on, whatever step it came to", async () => {
     (folder: string) => renameSync(folder, join(moving, "data")),
     () => renameSync(join(moving, "data", "log"), join(moving, "log")),
     () => {
-      const { log_folder } = servicePlaces({ home, runtime_base: home }, { id: SERVICE, database_id: ID }, 1);
-      mkdirSync(join(log_folder, ".."), { recursive: true });
-      renameSync(join(moving, "data", "services", SERVICE, "log"), log_folder);
+      const { log_folder: logFolder } = servicePlaces(
+        { home, runtime_base: home },
+        { id: SERVICE, database_id: ID },
+        1,
+      );
+      mkdirSync(join(logFolder, ".."), { recursive: true });
+      renameSync(join(moving, "data", "services", SERVICE, "log"), logFolder);
     },
     () => rmSync(join(moving, "data", "services"), { recursive: true }),
   ];
@@ -137,8 +141,8 @@ test("a link in the place of a service, or of its log, is not moved", async () =
 });
 
 test("storage that was made in the new places stays where it is", async () => {
-  const { data_folder, folder } = databasePlaces({ home, runtime_base: home }, ID);
-  put(data_folder, { "postgres/18/PG_VERSION": "18" });
+  const { data_folder: dataFolder, folder } = databasePlaces({ home, runtime_base: home }, ID);
+  put(dataFolder, { "postgres/18/PG_VERSION": "18" });
   expect(await moveFormerStorage(depsOf(), ID)).toBe(false);
   expect(readdirSync(folder)).toEqual(["data"]);
 });

@@ -44,20 +44,20 @@ export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, 
  * Moves the storage of a database if it lies as version 0.8.0 left it; ends its pods first. Answers whether it did. Safe to repeat
  * and to be killed in.
  */
-export async function moveFormerStorage(deps: MoveDeps, database_id: string): Promise<boolean> {
-  const { place, pod_users } = deps.machine;
-  const { folder, services_folder } = databasePlaces(place, database_id);
-  const moving = join(place.home, SERVER_PATHS.movingDatabases, database_id);
+export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Promise<boolean> {
+  const { place, pod_users: podUsers } = deps.machine;
+  const { folder, services_folder: servicesFolder } = databasePlaces(place, databaseId);
+  const moving = join(place.home, SERVER_PATHS.movingDatabases, databaseId);
   const data = join(moving, DATABASE_PARTS.data);
-  const is_moving = (await whenThere(lstat(moving))) !== undefined;
-  const is_former = await isFormer(folder, pod_users);
-  if (!is_moving && !is_former) return false;
-  await endPods(deps, database_id);
+  const isMoving = (await whenThere(lstat(moving))) !== undefined;
+  const is_former = await isFormer(folder, podUsers);
+  if (!isMoving && !is_former) return false;
+  await endPods(deps, databaseId);
   await mkdir(moving, { recursive: true, mode: 0o711 });
   if (is_former && (await whenThere(lstat(data))) === undefined) await rename(folder, data);
   await inTenantFolder(data, async (path) => {
     await takeFolder(path, DATABASE_PARTS.log, join(moving, DATABASE_PARTS.log));
-    await takeServiceLogs(join(path, "services"), services_folder);
+    await takeServiceLogs(join(path, "services"), servicesFolder);
     // scratch files of instances that ended
     await removeFolder(join(path, "services"));
   });
@@ -69,17 +69,17 @@ export async function moveFormerStorage(deps: MoveDeps, database_id: string): Pr
 async function isFormer(folder: string, { count, first }: UserRange): Promise<boolean> {
   const found = await whenThere(lstat(folder));
   if (found === undefined) return false;
-  const has_cluster = (await whenThere(lstat(join(folder, "postgres")))) !== undefined;
-  return has_cluster || (found.uid >= first && found.uid < first + count);
+  const hasCluster = (await whenThere(lstat(join(folder, "postgres")))) !== undefined;
+  return hasCluster || (found.uid >= first && found.uid < first + count);
 }
 
-async function takeServiceLogs(former: string, services_folder: string): Promise<void> {
+async function takeServiceLogs(former: string, servicesFolder: string): Promise<void> {
   await inTenantFolder(former, async (path) => {
     for (const name of (await readdir(path)).filter(isUuid)) {
       await inTenantFolder(join(path, name), async (service) => {
         if ((await whenThere(lstat(join(service, SERVICE_LOG))))?.isDirectory() !== true) return;
-        for (const folder of [services_folder, join(services_folder, name)]) await makePassage(folder);
-        await takeFolder(service, SERVICE_LOG, join(services_folder, name, SERVICE_LOG));
+        for (const folder of [servicesFolder, join(servicesFolder, name)]) await makePassage(folder);
+        await takeFolder(service, SERVICE_LOG, join(servicesFolder, name, SERVICE_LOG));
       });
     }
   });

@@ -27,30 +27,30 @@ type Line = Pick<LogLine, "level" | "line"> & { readonly at: Date };
  */
 export async function openOperationLines(
   { db, log }: Pick<ReconcileDeps, "db" | "log">,
-  operation_id: string | undefined,
+  operationId: string | undefined,
 ): Promise<OperationLines> {
-  if (operation_id === undefined) return { add: () => undefined, [Symbol.asyncDispose]: async () => undefined };
-  await forgetOldLines(db, operation_id);
-  let number = await lastNumber(db, operation_id);
+  if (operationId === undefined) return { add: () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  await forgetOldLines(db, operationId);
+  let number = await lastNumber(db, operationId);
   let waiting: Line[] = [];
   const late: Line[] = [];
-  let left_out = 0;
+  let leftOut = 0;
   let writing = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   const write = () => {
     timer = undefined;
-    const lines = waiting.map((line) => ({ ...line, operation_id, number: ++number }));
+    const lines = waiting.map((line) => ({ ...line, operation_id: operationId, number: ++number }));
     waiting = [];
     writing = writing
       .then(() => insert(db, lines))
-      .catch((error) => log.warn({ err: error, op: operation_id }, "lines of an operation were not kept"));
+      .catch((error) => log.warn({ err: error, op: operationId }, "lines of an operation were not kept"));
   };
   return {
     add(level, text) {
       const line: Line = { level, line: clean(text), at: new Date() };
       if (number + waiting.length >= MOST_LINES) {
         late.push(line);
-        if (late.length > LAST_LINES && late.shift() !== undefined) left_out += 1;
+        if (late.length > LAST_LINES && late.shift() !== undefined) leftOut += 1;
         return;
       }
       waiting.push(line);
@@ -58,7 +58,7 @@ export async function openOperationLines(
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
-      if (left_out > 0) waiting.push({ level: "warn", line: `(${left_out} lines are left out here)`, at: new Date() });
+      if (leftOut > 0) waiting.push({ level: "warn", line: `(${leftOut} lines are left out here)`, at: new Date() });
       waiting.push(...late);
       if (waiting.length > 0) write();
       await writing;
@@ -66,11 +66,11 @@ export async function openOperationLines(
   };
 }
 
-async function lastNumber(db: Database, operation_id: string): Promise<number> {
+async function lastNumber(db: Database, operationId: string): Promise<number> {
   const row = await db
     .selectFrom("control.operation_lines")
     .select(({ fn }) => fn.max("number").as("last"))
-    .where("operation_id", "=", operation_id)
+    .where("operation_id", "=", operationId)
     .executeTakeFirst();
   return row?.last ?? 0;
 }
@@ -91,13 +91,13 @@ async function insert(db: Database, lines: (Line & { operation_id: string; numbe
 /** Removes the lines of the oldest operations of an operation's organization, as far as all have too many together. */
 export async function forgetOldLines(
   db: Database,
-  operation_id: string,
-  most_bytes: number = MOST_LINE_BYTES,
+  operationId: string,
+  mostBytes: number = MOST_LINE_BYTES,
 ): Promise<void> {
   await sql`with said as (
       select id, ended_at, sum(line_bytes) over (order by id desc) as bytes from control.operations
-      where line_bytes > 0 and org_id = (select org_id from control.operations where id = ${operation_id})),
-    old as (select id from said where bytes > ${most_bytes} and ended_at is not null and id <> ${operation_id}),
+      where line_bytes > 0 and org_id = (select org_id from control.operations where id = ${operationId})),
+    old as (select id from said where bytes > ${mostBytes} and ended_at is not null and id <> ${operationId}),
     gone as (delete from control.operation_lines where operation_id in (select id from old))
     update control.operations set line_bytes = 0 where id in (select id from old)`.execute(db);
 }

@@ -35,25 +35,25 @@ interface TestCrew extends AsyncDisposable {
   /** Those whose jobs have not ended. */
   readonly running: ReadonlySet<string>;
   /** Has the job of a database end. */
-  end(database_id: string): void;
+  end(databaseId: string): void;
 }
 
 /** Workers whose jobs end when they are told to. */
-async function openCrew(tasks: readonly JobName[], at_once: number): Promise<TestCrew> {
+async function openCrew(tasks: readonly JobName[], atOnce: number): Promise<TestCrew> {
   const log = createSilentLog();
-  const pool = new pg.Pool({ connectionString: server.dsn, max: at_once + 4 });
+  const pool = new pg.Pool({ connectionString: server.dsn, max: atOnce + 4 });
   hearLosses(pool, log);
   const living = await openLivingWorkers({ connectionString: server.dsn }, log);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const work = async (payload: unknown) => {
-    const { database_id, preparation_id = database_id } = payload as Record<string, string>;
-    const name = String(preparation_id);
+    const { database_id: databaseId, preparation_id: preparationId = databaseId } = payload as Record<string, string>;
+    const name = String(preparationId);
     begun.push(name);
     await new Promise<void>((resolve) => ends.set(name, resolve));
   };
   const stopping = new AbortController();
-  const crew = { tasks: Object.fromEntries(tasks.map((name) => [name, work])), at_once };
+  const crew = { tasks: Object.fromEntries(tasks.map((name) => [name, work])), at_once: atOnce };
   const working = keepWorking({ pool, living, log }, crew, stopping.signal);
   const end = (id: string) => {
     ends.get(id)?.();
@@ -84,12 +84,12 @@ async function countReady(): Promise<number> {
 }
 
 test("two builds of an organization that never end leave a place for another's, and its preparations count as builds", async () => {
-  const [mine = "", mine_too = ""] = await makeDatabases(2);
+  const [mine = "", mineToo = ""] = await makeDatabases(2);
   const [other = ""] = await makeDatabases(1);
   const { db } = server.deps;
   await using crew = await openCrew(["build-image", "prepare-image"], 2);
   await enqueueBuildImage(db, mine);
-  await db.transaction().execute((tx) => enqueuePrepareImage(tx, mine_too, mine_too));
+  await db.transaction().execute((tx) => enqueuePrepareImage(tx, mineToo, mineToo));
   await eventually(() => expect(crew.begun).toHaveLength(1));
   await eventually(async () => expect(await countReady()).toBe(0));
   await enqueueBuildImage(db, other);

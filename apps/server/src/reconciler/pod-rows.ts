@@ -15,7 +15,7 @@ export interface PodToKeep {
 }
 
 /** Writes down how a pod of a database is, for people. */
-export async function keepPod(db: Database | Tx, database_id: string, pod: PodToKeep): Promise<void> {
+export async function keepPod(db: Database | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
   const values = {
     state: pod.state,
     reason: pod.reason === null ? null : pod.reason.slice(0, MOST_REASON),
@@ -24,7 +24,7 @@ export async function keepPod(db: Database | Tx, database_id: string, pod: PodTo
   };
   await db
     .insertInto("control.pods")
-    .values({ id: pod.id, database_id, kind: pod.kind, started_at: null, memory_bytes: null, ...values })
+    .values({ id: pod.id, database_id: databaseId, kind: pod.kind, started_at: null, memory_bytes: null, ...values })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
     .execute();
 }

@@ -20,13 +20,13 @@ export async function claimPodsHome(
     .values({ home_id: mine })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  const { home_id, claimed_at } = await db
+  const { home_id: homeId, claimed_at: claimedAt } = await db
     .selectFrom("control.pods_home")
     .select(["home_id", "claimed_at"])
     .executeTakeFirstOrThrow();
-  if (home_id === mine) return true;
+  if (homeId === mine) return true;
   log.error(
-    { home, home_id: mine, other_home_id: home_id, claimed_at },
+    { home, home_id: mine, other_home_id: homeId, claimed_at: claimedAt },
     "this reconciler leaves databases alone: their pods live in another home, on the machine that first started them",
   );
   return false;

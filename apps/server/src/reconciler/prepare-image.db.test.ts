@@ -24,8 +24,8 @@ beforeEach(() => stage.machine.build({ outcome: "succeeds" }));
 const NAMED = (stage: ReconcilerStage) => ({ org: stage.org.name, db: "data" });
 
 /** Asks for an image of another Python: each of them is built once. */
-async function prepare(python_version: string) {
-  const environment = { ...NO_PACKAGES, python_version };
+async function prepare(pythonVersion: string) {
+  const environment = { ...NO_PACKAGES, python_version: pythonVersion };
   const request = { settings: { cpu: 2 }, files: [], environment };
   const params = NAMED(stage);
   const body = { ...request, app_file: "app.py" };
@@ -104,7 +104,8 @@ test("what was killed once the image was built is gone on with, and at most four
   expect(await manifests(id)).toEqual([{ manifest: null }]);
   for (let more = 0; more < 3; more++) await prepare("3.14");
   const refused = server.ask("preparationBegin", {
-    ...{ as: stage.owner, params: NAMED(stage) },
+    as: stage.owner,
+    params: NAMED(stage),
     body: { settings: {}, files: [], environment: NO_PACKAGES, app_file: "app.py" },
   });
   expect((await refused).json).toMatchObject({ code: "overloaded", detail: expect.stringContaining("4 deployments") });

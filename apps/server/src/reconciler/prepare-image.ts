@@ -24,8 +24,8 @@ export interface PrepareInput {
  * touched: the update that is asked for later finds the image built. It may run twice, and ends when its operation is cancelled.
  */
 export async function prepareImage(deps: ReconcileDeps, input: PrepareInput): Promise<void> {
-  const { attempt, preparation_id, signal } = input;
-  const found = await findForWork(deps.db, preparation_id);
+  const { attempt, preparation_id: preparationId, signal } = input;
+  const found = await findForWork(deps.db, preparationId);
   if (found === undefined) return;
   if (!(await deps.db.transaction().execute((tx) => beginOperation(tx, found.operation_id)))) return;
   await using following = await followOperation(deps, found.operation_id);
@@ -47,11 +47,28 @@ export async function prepareImage(deps: ReconcileDeps, input: PrepareInput): Pr
 
 async function prepare(deps: ReconcileDeps, found: FoundPreparation, signal: AbortSignal): Promise<Manifest> {
   const { db, envelope, machine } = deps;
-  const { app_file, database_id, environment: hash, org_id, resources, settings, tree } = found;
+  const {
+    app_file: appFile,
+    database_id: databaseId,
+    environment: hash,
+    org_id: orgId,
+    resources,
+    settings,
+    tree,
+  } = found;
   await using lines = await openOperationLines(deps, found.operation_id);
-  if (hash !== null && !(await isImageThere(deps, org_id, hash))) await build(deps, { ...found, hash }, lines, signal);
-  const secrets = await openSecrets(db, envelope, { org_id, database_id });
-  const read = { org_id, database_id, hash, tree, app_file, resources, vars: settings.vars, secrets };
+  if (hash !== null && !(await isImageThere(deps, orgId, hash))) await build(deps, { ...found, hash }, lines, signal);
+  const secrets = await openSecrets(db, envelope, { org_id: orgId, database_id: databaseId });
+  const read = {
+    org_id: orgId,
+    database_id: databaseId,
+    hash,
+    tree,
+    app_file: appFile,
+    resources,
+    vars: settings.vars,
+    secrets,
+  };
   return await machine.readApplication(read, (line) => lines.add("info", line), signal);
 }
 
@@ -76,13 +93,13 @@ async function build(
 
 async function succeed(
   { db, recordEvent }: ReconcileDeps,
-  { id, operation_id }: FoundPreparation,
+  { id, operation_id: operationId }: FoundPreparation,
   manifest: Manifest,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const set = { manifest: JSON.stringify(manifest) };
     await tx.updateTable("control.preparations").set(set).where("id", "=", id).execute();
-    await endOperation({ tx, recordEvent }, operation_id, { state: "succeeded" });
+    await endOperation({ tx, recordEvent }, operationId, { state: "succeeded" });
   });
 }
 
@@ -99,8 +116,8 @@ async function fail(
 }
 
 /** Whoever deploys tries again by deploying. */
-function adviseDeploy(error: OperationError, { app_file, uri }: FoundPreparation): OperationError {
-  const again = `cli deploy ${app_file} ${uri}`;
+function adviseDeploy(error: OperationError, { app_file: appFile, uri }: FoundPreparation): OperationError {
+  const again = `cli deploy ${appFile} ${uri}`;
   const { hint } = error;
   if (hint === null) return { ...error, hint: `Correct it and deploy again: ${again}` };
   const others = [`cli db update ${uri}`, `cli db build-image ${uri}`];

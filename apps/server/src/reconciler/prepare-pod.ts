@@ -43,24 +43,24 @@ async function prepare(
   signal: AbortSignal,
 ): Promise<PreparedPod> {
   const { db, envelope, machine } = deps;
-  const { id, org_id } = row;
+  const { id, org_id: orgId } = row;
   const places = databasePlaces(machine.place, id);
   // which tree is run is said by whoever asks the pod: files that change need no other pod
-  const project_root = join(places.files_folder, NO_FILES);
+  const projectRoot = join(places.files_folder, NO_FILES);
   await moveFormerStorage(deps, id);
   openRuntimeFolder(places.run_folder, machine.pod_users);
   for (const folder of [places.folder, places.services_folder]) await makePassage(folder);
-  for (const folder of [places.data_folder, places.log_folder, project_root]) await makeFolder(folder);
-  const image = wanted.environment === null ? undefined : imageFolder(machine.place.home, org_id, wanted.environment);
+  for (const folder of [places.data_folder, places.log_folder, projectRoot]) await makeFolder(folder);
+  const image = wanted.environment === null ? undefined : imageFolder(machine.place.home, orgId, wanted.environment);
   const [token, secrets, found] = await Promise.all([
-    ensurePodToken({ db, envelope }, { id, org_id }),
-    openSecrets(db, envelope, { org_id, database_id: id }),
+    ensurePodToken({ db, envelope }, { id, org_id: orgId }),
+    openSecrets(db, envelope, { org_id: orgId, database_id: id }),
     machine.findRuntime(image),
     machine.ensureTemplate(),
-    wanted.tree === null ? undefined : machine.materializeTree(org_id, wanted.tree, places.files_folder, signal),
+    wanted.tree === null ? undefined : machine.materializeTree(orgId, wanted.tree, places.files_folder, signal),
   ]);
   const spec = databasePodSpec({
-    database: { id, org_id, uri },
+    database: { id, org_id: orgId, uri },
     wanted,
     places,
     template_folder: machine.template_folder,
@@ -68,7 +68,7 @@ async function prepare(
     limits: machine.limits,
     token,
     secrets,
-    runtime: { ...found.runtime, project_root },
+    runtime: { ...found.runtime, project_root: projectRoot },
     runtime_env: found.env,
     code_folders: [...found.folders, ...(image === undefined ? [] : [image])],
   });

@@ -34,45 +34,48 @@ export async function prepareService(
 ): Promise<PreparedService> {
   const { db, envelope, machine } = deps;
   const { database, organization, row } = seen;
-  const { database_id, id, org_id } = row;
-  const of_database = databasePlaces(machine.place, database_id);
+  const { database_id: databaseId, id, org_id: orgId } = row;
+  const ofDatabase = databasePlaces(machine.place, databaseId);
   const places = servicePlaces(machine.place, row, instance);
   const release = await readRelease(deps, seen);
   const image = await findImage(deps, seen, release.environment);
-  const database_token = await findPodToken({ db, envelope }, database_id);
+  const databaseToken = await findPodToken({ db, envelope }, databaseId);
   // its pod makes the folder of PostgreSQL's socket its user's own
-  const of_pod = await machine.driver.inspect(of_database.pod_id);
-  if (database_token === undefined || database.observed === null || of_pod?.state !== "running") {
+  const ofPod = await machine.driver.inspect(ofDatabase.pod_id);
+  if (databaseToken === undefined || database.observed === null || ofPod?.state !== "running") {
     throw notReached(database.uri);
   }
-  const pod = { uri: database.uri, socket: of_database.socket, token: database_token };
-  const project_root = join(of_database.files_folder, release.tree ?? NO_FILES);
+  const pod = { uri: database.uri, socket: ofDatabase.socket, token: databaseToken };
+  const projectRoot = join(ofDatabase.files_folder, release.tree ?? NO_FILES);
   openRuntimeFolder(places.run_folder, machine.pod_users);
   // the database's pod measures what lies in them
   for (const folder of [dirname(places.folder), places.folder]) await makePassage(folder);
   for (const folder of [places.scratch_folder, places.log_folder]) await makeFolder(folder);
-  const [secrets, found, public_key, snapshot] = await Promise.all([
-    openSecrets(db, envelope, { org_id, database_id }),
+  const [secrets, found, publicKey, snapshot] = await Promise.all([
+    openSecrets(db, envelope, { org_id: orgId, database_id: databaseId }),
     machine.findRuntime(image),
     deps.snapshots.publicKey(),
-    deps.snapshots.issue({ org_id, organization, database: database.name }),
+    deps.snapshots.issue({ org_id: orgId, organization, database: database.name }),
     release.tree === null
-      ? makeFolder(project_root)
-      : machine.materializeTree(org_id, release.tree, of_database.files_folder, signal),
+      ? makeFolder(projectRoot)
+      : machine.materializeTree(orgId, release.tree, ofDatabase.files_folder, signal),
   ]);
-  const token = serviceTokenOf(database_token, id, instance);
+  const token = serviceTokenOf(databaseToken, id, instance);
   const spec = servicePodSpec({
     service: { id, name: row.name, uri: seen.uri, instance },
-    database: { id: database_id, org_id, organization, name: database.name, run_folder: of_database.run_folder },
+    database: { id: databaseId, org_id: orgId, organization, name: database.name, run_folder: ofDatabase.run_folder },
     shared: database.observed,
-    ...{ release, places, token, secrets },
+    release,
+    places,
+    token,
+    secrets,
     limits: machine.limits,
     may_export_private: machine.may_export_private,
-    dsn: serviceDsn(of_database.run_folder, database_token, id),
-    keys: { public_key: public_key.export({ type: "spki", format: "der" }).toString("base64"), snapshot },
-    runtime: { ...found.runtime, project_root },
+    dsn: serviceDsn(ofDatabase.run_folder, databaseToken, id),
+    keys: { public_key: publicKey.export({ type: "spki", format: "der" }).toString("base64"), snapshot },
+    runtime: { ...found.runtime, project_root: projectRoot },
     runtime_env: found.env,
-    code_folders: [project_root, ...found.folders, ...(image === undefined ? [] : [image])],
+    code_folders: [projectRoot, ...found.folders, ...(image === undefined ? [] : [image])],
   });
   return { spec, door: { socket: places.socket, token }, database: pod };
 }

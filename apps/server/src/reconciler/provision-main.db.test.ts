@@ -17,7 +17,9 @@ afterEach(() => server[Symbol.asyncDispose]());
 
 const reconcile = (at = server) =>
   startReconciler({
-    ...{ ...at.deps, pool_options: at.deps.pool.options, allow_private: false },
+    ...at.deps,
+    pool_options: at.deps.pool.options,
+    allow_private: false,
     machine: createTestMachine(server.home),
   });
 

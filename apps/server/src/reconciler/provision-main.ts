@@ -29,31 +29,31 @@ export async function findMissingMains(db: Database): Promise<number> {
  * Declares `main` of an organization that lacks it: the row, the operation that works at it and the job that does, all or none. It may
  * run twice at once.
  */
-export async function provisionMain({ db, log, recordEvent }: ProvisionMainDeps, org_id: string): Promise<void> {
+export async function provisionMain({ db, log, recordEvent }: ProvisionMainDeps, orgId: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const org = await tx
       .selectFrom("control.organizations")
       .select(["id", "name", "database_quota"])
-      .where("id", "=", org_id)
+      .where("id", "=", orgId)
       // whoever makes another database of the organization waits: the quota is of both
       .forUpdate()
       .executeTakeFirst();
     if (org === undefined) return;
-    const databases = await tx.selectFrom("control.databases").select("name").where("org_id", "=", org_id).execute();
+    const databases = await tx.selectFrom("control.databases").select("name").where("org_id", "=", orgId).execute();
     if (databases.some(({ name }) => name === MAIN)) return;
     if (databases.length >= org.database_quota) {
-      log.warn({ org: org_id, quota: org.database_quota }, "an organization lacks main and has no room for it");
+      log.warn({ org: orgId, quota: org.database_quota }, "an organization lacks main and has no room for it");
       return;
     }
     const { id } = await tx
       .insertInto("control.databases")
-      .values({ org_id, name: MAIN })
+      .values({ org_id: orgId, name: MAIN })
       .returning("id")
       .executeTakeFirstOrThrow();
     await startOperation(
       { tx, recordEvent },
       {
-        org_id,
+        org_id: orgId,
         database_id: id,
         kind: KIND,
         target: databaseUriOf(org.name, MAIN),

@@ -19,10 +19,10 @@ export async function reachDatabase(
   prepared: Pick<PreparedService, "database">,
   signal: AbortSignal,
 ): Promise<void> {
-  const is_starting = seen.database.state === "STARTING";
-  const until = performance.now() + (is_starting ? BESIDE_MS : 0);
+  const isStarting = seen.database.state === "STARTING";
+  const until = performance.now() + (isStarting ? BESIDE_MS : 0);
   await ensureRole(deps, seen, prepared, until, signal);
-  if (is_starting) await awaitAvailable(deps, seen, until, signal);
+  if (isStarting) await awaitAvailable(deps, seen, until, signal);
 }
 
 /** A pod that listens answers when its PostgreSQL is there. */
@@ -39,8 +39,8 @@ async function ensureRole(
       await machine.ensureServiceRole(database, row.id, signal);
       return;
     } catch (error) {
-      const is_silent = error instanceof AppError && error.code === "database_not_reached";
-      if (!is_silent || performance.now() >= until) throw error;
+      const isSilent = error instanceof AppError && error.code === "database_not_reached";
+      if (!isSilent || performance.now() >= until) throw error;
       await sleep(POLL_MS, undefined, { signal });
     }
   }
@@ -63,10 +63,10 @@ async function awaitAvailable(
       signal.throwIfAborted();
       const now = await seeService(db, row.id);
       if (now === undefined || now.database.state !== "STARTING") return;
-      const left_ms = until - performance.now();
-      if (left_ms <= 0) throw notReached(database.uri);
+      const leftMs = until - performance.now();
+      if (leftMs <= 0) throw notReached(database.uri);
       // what loses the race is nothing that the server waits for at its end
-      await Promise.race([told, sleep(left_ms, undefined, { signal, ref: false })]);
+      await Promise.race([told, sleep(leftMs, undefined, { signal, ref: false })]);
       told = new Promise((resolve) => (tell = resolve));
     }
   } finally {

@@ -29,10 +29,10 @@ export interface ReconcileInput {
  * run twice, or be killed anywhere and run again; whatever is asked for meanwhile is seen at once.
  */
 export async function reconcileDatabase(deps: ReconcileDeps, input: ReconcileInput): Promise<void> {
-  const { database_id, signal } = input;
+  const { database_id: databaseId, signal } = input;
   for (;;) {
     signal.throwIfAborted();
-    const seen = await seeDatabase(deps.db, database_id);
+    const seen = await seeDatabase(deps.db, databaseId);
     if (seen === undefined) return;
     const work = chooseWork(seen);
     if (work === undefined) return;
@@ -81,11 +81,11 @@ async function retry(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutco
 /** It is already as it was asked to be. */
 async function settle(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
   const { state, failure } = seen.row;
-  const is_failed = state === "FAILED";
+  const isFailed = state === "FAILED";
   const error = failure ?? toFailure(unexpected());
   await changeDatabase(deps, seen, {
-    event: is_failed ? "start_failed" : "ready",
-    end: is_failed ? { state: "failed", error } : { state: "succeeded" },
+    event: isFailed ? "start_failed" : "ready",
+    end: isFailed ? { state: "failed", error } : { state: "succeeded" },
   });
   return "moved";
 }

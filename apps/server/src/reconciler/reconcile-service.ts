@@ -32,11 +32,11 @@ export interface ReconcileServiceInput {
  * twice, or be killed anywhere and run again; whatever is asked for meanwhile is seen at once.
  */
 export async function reconcileService(deps: ReconcileDeps, input: ReconcileServiceInput): Promise<void> {
-  const { service_id, signal } = input;
+  const { service_id: serviceId, signal } = input;
   for (;;) {
     signal.throwIfAborted();
-    const seen = await seeService(deps.db, service_id);
-    if (seen === undefined) return await endGone(deps, service_id);
+    const seen = await seeService(deps.db, serviceId);
+    if (seen === undefined) return await endGone(deps, serviceId);
     const work = chooseServiceWork(seen);
     if (work === undefined) {
       // of a start that was given up while it went on
@@ -109,19 +109,19 @@ async function retry(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcom
 /** It is already as it was asked to be. */
 async function settle(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
   const { failure, state } = seen.row;
-  const is_failed = state === "FAILED";
+  const isFailed = state === "FAILED";
   await changeService(deps, seen, {
-    event: is_failed ? "start_failed" : "ready",
-    end: is_failed ? { state: "failed", error: failure ?? toFailure(unexpected()) } : { state: "succeeded" },
+    event: isFailed ? "start_failed" : "ready",
+    end: isFailed ? { state: "failed", error: failure ?? toFailure(unexpected()) } : { state: "succeeded" },
   });
   return "moved";
 }
 
 /** Its database went while it was worked at: what was begun for it is ended. */
-async function endGone({ machine }: ReconcileDeps, service_id: string): Promise<void> {
+async function endGone({ machine }: ReconcileDeps, serviceId: string): Promise<void> {
   for (const { id, labels } of await machine.driver.list({ kind: "service" })) {
     const pod = parseServicePodId(id);
-    if (pod?.service_id !== service_id) continue;
-    await endServicePod({ machine }, { id: service_id, database_id: labels.database_id }, pod.instance);
+    if (pod?.service_id !== serviceId) continue;
+    await endServicePod({ machine }, { id: serviceId, database_id: labels.database_id }, pod.instance);
   }
 }

@@ -91,9 +91,9 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
       pods: () => (databases !== undefined && pods === "end pods" ? endAllPods(databases) : undefined),
     });
   };
-  const leaves_databases = deps.machine !== undefined && databases === undefined;
+  const leavesDatabases = deps.machine !== undefined && databases === undefined;
   return {
-    problems: () => (leaves_databases ? [{ code: "home_unknown", what: OTHER_HOME }] : []),
+    problems: () => (leavesDatabases ? [{ code: "home_unknown", what: OTHER_HOME }] : []),
     stop: (pods) => (stopped ??= stop(pods)),
     [Symbol.asyncDispose]: () => (stopped ??= stop("keep pods")),
   };
@@ -129,8 +129,8 @@ async function lookThrough(deps: ReconcileDeps, when: "at the start" | "meanwhil
 /** Each kind of work has workers of its own: none waits for another kind. */
 function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, stopping: AbortSignal): readonly Crew[] {
   const webhooks: TaskList = {
-    "deliver-webhooks": task("deliver-webhooks", ({ org_id }, { ended }) =>
-      deliverWebhooks(deps, org_id, AbortSignal.any([stopping, ended])),
+    "deliver-webhooks": task("deliver-webhooks", ({ org_id: orgId }, { ended }) =>
+      deliverWebhooks(deps, orgId, AbortSignal.any([stopping, ended])),
     ),
     // its delivery is due as others are, and found by `sweep`
     "deliver-webhook": task("deliver-webhook", async () => undefined),
@@ -139,13 +139,13 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
     sweep: task("sweep", async () => {
       await findMissingMains(deps.db);
       await cleanIdempotency(deps.db);
-      for (const org_id of await findDueOrganizations(deps.db)) await enqueueDeliveries(deps.db, org_id);
+      for (const orgId of await findDueOrganizations(deps.db)) await enqueueDeliveries(deps.db, orgId);
       if (databases === undefined) return;
       await lookThrough(databases, "meanwhile");
     }),
   };
   const quick: TaskList = {
-    "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
+    "provision-main": task("provision-main", ({ org_id: orgId }) => provisionMain(deps, orgId)),
   };
   const crews: readonly Crew[] = [
     { tasks: webhooks, at_once: AT_ONCE.webhooks },
@@ -153,21 +153,21 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
     { tasks: quick, at_once: AT_ONCE.databases },
   ];
   if (databases === undefined) return crews;
-  quick["reconcile-database"] = task("reconcile-database", ({ database_id }, { attempt, ended }) =>
-    reconcileDatabase(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
+  quick["reconcile-database"] = task("reconcile-database", ({ database_id: databaseId }, { attempt, ended }) =>
+    reconcileDatabase(databases, { database_id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
   );
   upkeep.collect = task("collect", () => collect(databases));
   const services: TaskList = {
-    "reconcile-service": task("reconcile-service", ({ service_id }, { attempt, ended }) =>
-      reconcileService(databases, { service_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
+    "reconcile-service": task("reconcile-service", ({ service_id: serviceId }, { attempt, ended }) =>
+      reconcileService(databases, { service_id: serviceId, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
   const builds: TaskList = {
-    "build-image": task("build-image", ({ database_id }, { attempt, ended }) =>
-      buildImage(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
+    "build-image": task("build-image", ({ database_id: databaseId }, { attempt, ended }) =>
+      buildImage(databases, { database_id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
-    "prepare-image": task("prepare-image", ({ preparation_id }, { attempt, ended }) =>
-      prepareImage(databases, { preparation_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
+    "prepare-image": task("prepare-image", ({ preparation_id: preparationId }, { attempt, ended }) =>
+      prepareImage(databases, { preparation_id: preparationId, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
   return [...crews, { tasks: services, at_once: AT_ONCE.services }, { tasks: builds, at_once: AT_ONCE.builds }];

@@ -40,8 +40,15 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
     }
     await tx.deleteFrom("control.databases").where("id", "=", row.id).execute();
     await deps.recordEvent(tx, {
-      ...{ action: "database.purge", target: seen.uri, org_id: row.org_id, actor: "system", principal: undefined },
-      ...{ ip_address: null, client: null, outcome: "succeeded", detail: {} },
+      action: "database.purge",
+      target: seen.uri,
+      org_id: row.org_id,
+      actor: "system",
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "succeeded",
+      detail: {},
     });
   });
   await deps.reconcileStepDone?.("ended");
@@ -49,11 +56,16 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
 }
 
 /** Removes all that a database has on this machine. */
-export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
-  const { files_folder, folder, run_folder, services_folder } = databasePlaces(machine.place, database_id);
-  const moving = join(machine.place.home, SERVER_PATHS.movingDatabases, database_id);
-  for (const path of [services_folder, files_folder, run_folder, moving, folder]) await removeFolder(path);
-  await machine.driver.forgetDatabase(database_id);
+export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
+  const {
+    files_folder: filesFolder,
+    folder,
+    run_folder: runFolder,
+    services_folder: servicesFolder,
+  } = databasePlaces(machine.place, databaseId);
+  const moving = join(machine.place.home, SERVER_PATHS.movingDatabases, databaseId);
+  for (const path of [servicesFolder, filesFolder, runFolder, moving, folder]) await removeFolder(path);
+  await machine.driver.forgetDatabase(databaseId);
 }
 
 /** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */

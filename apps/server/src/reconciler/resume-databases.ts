@@ -34,14 +34,14 @@ const YOUNG_MS = 3_600_000;
  * when a reconciler starts: theirs may wait for the pause after a failure.
  */
 export async function findUnfinished(db: Database, when: "at the start" | "meanwhile"): Promise<number> {
-  const has_none = sql<boolean>`not exists (select from graphile_worker.jobs j
+  const hasNone = sql<boolean>`not exists (select from graphile_worker.jobs j
     where j.key in ('reconcile-database ' || d.id, 'build-image ' || d.id) and j.attempts < j.max_attempts)`;
   const { rows } = await sql<{ id: string }>`
     select d.id from control.databases d
     where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now()
         or (d.state = 'FAILED' and d.retry_at <= now()) or exists (
         select from control.operations p where p.database_id = d.id and p.service_id is null and p.state in ('pending', 'running')))
-      and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
+      and ${when === "at the start" ? sql<boolean>`true` : hasNone}`.execute(db);
   for (const { id } of rows) await enqueueReconcileDatabase(db, id);
   return rows.length;
 }
@@ -61,10 +61,10 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
     .select("id")
     .where("state", "not in", ["STOPPED", "FAILED"])
     .execute();
-  const known_services = new Set(services.map(({ id }) => id));
+  const knownServices = new Set(services.map(({ id }) => id));
   const orphans = pods.filter(({ id, labels }) => {
     const service = parseServicePodId(id);
-    return !known.has(labels.database_id) || (service !== undefined && !known_services.has(service.service_id));
+    return !known.has(labels.database_id) || (service !== undefined && !knownServices.has(service.service_id));
   });
   await mapBounded(orphans, STOPS_AT_ONCE, async ({ id, labels, state }) => {
     if (state === "running") log.warn({ pod: id }, "a pod that nothing asks for was ended");
@@ -92,9 +92,9 @@ export async function loseGone(deps: ReconcileDeps): Promise<number> {
   const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
   let gone = 0;
   for (const row of rows) {
-    const { pod_id } = databasePlaces(deps.machine.place, row.id);
-    if (running.has(pod_id)) continue;
-    const lost = { pod_id, reason: "its pod is gone", pause_ms: 0 };
+    const { pod_id: podId } = databasePlaces(deps.machine.place, row.id);
+    if (running.has(podId)) continue;
+    const lost = { pod_id: podId, reason: "its pod is gone", pause_ms: 0 };
     if (await loseDatabase(deps, { ...row, uri: databaseUriOf(row.org, row.name) }, lost)) gone += 1;
   }
   return gone;

@@ -21,11 +21,11 @@ export async function findUnfinishedServices(
   const pods = await machine.driver.list({ kind: "service" });
   const counts = new Map<string, number>();
   for (const { id } of pods) {
-    const { service_id } = parseServicePodId(id) ?? {};
-    if (service_id !== undefined) counts.set(service_id, (counts.get(service_id) ?? 0) + 1);
+    const { service_id: serviceId } = parseServicePodId(id) ?? {};
+    if (serviceId !== undefined) counts.set(serviceId, (counts.get(serviceId) ?? 0) + 1);
   }
   const many = [...counts].filter(([, count]) => count > 1).map(([id]) => id);
-  const has_none = sql<boolean>`not exists (select from graphile_worker.jobs j
+  const hasNone = sql<boolean>`not exists (select from graphile_worker.jobs j
     where j.key = 'reconcile-service ' || s.id and j.attempts < j.max_attempts)`;
   const { rows } = await sql<{ id: string }>`
     select s.id from control.services s join control.databases d on d.id = s.database_id
@@ -33,7 +33,7 @@ export async function findUnfinishedServices(
         or (s.state = 'STOPPED' and d.state = 'AVAILABLE' and (s.desired ->> 'is_running')::boolean)
         or (s.state = 'FAILED' and d.state = 'AVAILABLE' and s.retry_at <= now())
         or exists (select from control.operations p where p.service_id = s.id and p.state in ('pending', 'running')))
-      and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
+      and ${when === "at the start" ? sql<boolean>`true` : hasNone}`.execute(db);
   for (const { id } of rows) await enqueueReconcileService(db, id);
   return rows.length;
 }
@@ -51,13 +51,13 @@ export async function loseGoneServices(deps: ReconcileDeps): Promise<number> {
   const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
   let gone = 0;
   for (const { id, observed } of rows) {
-    const pod_id = servicePodId(id, observed?.instance ?? 0);
-    if (running.has(pod_id)) continue;
+    const podId = servicePodId(id, observed?.instance ?? 0);
+    if (running.has(podId)) continue;
     const seen = await seeService(deps.db, id);
     // another instance may have taken over meanwhile
     if (seen === undefined || seen.row.observed?.instance !== observed?.instance) continue;
     if (seen.row.state !== "AVAILABLE" && seen.row.state !== "UPDATING") continue;
-    if (await loseService(deps, seen, { pod_id, reason: "its pod is gone", pause_ms: 0 })) gone += 1;
+    if (await loseService(deps, seen, { pod_id: podId, reason: "its pod is gone", pause_ms: 0 })) gone += 1;
   }
   return gone;
 }
@@ -66,15 +66,15 @@ export async function loseGoneServices(deps: ReconcileDeps): Promise<number> {
 export async function removeOrphanServices({ db, log, machine }: ReconcileDeps): Promise<number> {
   const databases = await db.selectFrom("control.databases").select("id").execute();
   let removed = 0;
-  for (const { id: database_id } of databases) {
-    const folder = servicesFolder(machine.place, database_id);
+  for (const { id: databaseId } of databases) {
+    const folder = servicesFolder(machine.place, databaseId);
     const names = await ownFolders(folder);
     if (names.length === 0) continue;
     // its row is there before its folder is
-    const rows = await db.selectFrom("control.services").select("id").where("database_id", "=", database_id).execute();
+    const rows = await db.selectFrom("control.services").select("id").where("database_id", "=", databaseId).execute();
     const known = new Set(rows.map(({ id }) => id));
     for (const name of names.filter((one) => !known.has(one))) {
-      log.info({ db: database_id, service: name }, "what a service left behind was removed");
+      log.info({ db: databaseId, service: name }, "what a service left behind was removed");
       await removeFolder(join(folder, name));
       removed += 1;
     }
@@ -86,8 +86,8 @@ export async function removeOrphanServices({ db, log, machine }: ReconcileDeps):
 async function ownFolders(folder: string): Promise<string[]> {
   if (!(await isOwnFolder(folder))) return [];
   const names = (await readdir(folder)).filter(isUuid);
-  const are_own = await Promise.all(names.map((name) => isOwnFolder(join(folder, name))));
-  return names.filter((_, at) => are_own[at]);
+  const areOwn = await Promise.all(names.map((name) => isOwnFolder(join(folder, name))));
+  return names.filter((_, at) => areOwn[at]);
 }
 
 async function isOwnFolder(path: string): Promise<boolean> {

@@ -79,9 +79,9 @@ async function startPod(
 ): Promise<void> {
   const before = await machine.driver.inspect(spec.id);
   if (before?.state === "running") return;
-  const { started_at } = await machine.driver.ensure(spec, signal);
+  const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
-  await keepPod(db, row.id, { id: spec.id, kind: "database", state: "STARTING", started_at, reason });
+  await keepPod(db, row.id, { id: spec.id, kind: "database", state: "STARTING", started_at: startedAt, reason });
 }
 
 /** Whether nothing of what was asked for is left to do. */
@@ -101,7 +101,13 @@ function cancelledCreation(uri: string) {
 /** Nobody asked for this start: what was lost is back. */
 async function recordRecovery({ recordEvent }: ReconcileDeps, tx: Tx, { row, uri }: SeenDatabase): Promise<void> {
   await recordEvent(tx, {
-    ...{ action: "database.recover", target: uri, org_id: row.org_id, actor: "system", principal: undefined },
-    ...{ ip_address: null, client: null, outcome: "succeeded" },
+    action: "database.recover",
+    target: uri,
+    org_id: row.org_id,
+    actor: "system",
+    principal: undefined,
+    ip_address: null,
+    client: null,
+    outcome: "succeeded",
   });
 }

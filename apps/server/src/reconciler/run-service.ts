@@ -38,10 +38,7 @@ export async function runService(deps: ReconcileDeps, seen: SeenService, signal:
   await changeService(deps, seen, {
     event: "ready",
     end: { state: "succeeded" },
-    set: {
-      observed: JSON.stringify(observed),
-      ...{ observed_generation: row.generation, failure: null, failed_starts: 0 },
-    },
+    set: { observed: JSON.stringify(observed), observed_generation: row.generation, failure: null, failed_starts: 0 },
     also: async (tx) => {
       const { id } = prepared.spec;
       const pod = { id, kind: "service", state: "READY", started_at: status.started_at, reason: null } as const;
@@ -81,15 +78,27 @@ async function startPod(
 ): Promise<void> {
   const before = await machine.driver.inspect(spec.id);
   if (before?.state === "running") return;
-  const { started_at } = await machine.driver.ensure(spec, signal);
+  const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
-  await keepPod(db, row.database_id, { id: spec.id, kind: "service", state: "STARTING", started_at, reason });
+  await keepPod(db, row.database_id, {
+    id: spec.id,
+    kind: "service",
+    state: "STARTING",
+    started_at: startedAt,
+    reason,
+  });
 }
 
 /** Nobody asked for this start: what was lost, or slept, is back. */
 async function recordRecovery({ recordEvent }: ReconcileDeps, tx: Tx, { row, uri }: SeenService): Promise<void> {
   await recordEvent(tx, {
-    ...{ action: "service.recover", target: uri, org_id: row.org_id, actor: "system", principal: undefined },
-    ...{ ip_address: null, client: null, outcome: "succeeded" },
+    action: "service.recover",
+    target: uri,
+    org_id: row.org_id,
+    actor: "system",
+    principal: undefined,
+    ip_address: null,
+    client: null,
+    outcome: "succeeded",
   });
 }

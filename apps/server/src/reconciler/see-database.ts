@@ -41,13 +41,13 @@ export async function seeDatabase(db: Database, id: string): Promise<SeenDatabas
     .where("d.id", "=", id)
     .executeTakeFirst();
   if (found === undefined) return undefined;
-  const { is_retry_due, org_name, operations, ...row } = found;
+  const { is_retry_due: isRetryDue, org_name: orgName, operations, ...row } = found;
   return {
     row,
-    uri: databaseUriOf(org_name, row.name),
+    uri: databaseUriOf(orgName, row.name),
     newest: operations.at(-1),
     open: operations.filter(({ state }) => state === "pending" || state === "running"),
-    is_retry_due,
+    is_retry_due: isRetryDue,
   };
 }
 
@@ -104,8 +104,15 @@ function toObserved({ is_awake: _, ...wanted }: DesiredDatabase): ObservedDataba
 export function needsRestart(observed: ObservedDatabase | null, wanted: ObservedDatabase): boolean {
   if (observed === null) return true;
   const partOf = ({ environment, builds, resources, restarts, settings }: ObservedDatabase) => [
-    ...[environment, builds, restarts, settings.db_input_media_dest, settings.db_output_media_dest],
-    ...[resources.cpu, resources.memory_mb, resources.disk_gb, resources.workers],
+    environment,
+    builds,
+    restarts,
+    settings.db_input_media_dest,
+    settings.db_output_media_dest,
+    resources.cpu,
+    resources.memory_mb,
+    resources.disk_gb,
+    resources.workers,
     Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
   return JSON.stringify(partOf(observed)) !== JSON.stringify(partOf(wanted));

@@ -47,11 +47,23 @@ export async function seeService(db: Database, id: string): Promise<SeenService 
     .where("s.id", "=", id)
     .executeTakeFirst();
   if (found === undefined) return undefined;
-  const { database_name, database_observed, database_state, is_retry_due, open, organization, ...row } = found;
-  const uri = databaseUriOf(organization, database_name);
+  const {
+    database_name: databaseName,
+    database_observed: databaseObserved,
+    database_state: databaseState,
+    is_retry_due: isRetryDue,
+    open,
+    organization,
+    ...row
+  } = found;
+  const uri = databaseUriOf(organization, databaseName);
   return {
-    ...{ row, organization, open, is_retry_due, uri: `${uri}/${row.name}` },
-    database: { id: row.database_id, name: database_name, uri, state: database_state, observed: database_observed },
+    row,
+    organization,
+    open,
+    is_retry_due: isRetryDue,
+    uri: `${uri}/${row.name}`,
+    database: { id: row.database_id, name: databaseName, uri, state: databaseState, observed: databaseObserved },
   };
 }
 
@@ -73,19 +85,19 @@ export function chooseServiceWork(
 ): ServiceWork | undefined {
   const { database, open, row } = seen;
   if (row.is_pruned) return "remove";
-  const is_up = IS_UP.includes(database.state);
+  const isUp = IS_UP.includes(database.state);
   switch (row.state) {
     case "DEPLOYING":
     case "STARTING":
     case "UPDATING":
-      return is_up ? "run" : "sleep";
+      return isUp ? "run" : "sleep";
     case "STOPPING":
       return "stop";
     case "STOPPED":
-      if (open.length > 0) return is_up ? "stop" : "sleep";
+      if (open.length > 0) return isUp ? "stop" : "sleep";
       return COMES.includes(database.state) && row.desired.is_running ? "wake" : undefined;
     case "AVAILABLE":
-      if (!is_up) return "sleep";
+      if (!isUp) return "sleep";
       return open.length > 0 ? "settle" : "tidy";
     case "FAILED":
       if (open.length > 0) return "settle";

@@ -38,12 +38,12 @@ export class ServiceKeys implements AsyncDisposable {
 
   /** Has the pods of a database's services get every snapshot from now on. Resolves when the first one was sent. */
   async follow(database: KeyedDatabase): Promise<void> {
-    const { id, name, org_id, organization } = database;
+    const { id, name, org_id: orgId, organization } = database;
     let followed = this.#followed.get(id);
     if (followed === undefined) {
       const made: Followed = {
         snapshot: undefined,
-        stop: this.#deps.snapshots.follow({ org_id, organization, database: name }, (snapshot) => {
+        stop: this.#deps.snapshots.follow({ org_id: orgId, organization, database: name }, (snapshot) => {
           made.snapshot = snapshot;
           this.#pushAll(id, made).catch((error) =>
             this.#deps.log.warn({ err: error, db: id }, "a snapshot of keys was not pushed"),
@@ -73,13 +73,13 @@ export class ServiceKeys implements AsyncDisposable {
     for (const id of [...this.#followed.keys()]) await this.#stop(id);
   }
 
-  async #pushAll(database_id: string, followed: Followed): Promise<void> {
-    const pods = await this.#deps.machine.driver.list({ database_id, kind: "service" });
+  async #pushAll(databaseId: string, followed: Followed): Promise<void> {
+    const pods = await this.#deps.machine.driver.list({ database_id: databaseId, kind: "service" });
     await Promise.all(
       pods.map(async ({ id, state }) => {
         const pod = parseServicePodId(id);
         if (pod === undefined || state !== "running") return;
-        const door = await findDoor(this.#deps, { id: pod.service_id, database_id }, pod.instance);
+        const door = await findDoor(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
         // one that is being started is given them before it is asked anything
         if (door !== undefined && (await this.#deps.machine.askService(door)) !== undefined)
           await this.#push(door, followed);

@@ -32,9 +32,9 @@ export interface ServicePod {
 /** The pods of a service that there are, whatever becomes of them; the oldest instance first. */
 export async function listServicePods(
   { machine }: Pick<PodsDeps, "machine">,
-  { database_id, id }: PlacedService,
+  { database_id: databaseId, id }: PlacedService,
 ): Promise<ServicePod[]> {
-  const pods = await machine.driver.list({ database_id, kind: "service" });
+  const pods = await machine.driver.list({ database_id: databaseId, kind: "service" });
   return pods
     .flatMap((status) => {
       const parsed = parseServicePodId(status.id);
@@ -64,17 +64,17 @@ export async function retireInstances(
   signal: AbortSignal,
 ): Promise<number> {
   if (pods.length === 0) return 0;
-  const { fresh, in_time } = await markDraining(deps, pods);
+  const { fresh, in_time: inTime } = await markDraining(deps, pods);
   if (fresh.size > 0) await sleep(HEARD_MS, undefined, { signal });
-  const go_on = await Promise.all(
+  const goOn = await Promise.all(
     pods.map(async (pod) => {
-      const wait_ms = fresh.has(pod.id) ? MOMENT_MS : 0;
-      if ((await drain(deps, service, pod, wait_ms, signal)) && in_time.has(pod.id)) return true;
+      const waitMs = fresh.has(pod.id) ? MOMENT_MS : 0;
+      if ((await drain(deps, service, pod, waitMs, signal)) && inTime.has(pod.id)) return true;
       await endInstance(deps, service, pod.instance);
       return false;
     }),
   );
-  return go_on.filter(Boolean).length;
+  return goOn.filter(Boolean).length;
 }
 
 /** Writes down since when instances are drained; answers which are so from now on, and which may go on by the database's clock. */
@@ -94,31 +94,31 @@ async function markDraining({ db }: Pick<PodsDeps, "db">, pods: readonly Service
  */
 export async function drainServicePods(
   deps: PodsDeps,
-  database_id: string,
+  databaseId: string,
   time: "first" | "again",
   signal: AbortSignal,
 ): Promise<number> {
-  const pods = await deps.machine.driver.list({ database_id, kind: "service" });
-  const go_on = await Promise.all(
+  const pods = await deps.machine.driver.list({ database_id: databaseId, kind: "service" });
+  const goOn = await Promise.all(
     pods.map(async ({ id, state }) => {
       const pod = parseServicePodId(id);
       if (pod === undefined || state !== "running") return false;
-      const { instance, service_id } = pod;
+      const { instance, service_id: serviceId } = pod;
       return await drain(
         deps,
-        { id: service_id, database_id },
+        { id: serviceId, database_id: databaseId },
         { id, instance },
         time === "first" ? MOMENT_MS : 0,
         signal,
       );
     }),
   );
-  return go_on.filter(Boolean).length;
+  return goOn.filter(Boolean).length;
 }
 
 /** Whether the stop of a database began so short a time ago that its services still answer what runs in them. */
-export async function isDrainInTime({ db }: Pick<PodsDeps, "db">, operation_id: string): Promise<boolean> {
-  const { rows } = await sql`select from control.operations where id = ${operation_id}
+export async function isDrainInTime({ db }: Pick<PodsDeps, "db">, operationId: string): Promise<boolean> {
+  const { rows } = await sql`select from control.operations where id = ${operationId}
     and started_at between now() - make_interval(secs => ${STOP_DRAIN_MS / 1_000}::float8) and now()`.execute(db);
   return rows.length > 0;
 }
@@ -128,12 +128,12 @@ async function drain(
   deps: PodsDeps,
   service: PlacedService,
   { id, instance }: Pick<ServicePod, "id" | "instance">,
-  wait_ms: number,
+  waitMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const door = await findDoor(deps, service, instance);
   if (door === undefined || !(await deps.machine.drainService(door))) return false;
-  const until = performance.now() + wait_ms;
+  const until = performance.now() + waitMs;
   for (;;) {
     const status = await deps.machine.driver.inspect(id);
     if (status?.state !== "running") return false;
@@ -149,17 +149,18 @@ export async function endInstance(
   instance: number,
 ): Promise<void> {
   await endServicePod({ machine }, service, instance);
-  const { pod_id } = servicePlaces(machine.place, service, instance);
-  await db.deleteFrom("control.pods").where("id", "=", pod_id).execute();
+  const { pod_id: podId } = servicePlaces(machine.place, service, instance);
+  await db.deleteFrom("control.pods").where("id", "=", podId).execute();
 }
 
 /** Ends the pods of all services of a database. */
-export async function endServicePods({ machine }: Pick<PodsDeps, "machine">, database_id: string): Promise<void> {
-  const pods = await machine.driver.list({ database_id, kind: "service" });
+export async function endServicePods({ machine }: Pick<PodsDeps, "machine">, databaseId: string): Promise<void> {
+  const pods = await machine.driver.list({ database_id: databaseId, kind: "service" });
   await Promise.all(
     pods.map(async ({ id }) => {
       const pod = parseServicePodId(id);
-      if (pod !== undefined) await endServicePod({ machine }, { id: pod.service_id, database_id }, pod.instance);
+      if (pod !== undefined)
+        await endServicePod({ machine }, { id: pod.service_id, database_id: databaseId }, pod.instance);
     }),
   );
 }
@@ -170,9 +171,13 @@ export async function endServicePod(
   service: PlacedService,
   instance: number,
 ): Promise<void> {
-  const { pod_id, run_folder, scratch_folder } = servicePlaces(machine.place, service, instance);
-  await machine.driver.stop(pod_id, SERVICE_GRACE_MS);
-  await machine.driver.forget(pod_id);
+  const {
+    pod_id: podId,
+    run_folder: runFolder,
+    scratch_folder: scratchFolder,
+  } = servicePlaces(machine.place, service, instance);
+  await machine.driver.stop(podId, SERVICE_GRACE_MS);
+  await machine.driver.forget(podId);
   // it lies in the system's folder for sockets, where nobody else would look for it
-  for (const folder of [run_folder, scratch_folder]) await removeFolder(folder);
+  for (const folder of [runFolder, scratchFolder]) await removeFolder(folder);
 }

@@ -4,11 +4,11 @@ import type { Database, Tx } from "../database/pool.ts";
 import { enqueueReconcileService } from "../queue/jobs.ts";
 
 /** Has services looked at whose database is there again, or on its way: those that shall run are started. */
-export async function wakeServices(tx: Database | Tx, database_id: string): Promise<void> {
+export async function wakeServices(tx: Database | Tx, databaseId: string): Promise<void> {
   const rows = await tx
     .selectFrom("control.services")
     .select(["id", "state", "desired"])
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where("state", "!=", "AVAILABLE")
     .execute();
   for (const { desired, id, state } of rows) {
@@ -18,12 +18,12 @@ export async function wakeServices(tx: Database | Tx, database_id: string): Prom
 }
 
 /** Says that the services of a database have no pods any more; what they shall be stays. */
-export async function leaveServicesStopped(tx: Tx, database_id: string): Promise<void> {
+export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<void> {
   const from = SERVICE_STATES.filter((state) => nextServiceState(state, "stopped") === "STOPPED");
   const rows = await tx
     .updateTable("control.services")
     .set({ state: "STOPPED", observed: null, failure: null })
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where("state", "in", from)
     .where("state", "!=", "STOPPED")
     .returning("id")
@@ -33,12 +33,12 @@ export async function leaveServicesStopped(tx: Tx, database_id: string): Promise
 }
 
 /** Their pods were ended with the server: the next one starts them with their databases. */
-export async function leaveServicesStarting(db: Database, database_ids: readonly string[]): Promise<void> {
-  if (database_ids.length === 0) return;
+export async function leaveServicesStarting(db: Database, databaseIds: readonly string[]): Promise<void> {
+  if (databaseIds.length === 0) return;
   await db
     .updateTable("control.services")
     .set({ state: "STARTING" })
-    .where("database_id", "in", database_ids)
+    .where("database_id", "in", databaseIds)
     .where("state", "in", ["AVAILABLE", "UPDATING"])
     .execute();
 }

@@ -33,17 +33,21 @@ describe("a service", () => {
       pods: [{ id: service.pod(1), state: "READY" }],
     });
     const told = stage.machine.pods.toldService(service.pod(1));
-    const { run_folder } = databasePlaces(stage.machine.place, stage.id);
+    const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
     const folder = serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id });
     // measured by the pod of its database, which may be another user's
     expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(told).toMatchObject({
-      ...{ role: "service-pod", service: "ingest", instance: 1, database: "data", organization: stage.org.name },
+      role: "service-pod",
+      service: "ingest",
+      instance: 1,
+      database: "data",
+      organization: stage.org.name,
       dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}&password=[\w-]{43}$/),
       resources: { workers: 1 },
     });
     expect(told.token).not.toBe(stage.machine.pods.told(stage.pod).token);
-    expect(told.run_folder).not.toBe(run_folder);
+    expect(told.run_folder).not.toBe(runFolder);
     expect(told.last_keys).toBeDefined();
     expect((await stage.see()).operations).toEqual(["database.provision succeeded"]);
   });
@@ -74,12 +78,12 @@ describe("a service", () => {
     });
     stage.machine.pods.say(service.pod(1), { in_flight: 0 });
     expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
-    const { run_folder, scratch_folder } = servicePlaces(
+    const { run_folder: runFolder, scratch_folder: scratchFolder } = servicePlaces(
       stage.machine.place,
       { id: service.id, database_id: stage.id },
       1,
     );
-    expect([run_folder, scratch_folder].filter(existsSync)).toEqual([]);
+    expect([runFolder, scratchFolder].filter(existsSync)).toEqual([]);
   });
 
   test("goes on as it is when its new instance never serves, and says the last lines of that", async () => {
@@ -226,14 +230,14 @@ describe("the services of a database", () => {
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
     await service.settles("AVAILABLE");
-    const { last_keys } = stage.machine.pods.toldService(service.pod(1));
+    const { last_keys: lastKeys } = stage.machine.pods.toldService(service.pod(1));
     const made = await server.ask("keyCreate", {
       as: stage.owner,
       params: { org: stage.org.name },
       body: { name: "ci", grants: [] },
     } as never);
     expect(made.status, made.text).toBeLessThan(300);
-    await eventually(() => expect(stage.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(last_keys), {
+    await eventually(() => expect(stage.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(lastKeys), {
       timeout_ms: 1_000,
     });
     stage.machine.pods.say(service.pod(1), { in_flight: 2 });
@@ -267,8 +271,8 @@ describe("the pod of a service", () => {
     expect((await stage.see()).state).toBe("AVAILABLE");
     const seen = await seeService(server.deps.db, service.id);
     if (seen === undefined) throw new Error("The service is gone.");
-    const given_up = { pod_id: service.pod(1), reason: "it ended with code 1" };
-    expect(await failLostService({ ...server.deps, machine: stage.machine }, seen, given_up)).toBe(true);
+    const givenUp = { pod_id: service.pod(1), reason: "it ended with code 1" };
+    expect(await failLostService({ ...server.deps, machine: stage.machine }, seen, givenUp)).toBe(true);
     expect(await service.settles("FAILED")).toMatchObject({
       failure: { code: "pod_failed", detail: expect.stringContaining("again and again") },
       pods: [{ id: service.pod(1), state: "FAILED" }],

@@ -29,8 +29,15 @@ export async function sleepDatabase(
     const operation = await startOperation(
       { tx, recordEvent },
       {
-        ...{ org_id: database.org_id, database_id: database.id, kind: "database.stop", target: database.uri },
-        ...{ is_cancellable: false, actor: "system", principal: undefined, ip_address: null, client: null },
+        org_id: database.org_id,
+        database_id: database.id,
+        kind: "database.stop",
+        target: database.uri,
+        is_cancellable: false,
+        actor: "system",
+        principal: undefined,
+        ip_address: null,
+        client: null,
         detail: `it was idle for ${row.desired.settings.sleep_after}`,
       },
     );

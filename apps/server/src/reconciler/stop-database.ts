@@ -41,8 +41,8 @@ export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase, sign
 async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
   const needed = await askNeeded(deps, id);
   if (needed === undefined) return;
-  const needed_trees = JSON.stringify(needed);
-  await deps.db.updateTable("control.databases").set({ needed_trees }).where("id", "=", id).execute();
+  const neededTrees = JSON.stringify(needed);
+  await deps.db.updateTable("control.databases").set({ needed_trees: neededTrees }).where("id", "=", id).execute();
 }
 
 /** Writes down what its pod has used, which is forgotten with it. */
@@ -53,24 +53,24 @@ async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): P
 }
 
 /** Says that a database has no pods any more, and its services none either. */
-export async function forgetPods(tx: Tx, database_id: string): Promise<void> {
-  await leaveServicesStopped(tx, database_id);
-  await tx.deleteFrom("control.pods").where("database_id", "=", database_id).execute();
+export async function forgetPods(tx: Tx, databaseId: string): Promise<void> {
+  await leaveServicesStopped(tx, databaseId);
+  await tx.deleteFrom("control.pods").where("database_id", "=", databaseId).execute();
 }
 
 /**
  * Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. Those of its services come
  * first: what they are answering still needs PostgreSQL.
  */
-export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
+export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
   const { driver, place } = machine;
-  const { pod_id, run_folder } = databasePlaces(place, database_id);
-  await endServicePods({ machine }, database_id);
-  const known = (await driver.list({ database_id })).map(({ id }) => id);
-  for (const id of new Set([pod_id, ...known])) {
+  const { pod_id: podId, run_folder: runFolder } = databasePlaces(place, databaseId);
+  await endServicePods({ machine }, databaseId);
+  const known = (await driver.list({ database_id: databaseId })).map(({ id }) => id);
+  for (const id of new Set([podId, ...known])) {
     await driver.stop(id, STOP_GRACE_MS);
     await driver.forget(id);
   }
   // it lies in the system's folder for sockets, where nobody else would look for it
-  await removeFolder(run_folder);
+  await removeFolder(runFolder);
 }

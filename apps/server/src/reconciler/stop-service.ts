@@ -107,12 +107,8 @@ export async function endNewInstances(deps: ReconcileDeps, { row }: SeenService)
 }
 
 /** 0 when none was started yet, and for a service that is gone. */
-export async function lastInstance(db: Database | Tx, service_id: string): Promise<number> {
-  const row = await db
-    .selectFrom("control.services")
-    .select("instance")
-    .where("id", "=", service_id)
-    .executeTakeFirst();
+export async function lastInstance(db: Database | Tx, serviceId: string): Promise<number> {
+  const row = await db.selectFrom("control.services").select("instance").where("id", "=", serviceId).executeTakeFirst();
   return row?.instance ?? 0;
 }
 

@@ -49,14 +49,14 @@ export async function waitReady(machine: Machine, pod: StartedPod, signal: Abort
 
 async function ended(pod: StartedPod, status: PodStatus | undefined): Promise<Error> {
   const { exit = null } = status ?? {};
-  const is_out_of_memory = exit?.is_out_of_memory === true;
-  const { memory_mb } = pod.spec.limits;
+  const isOutOfMemory = exit?.is_out_of_memory === true;
+  const { memory_mb: memoryMb } = pod.spec.limits;
   return appError("pod_failed", {
-    detail: `The database's pod did not start: ${is_out_of_memory ? `it needed more than its ${memory_mb} MB of memory` : describeExit(exit)}.${await lastWords(pod, status)}`,
-    hint: is_out_of_memory
+    detail: `The database's pod did not start: ${isOutOfMemory ? `it needed more than its ${memoryMb} MB of memory` : describeExit(exit)}.${await lastWords(pod, status)}`,
+    hint: isOutOfMemory
       ? "Give it more memory_mb in its entry of service.toml, then: cli db build-image <db_uri>"
       : "See its log: cli db logs <db_uri>   then try again: cli db retry <db_uri>",
-    meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory },
+    meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory: isOutOfMemory },
   });
 }
 

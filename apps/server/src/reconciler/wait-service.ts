@@ -44,16 +44,16 @@ export async function waitService(
 
 async function ended(spec: PodSpec, status: PodStatus | undefined): Promise<Error> {
   const { exit = null } = status ?? {};
-  const is_out_of_memory = exit?.is_out_of_memory === true;
-  const why = is_out_of_memory
+  const isOutOfMemory = exit?.is_out_of_memory === true;
+  const why = isOutOfMemory
     ? `it needed more than the ${spec.limits.memory_mb} MB of memory that its database has`
     : describeExit(exit);
   return appError("pod_failed", {
     detail: `The pod of <service_uri> did not start: ${why}.${await lastLines(spec, status)}`,
-    hint: is_out_of_memory
+    hint: isOutOfMemory
       ? "Give the database more memory_mb in its entry of service.toml, then: cli db update"
       : "Correct what its last lines say, then bring it there: cli deploy <app_file> <target>",
-    meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory },
+    meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory: isOutOfMemory },
   });
 }
 
@@ -65,8 +65,8 @@ async function late(spec: PodSpec, status: PodStatus | undefined): Promise<Error
 }
 
 /** Nothing when it said nothing. */
-async function lastLines({ log_folder }: PodSpec, status: PodStatus | undefined): Promise<string> {
-  const written = await readLastWords(log_folder, new Date(status?.started_at ?? 0), LINES_LOOKED_AT);
+async function lastLines({ log_folder: logFolder }: PodSpec, status: PodStatus | undefined): Promise<string> {
+  const written = await readLastWords(logFolder, new Date(status?.started_at ?? 0), LINES_LOOKED_AT);
   const words = written.filter((line) => !OF_REQUESTS.test(line)).slice(-LAST_LINES);
   return words.length === 0 ? "" : ` It said last:\n${words.map((line) => `  ${line}`).join("\n")}`;
 }

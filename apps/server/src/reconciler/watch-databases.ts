@@ -43,7 +43,9 @@ async function hearPods(deps: ReconcileDeps, signal: AbortSignal): Promise<void>
   const books = new Books(deps, services);
   const isService = (pod: PodStatus) => pod.labels.kind === "service";
   const keeper = {
-    ...{ driver: machine.driver, log, clock: createSteadyClock() },
+    driver: machine.driver,
+    log,
+    clock: createSteadyClock(),
     probe: (pod: PodStatus) => (isService(pod) ? services.probe(pod) : books.probe(pod)),
     isWanted: async (pod: PodStatus) =>
       isService(pod) ? services.isWanted(pod) : (await readAwake(db, pod.labels.database_id)) !== undefined,
@@ -86,19 +88,19 @@ class Books {
 
   async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
     const { log, machine } = this.#deps;
-    const { database_id } = pod.labels;
+    const { database_id: databaseId } = pod.labels;
     const page = await this.#open(pod);
     if (page === undefined) return "starting";
-    const health = await machine.askHealth(databasePlaces(machine.place, database_id).socket, page.token);
+    const health = await machine.askHealth(databasePlaces(machine.place, databaseId).socket, page.token);
     if (health === undefined) return "silent";
     if (health.version !== VERSION) {
-      log.info({ db: database_id, version: health.version }, "a pod of another version is started anew");
+      log.info({ db: databaseId, version: health.version }, "a pod of another version is started anew");
       await machine.driver.stop(pod.id, STOP_GRACE_MS);
       return "silent";
     }
     if (health.state !== "ready") return "starting";
     await this.#write(pod, page, health).catch((error) => {
-      log.warn({ ...sayError(error), db: database_id }, "how a database is was not written down");
+      log.warn({ ...sayError(error), db: databaseId }, "how a database is was not written down");
     });
     return "ready";
   }
@@ -117,27 +119,26 @@ class Books {
     const deps = this.#deps;
     const row = await readAwake(deps.db, pod.labels.database_id);
     if (row === undefined) return;
-    const now_ms = this.#clock.now();
+    const nowMs = this.#clock.now();
     const services = this.#services.useOf(pod.labels.database_id);
-    const idle_ms = Math.floor(Math.min(health.idle_ms, services?.idle_ms ?? health.idle_ms));
-    const { sleep_after } = row.desired.settings;
+    const idleMs = Math.floor(Math.min(health.idle_ms, services?.idle_ms ?? health.idle_ms));
+    const { sleep_after: sleepAfter } = row.desired.settings;
     const busy = health.busy ?? sayRequests(services?.in_flight ?? 0);
-    const { because, is_due } = findAwake({ sleep_after, busy, idle_ms });
-    if (is_due && (await sleepDatabase(deps, row))) {
+    const { because, is_due: isDue } = findAwake({ sleep_after: sleepAfter, busy, idle_ms: idleMs });
+    if (isDue && (await sleepDatabase(deps, row))) {
       this.#pages.delete(pod.id);
       return;
     }
     const set: { awake_because?: string; last_used_at?: Date; usage?: string } = {};
     if (row.awake_because !== because) set.awake_because = because;
-    if (now_ms - page.usage_ms >= USAGE_MS || row.usage?.is_disk_full !== health.is_disk_full) {
-      page.usage_ms = now_ms;
+    if (nowMs - page.usage_ms >= USAGE_MS || row.usage?.is_disk_full !== health.is_disk_full) {
+      page.usage_ms = nowMs;
       const usage = await this.#weigh(pod, health);
       await keepMetered(deps.db, row.id, health);
       if (page.usage !== usage) set.usage = usage;
       page.usage = usage;
-      const last_used_at = new Date(Date.now() - idle_ms);
-      if (Math.abs((row.last_used_at?.getTime() ?? 0) - last_used_at.getTime()) > NEAR_MS)
-        set.last_used_at = last_used_at;
+      const lastUsedAt = new Date(Date.now() - idleMs);
+      if (Math.abs((row.last_used_at?.getTime() ?? 0) - lastUsedAt.getTime()) > NEAR_MS) set.last_used_at = lastUsedAt;
     }
     if (Object.keys(set).length === 0) return;
     await deps.db
@@ -149,33 +150,41 @@ class Books {
   }
 
   /** What it takes of the machine with its services, as the database's row has it. */
-  async #weigh(pod: PodStatus, { disk_bytes, disk_limit_bytes, is_disk_full }: PodHealth): Promise<string> {
+  async #weigh(
+    pod: PodStatus,
+    { disk_bytes: diskBytes, disk_limit_bytes: diskLimitBytes, is_disk_full: isDiskFull }: PodHealth,
+  ): Promise<string> {
     const { db, machine } = this.#deps;
-    const { database_id } = pod.labels;
-    let memory_bytes: number | null = null;
-    for (const { id } of await machine.driver.list({ database_id })) {
-      const of_pod = (await machine.driver.inspect(id))?.memory_bytes ?? null;
-      if (of_pod !== null) memory_bytes = (memory_bytes ?? 0) + of_pod;
+    const { database_id: databaseId } = pod.labels;
+    let memoryBytes: number | null = null;
+    for (const { id } of await machine.driver.list({ database_id: databaseId })) {
+      const ofPod = (await machine.driver.inspect(id))?.memory_bytes ?? null;
+      if (ofPod !== null) memoryBytes = (memoryBytes ?? 0) + ofPod;
       await db
         .updateTable("control.pods")
-        .set({ memory_bytes: of_pod === null ? null : String(of_pod) })
+        .set({ memory_bytes: ofPod === null ? null : String(ofPod) })
         .where("id", "=", id)
         .execute();
     }
-    return JSON.stringify({ disk_bytes, disk_limit_bytes, memory_bytes, is_disk_full });
+    return JSON.stringify({
+      disk_bytes: diskBytes,
+      disk_limit_bytes: diskLimitBytes,
+      memory_bytes: memoryBytes,
+      is_disk_full: isDiskFull,
+    });
   }
 }
 
-function sayRequests(in_flight: number): string | null {
-  if (in_flight === 0) return null;
-  return in_flight === 1 ? "1 request runs" : `${in_flight} requests run`;
+function sayRequests(inFlight: number): string | null {
+  if (inFlight === 0) return null;
+  return inFlight === 1 ? "1 request runs" : `${inFlight} requests run`;
 }
 
 function logFolderOf(place: ReconcileDeps["machine"]["place"], { id, labels }: PodStatus): string {
-  const { database_id } = labels;
+  const { database_id: databaseId } = labels;
   const pod = parseServicePodId(id);
-  if (pod === undefined) return databasePlaces(place, database_id).log_folder;
-  return servicePlaces(place, { id: pod.service_id, database_id }, pod.instance).log_folder;
+  if (pod === undefined) return databasePlaces(place, databaseId).log_folder;
+  return servicePlaces(place, { id: pod.service_id, database_id: databaseId }, pod.instance).log_folder;
 }
 
 export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;

@@ -70,14 +70,14 @@ export class ServiceBooks {
   }
 
   /** Undefined when none of them was heard of. */
-  useOf(database_id: string): ServicesUse | undefined {
+  useOf(databaseId: string): ServicesUse | undefined {
     const now = this.#clock.now();
-    for (const [id, { heard_ms }] of this.#pages) if (now - heard_ms > FRESH_MS) this.#pages.delete(id);
-    const pages = [...this.#pages.values()].filter((page) => page.database_id === database_id);
+    for (const [id, { heard_ms: heardMs }] of this.#pages) if (now - heardMs > FRESH_MS) this.#pages.delete(id);
+    const pages = [...this.#pages.values()].filter((page) => page.database_id === databaseId);
     if (pages.length === 0) return undefined;
     return {
-      in_flight: pages.reduce((sum, { in_flight }) => sum + in_flight, 0),
-      idle_ms: Math.min(...pages.map(({ heard_ms, idle_ms }) => idle_ms + (now - heard_ms))),
+      in_flight: pages.reduce((sum, { in_flight: inFlight }) => sum + inFlight, 0),
+      idle_ms: Math.min(...pages.map(({ heard_ms: heardMs, idle_ms: idleMs }) => idleMs + (now - heardMs))),
     };
   }
 
@@ -85,17 +85,17 @@ export class ServiceBooks {
     const known = this.#pages.get(id);
     const pod = parseServicePodId(id);
     if (known !== undefined || pod === undefined) return known;
-    const { database_id } = labels;
-    const door = await findDoor(this.#deps, { id: pod.service_id, database_id }, pod.instance);
+    const { database_id: databaseId } = labels;
+    const door = await findDoor(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
     if (door === undefined) return undefined;
-    const page: Page = { database_id, door, heard_ms: this.#clock.now(), in_flight: 0, idle_ms: 0 };
+    const page: Page = { database_id: databaseId, door, heard_ms: this.#clock.now(), in_flight: 0, idle_ms: 0 };
     this.#pages.set(id, page);
     return page;
   }
 
   /** Undefined for an instance that does not serve, or ends with its database. */
-  async #see(pod_id: string): Promise<SeenService | undefined> {
-    const pod = parseServicePodId(pod_id);
+  async #see(podId: string): Promise<SeenService | undefined> {
+    const pod = parseServicePodId(podId);
     const seen = pod && (await seeService(this.#deps.db, pod.service_id));
     if (seen === undefined || seen.row.observed?.instance !== pod?.instance) return undefined;
     if (seen.database.state === "STOPPING") return undefined;

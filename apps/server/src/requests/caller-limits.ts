@@ -33,32 +33,34 @@ export class CallerLimits {
    * Counts a request until what is answered is called. `body_bytes` is what its body may take; it counts for organizations alone.
    * @throws rate_limited with the seconds to wait
    */
-  enter(who: Who, id: string, body_bytes = 0): () => void {
+  enter(who: Who, id: string, bodyBytes = 0): () => void {
     const factor = who === "principal" ? 1 : CALLERS;
     const rate = this.#bounds.rate * factor;
-    const most_open = this.#bounds.most_open * factor;
+    const mostOpen = this.#bounds.most_open * factor;
     const counted = this.#find(`${who} ${id}`, rate);
     if (rate > 0 && counted.tokens < 1) {
-      const wait_s = Math.max(1, Math.ceil((1 - counted.tokens) / rate));
-      throw tooMany(`The ${who} has sent more than ${rate} requests a second`, wait_s, { rate });
+      const waitS = Math.max(1, Math.ceil((1 - counted.tokens) / rate));
+      throw tooMany(`The ${who} has sent more than ${rate} requests a second`, waitS, { rate });
     }
-    if (counted.open >= most_open) {
-      throw tooMany(`The ${who} has ${counted.open} requests open, and ${most_open} are the most`, 1, { most_open });
+    if (counted.open >= mostOpen) {
+      throw tooMany(`The ${who} has ${counted.open} requests open, and ${mostOpen} are the most`, 1, {
+        most_open: mostOpen,
+      });
     }
     // one alone always fits: a route takes none that is larger
-    if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + body_bytes > MOST_BODY_BYTES) {
+    if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + bodyBytes > MOST_BODY_BYTES) {
       const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and ${MOST_BODY_BYTES} are the most`;
       throw tooMany(detail, 1, { most_body_bytes: MOST_BODY_BYTES });
     }
     counted.tokens -= 1;
     counted.open += 1;
-    counted.body_bytes += body_bytes;
-    let is_left = false;
+    counted.body_bytes += bodyBytes;
+    let isLeft = false;
     return () => {
-      if (is_left) return;
-      is_left = true;
+      if (isLeft) return;
+      isLeft = true;
       counted.open -= 1;
-      counted.body_bytes -= body_bytes;
+      counted.body_bytes -= bodyBytes;
     };
   }
 
@@ -84,10 +86,10 @@ export class CallerLimits {
   }
 }
 
-function tooMany(what: string, retry_after_s: number, most: Readonly<Record<string, number>>): Error {
+function tooMany(what: string, retryAfterS: number, most: Readonly<Record<string, number>>): Error {
   return appError("rate_limited", {
     detail: `${what}.`,
-    hint: `Wait ${retry_after_s === 1 ? "a second" : `${retry_after_s} seconds`}, then try again.`,
-    meta: { retry_after_s, ...most },
+    hint: `Wait ${retryAfterS === 1 ? "a second" : `${retryAfterS} seconds`}, then try again.`,
+    meta: { retry_after_s: retryAfterS, ...most },
   });
 }

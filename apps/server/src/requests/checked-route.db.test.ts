@@ -14,8 +14,8 @@ afterAll(() => server[Symbol.asyncDispose]());
 async function sendSlowly(person: TestPerson, path: string, body: object, meanwhile: () => Promise<unknown>) {
   const { db } = server.deps;
   const used = () => db.selectFrom("identity.sessions").select("updated_at").where("id", "=", person.session_id);
-  const long_ago = new Date(Date.now() - 3_600_000);
-  await db.updateTable("identity.sessions").set({ updated_at: long_ago }).where("id", "=", person.session_id).execute();
+  const longAgo = new Date(Date.now() - 3_600_000);
+  await db.updateTable("identity.sessions").set({ updated_at: longAgo }).where("id", "=", person.session_id).execute();
   const text = JSON.stringify(body);
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1").setEncoding("utf8");
   let answer = "";
@@ -33,7 +33,7 @@ async function sendSlowly(person: TestPerson, path: string, body: object, meanwh
   ].join("\r\n");
   socket.write(`${head}\r\n\r\n${text.slice(0, 5)}`);
   // the use of the session is written down when the request has been let in
-  await expect.poll(async () => (await used().executeTakeFirstOrThrow()).updated_at > long_ago).toBe(true);
+  await expect.poll(async () => (await used().executeTakeFirstOrThrow()).updated_at > longAgo).toBe(true);
   await meanwhile();
   socket.write(text.slice(5));
   await ended;
@@ -87,7 +87,7 @@ test("of two owners that demote each other at once one is left, whatever both we
   const demote = (as: TestPerson, whom: TestPerson) =>
     server.ask("memberUpdate", {
       as: { token: as.token },
-      params: { org: stage.org.name, id: members.find(({ user_id }) => user_id === whom.id)?.id ?? "" },
+      params: { org: stage.org.name, id: members.find(({ user_id: userId }) => userId === whom.id)?.id ?? "" },
       body: { role: "member" },
     } as never);
   const answers = await Promise.all([demote(stage.owner, stage.admin), demote(stage.admin, stage.owner)]);

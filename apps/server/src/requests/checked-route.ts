@@ -162,14 +162,14 @@ async function changeIn<Name extends ControlRouteName>(
   };
   const { principal, org } = whole.request;
   const owner = org?.id ?? principal?.user_id ?? principal?.key?.id ?? whole.request.ip;
-  const { answer, is_repeated } = await deps.changes.run(owner, () =>
+  const { answer, is_repeated: isRepeated } = await deps.changes.run(owner, () =>
     changeOnce(deps.db, deps.seal, once, status, async (tx) => {
       if (principal === undefined) return handler(whole, tx);
       const { permission } = CONTROL_ROUTES[name];
       return handler({ ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole, tx);
     }),
   );
-  if (is_repeated) whole.reply.header("idempotency-replayed", "true");
+  if (isRepeated) whole.reply.header("idempotency-replayed", "true");
   for (const work of after) work();
   return answer ?? undefined;
 }
@@ -261,10 +261,10 @@ function refuseSuspended({ name, suspension }: Pick<CallOrg, "name" | "suspensio
 /** Lets a key with grants through to what concerns services that it may manage, as a member of its organization. */
 function byGrant(principal: Principal, { db, org, service }: PathNames, route: ControlRouteName | undefined): CallOrg {
   const { organization } = principal;
-  const is_for_grants = route !== undefined && controlRoute(route).by_grant === true;
-  const is_own = org !== undefined && organization?.name === org;
-  if (org !== undefined && !(is_own && is_for_grants && hasManageGrant(principal))) throw orgNotFound(org);
-  if (!is_own || !mayManageSome(principal, db, service)) throw notGranted(principal);
+  const isForGrants = route !== undefined && controlRoute(route).by_grant === true;
+  const isOwn = org !== undefined && organization?.name === org;
+  if (org !== undefined && !(isOwn && isForGrants && hasManageGrant(principal))) throw orgNotFound(org);
+  if (!isOwn || !mayManageSome(principal, db, service)) throw notGranted(principal);
   refuseSuspended(organization);
   return { ...organization, role: "member" };
 }
@@ -283,12 +283,12 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
     permission,
   }: { readonly principal: Principal; readonly org: Org; readonly permission: RoutePermission },
 ): Promise<Org> {
-  const { session_id, user_id, key } = principal;
+  const { session_id: sessionId, user_id: userId, key } = principal;
   const { rows } = await sql<{ is_good: boolean; role: CallOrg["role"] | null }>`
     select
-      exists (select from identity.sessions where id = ${session_id} and expires_at > now())
+      exists (select from identity.sessions where id = ${sessionId} and expires_at > now())
       or exists (select from control.api_keys where id = ${key?.id ?? null} and coalesce(expires_at > now(), true)) as is_good,
-      (select role from control.members where org_id = ${org?.id ?? null}::uuid and user_id = ${user_id}) as role`.execute(
+      (select role from control.members where org_id = ${org?.id ?? null}::uuid and user_id = ${userId}) as role`.execute(
     db,
   );
   const now = rows[0];
@@ -299,7 +299,7 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
     });
   }
   // a key with grants is nobody; what it may is said by its grants, which no one changes
-  if (org === undefined || user_id === null) return org;
+  if (org === undefined || userId === null) return org;
   if (now.role === null) throw orgNotFound(org.name);
   const current = { ...org, role: now.role };
   if (permission !== "public" && permission !== "signed_in") demand(current, permission);

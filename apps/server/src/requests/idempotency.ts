@@ -49,20 +49,27 @@ export async function changeOnce(
     });
   }
   const principal = input.principal?.key?.id ?? input.principal?.user_id ?? "";
-  const request_hash = digest(JSON.stringify(input.request ?? null));
+  const requestHash = digest(JSON.stringify(input.request ?? null));
   return await db.transaction().execute(async (tx) => {
     // whoever comes with the same key waits here until the first has its answer
     const lock = digest(JSON.stringify([principal, route, key])).readBigInt64BE(0);
     await sql`select pg_advisory_xact_lock(${lock.toString()}::bigint)`.execute(tx);
     const kept = await findAnswer(tx, principal, route, key);
     if (kept !== undefined) {
-      if (!kept.request_hash.equals(request_hash)) throw mismatch();
+      if (!kept.request_hash.equals(requestHash)) throw mismatch();
       return { answer: JSON.parse(openKept(seal, kept.answer)), is_repeated: true };
     }
     const answer = await change(tx);
     await tx
       .insertInto("control.idempotency")
-      .values({ principal, route, key, request_hash, status, answer: seal.seal(JSON.stringify(answer ?? null)) })
+      .values({
+        principal,
+        route,
+        key,
+        request_hash: requestHash,
+        status,
+        answer: seal.seal(JSON.stringify(answer ?? null)),
+      })
       .execute();
     return { answer, is_repeated: false };
   });

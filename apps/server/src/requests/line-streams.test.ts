@@ -5,15 +5,15 @@ import { addDrain } from "../http/drain.ts";
 import { LineStreams } from "./line-streams.ts";
 
 const PULSE_MS = 25;
-let may_read: boolean;
+let mayRead: boolean;
 let streams: LineStreams;
 let url: string;
 let app: FastifyInstance;
 /** What the route's generator does. */
 let lines: (signal: AbortSignal) => AsyncGenerator<object>;
 beforeEach(async () => {
-  may_read = true;
-  streams = new LineStreams({ log: createSilentLog(), mayStillRead: async () => may_read }, PULSE_MS);
+  mayRead = true;
+  streams = new LineStreams({ log: createSilentLog(), mayStillRead: async () => mayRead }, PULSE_MS);
   app = fastify();
   addDrain(app);
   app.get("/", async (request, reply) => streams.serve(request, reply, lines));
@@ -64,7 +64,7 @@ test("shows that it lives while nothing comes up, and breaks off when the server
 test("breaks off when its reader may read no longer", async () => {
   lines = never;
   const text = await read((seen) => {
-    if (seen.includes('{"n":1}\n')) may_read = false;
+    if (seen.includes('{"n":1}\n')) mayRead = false;
   });
   expect(text).toMatch(/CUT$/);
 });

@@ -17,12 +17,12 @@ export interface LineStreamDeps {
  */
 export class LineStreams {
   readonly #deps: LineStreamDeps;
-  readonly #pulse_ms: number;
+  readonly #pulseMs: number;
   readonly #open = new Set<AbortController>();
 
-  constructor(deps: LineStreamDeps, pulse_ms = PULSE_MS) {
+  constructor(deps: LineStreamDeps, pulseMs = PULSE_MS) {
     this.#deps = deps;
-    this.#pulse_ms = pulse_ms;
+    this.#pulseMs = pulseMs;
   }
 
   /** Sends the lines as they come. The signal aborts when nobody reads any more, or nobody may; what refuses a request is thrown before. */
@@ -39,20 +39,20 @@ export class LineStreams {
     this.#open.add(ended);
     const pulse = setInterval(() => {
       this.#check(request, raw, ended).catch((error) => log.warn({ err: error }, "a reader's right was not looked at"));
-    }, this.#pulse_ms);
-    let is_whole = false;
+    }, this.#pulseMs);
+    let isWhole = false;
     try {
       for await (const line of lines(ended.signal)) {
         if (ended.signal.aborted) break;
         await writeText(raw, `${JSON.stringify(line)}\n`, ended.signal);
       }
-      is_whole = !ended.signal.aborted;
+      isWhole = !ended.signal.aborted;
     } catch (error) {
       if (!ended.signal.aborted) log.warn({ err: error, req: request.id }, "an answer of lines was cut");
     } finally {
       clearInterval(pulse);
       this.#open.delete(ended);
-      if (is_whole) raw.end();
+      if (isWhole) raw.end();
       else raw.destroy();
     }
   }

@@ -3,8 +3,8 @@ import { appError } from "@appdb/contract/errors";
 import type { Principal } from "../audit/principal.ts";
 
 /** The services that a caller may manage: all for whoever is a person; else those of the grants of a key. */
-export function manageGrants({ key, user_id }: Principal): readonly Grant[] | "all" {
-  if (user_id !== null) return "all";
+export function manageGrants({ key, user_id: userId }: Principal): readonly Grant[] | "all" {
+  if (userId !== null) return "all";
   return (key?.grants ?? []).map((text) => parseGrant(text)).filter(({ verb }) => verb === "manage");
 }
 

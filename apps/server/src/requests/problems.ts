@@ -53,15 +53,15 @@ export function toAppError(error: unknown): unknown {
 
 /** Reads what a client sent; nothing is an empty object where something is asked for. @throws invalid_request with a pointer to each wrong member */
 export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "query"): T {
-  const too_many = findTooMany(value);
-  if (too_many !== undefined) {
+  const tooMany = findTooMany(value);
+  if (tooMany !== undefined) {
     throw appError("invalid_request", {
-      detail: `The ${where} has ${too_many}.`,
+      detail: `The ${where} has ${tooMany}.`,
       hint: "Send less in one request.",
     });
   }
-  const may_be_nothing = value == null && schema.safeParse(undefined).success;
-  const parsed = schema.safeParse(may_be_nothing ? undefined : (value ?? {}));
+  const mayBeNothing = value == null && schema.safeParse(undefined).success;
+  const parsed = schema.safeParse(mayBeNothing ? undefined : (value ?? {}));
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
     pointer: `/${issue.path.map(String).join("/")}`.slice(0, MOST_CHARACTERS),

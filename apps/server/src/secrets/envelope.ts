@@ -39,8 +39,8 @@ export function createEnvelope(master: MasterKey): Envelope {
   };
 }
 
-function bound({ org_id, database_id }: Owner, name: string): string {
-  return `${org_id} ${database_id ?? ""} ${name}`;
+function bound({ org_id: orgId, database_id: databaseId }: Owner, name: string): string {
+  return `${orgId} ${databaseId ?? ""} ${name}`;
 }
 
 async function findDataKey(db: Database | Tx, master: MasterKey, owner: Owner) {

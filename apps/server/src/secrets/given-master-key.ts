@@ -4,8 +4,8 @@ import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { findSecret } from "../config/home.ts";
 
 /** The master key of a control plane elsewhere, as it was given or as its home has it. @throws config_invalid when there is none: a gateway makes none */
-export function givenMasterKey({ master_key }: Pick<ServerConfig, "master_key">, home: string): Secret {
-  const found = master_key ?? findSecret(home, SERVER_PATHS.masterKey);
+export function givenMasterKey({ master_key: masterKey }: Pick<ServerConfig, "master_key">, home: string): Secret {
+  const found = masterKey ?? findSecret(home, SERVER_PATHS.masterKey);
   if (found !== undefined) return found;
   throw appError("config_invalid", {
     detail:

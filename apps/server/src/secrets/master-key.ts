@@ -16,10 +16,10 @@ export interface MasterKey {
   /** Names the key, and tells nothing of it. */
   readonly id: string;
   /** Makes a key and wraps it. */
-  makeKey(bound_to: string): { readonly key: Buffer; readonly wrapped: Buffer };
+  makeKey(boundTo: string): { readonly key: Buffer; readonly wrapped: Buffer };
   /** @throws master_key_wrong */
-  unwrap(stored: { readonly master_key_id: string; readonly wrapped: Buffer }, bound_to: string): Buffer;
-  wrap(plain: Buffer, bound_to: string): Buffer;
+  unwrap(stored: { readonly master_key_id: string; readonly wrapped: Buffer }, boundTo: string): Buffer;
+  wrap(plain: Buffer, boundTo: string): Buffer;
 }
 
 export interface OpenMasterKeyDeps {
@@ -69,7 +69,9 @@ export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKey
     if (previous !== undefined && old.length > 0) {
       deps.log.info({ keys: old.length, master_key: master.id }, "keys were wrapped under a new master key");
       await deps.recordEvent(tx, {
-        ...{ action: "master_key.rotate", target: "server", ...BY_OPERATOR },
+        action: "master_key.rotate",
+        target: "server",
+        ...BY_OPERATOR,
         detail: { master_key: master.id, before: previous.id, keys: old.length },
       });
     }
@@ -86,17 +88,17 @@ export function toMasterKey(secret: Secret): MasterKey {
     });
   }
   const id = createHash("sha256").update("appdb master key").update(master).digest("hex").slice(0, ID_CHARACTERS);
-  const wrap = (plain: Buffer, bound_to: string) => sealBytes(master, bound_to, plain);
+  const wrap = (plain: Buffer, boundTo: string) => sealBytes(master, boundTo, plain);
   return {
     id,
     wrap,
-    makeKey(bound_to) {
+    makeKey(boundTo) {
       const key = randomBytes(KEY_BYTES);
-      return { key, wrapped: wrap(key, bound_to) };
+      return { key, wrapped: wrap(key, boundTo) };
     },
-    unwrap(stored, bound_to) {
+    unwrap(stored, boundTo) {
       try {
-        return openBytes(master, bound_to, stored.wrapped);
+        return openBytes(master, boundTo, stored.wrapped);
       } catch (cause) {
         throw wrong(stored.master_key_id, { id }, "SERVICE_MASTER_KEY", cause);
       }
@@ -105,12 +107,12 @@ export function toMasterKey(secret: Secret): MasterKey {
 }
 
 /** What a stored key is bound to: no row's key opens as another's. */
-export function dataKeyBound(org_id: string, database_id: string | null): string {
-  return `data key ${org_id} ${database_id ?? ""}`;
+export function dataKeyBound(orgId: string, databaseId: string | null): string {
+  return `data key ${orgId} ${databaseId ?? ""}`;
 }
 /** What the sealed secret of a person's second factor is bound to. */
-export function secondFactorBound(user_id: string): string {
-  return `second factor ${user_id}`;
+export function secondFactorBound(userId: string): string {
+  return `second factor ${userId}`;
 }
 export const SIGNING_KEY_BOUND = "signing key of snapshots";
 

@@ -54,8 +54,8 @@ export async function openSecrets(
     .orderBy(sql`database_id nulls first`)
     .execute();
   const values = new Map<string, Secret>();
-  for (const { name, database_id, ...sealed } of rows) {
-    values.set(name, await envelope.open(db, { org_id: owner.org_id, database_id }, name, sealed));
+  for (const { name, database_id: databaseId, ...sealed } of rows) {
+    values.set(name, await envelope.open(db, { org_id: owner.org_id, database_id: databaseId }, name, sealed));
   }
   return values;
 }

@@ -10,27 +10,27 @@ export interface NamedBlob {
 }
 
 /** Those of the digests that the organization has not uploaded. What it has is kept from being collected meanwhile. */
-export async function findMissing(db: Database | Tx, org_id: string, digests: readonly string[]): Promise<string[]> {
-  const sizes = await readSizes(db, org_id, digests);
+export async function findMissing(db: Database | Tx, orgId: string, digests: readonly string[]): Promise<string[]> {
+  const sizes = await readSizes(db, orgId, digests);
   return [...new Set(digests)].filter((digest) => !sizes.has(digest));
 }
 
 /** How many bytes the blobs have that the organization has uploaded; those are kept from being collected meanwhile. */
 export async function readSizes(
   db: Database | Tx,
-  org_id: string,
+  orgId: string,
   digests: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const wanted = [...new Set(digests)];
   if (wanted.length === 0) return new Map();
   const { rows } = await sql<{ digest: string; bytes: number; is_stale: boolean }>`
     select digest, bytes, used_at < now() - make_interval(secs => ${TOUCH_S}) as is_stale from control.blobs
-    where org_id = ${org_id} and digest = any(${wanted}) and is_stored`.execute(db);
+    where org_id = ${orgId} and digest = any(${wanted}) and is_stored`.execute(db);
   const sizes = new Map(rows.map(({ digest, bytes }) => [digest, bytes]));
-  const stale = rows.filter(({ is_stale }) => is_stale).map(({ digest }) => digest);
+  const stale = rows.filter(({ is_stale: isStale }) => isStale).map(({ digest }) => digest);
   if (stale.length > 0) {
     const touched = await sql<{ digest: string }>`
-      update control.blobs set used_at = now() where org_id = ${org_id} and digest = any(${stale}) returning digest`.execute(
+      update control.blobs set used_at = now() where org_id = ${orgId} and digest = any(${stale}) returning digest`.execute(
       db,
     );
     const kept = new Set(touched.rows.map(({ digest }) => digest));
@@ -41,25 +41,25 @@ export async function readSizes(
 }
 
 /** Writes down that blobs are stored, once they are. */
-export async function recordBlobs(db: Database | Tx, org_id: string, blobs: readonly NamedBlob[]): Promise<void> {
+export async function recordBlobs(db: Database | Tx, orgId: string, blobs: readonly NamedBlob[]): Promise<void> {
   if (blobs.length === 0) return;
   await sql`insert into control.blobs (org_id, digest, bytes)
-    select distinct ${org_id}::uuid, sent.* from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
+    select distinct ${orgId}::uuid, sent.* from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
     on conflict (org_id, digest) do update set used_at = now(), is_stored = true`.execute(db);
 }
 
 /** Writes down that blobs are going to be stored; those that are stay so. */
-export async function announceBlobs(tx: Tx, org_id: string, blobs: readonly NamedBlob[]): Promise<void> {
+export async function announceBlobs(tx: Tx, orgId: string, blobs: readonly NamedBlob[]): Promise<void> {
   await sql`insert into control.blobs (org_id, digest, bytes, is_stored)
-    select ${org_id}::uuid, sent.*, false from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
+    select ${orgId}::uuid, sent.*, false from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
     order by 2
     on conflict (org_id, digest) do update set used_at = now()`.execute(tx);
 }
 
 /** Gives back what blobs had that were announced and could not be stored. */
-export async function forgetAnnounced(db: Database, org_id: string, digests: readonly string[]): Promise<void> {
+export async function forgetAnnounced(db: Database, orgId: string, digests: readonly string[]): Promise<void> {
   if (digests.length === 0) return;
-  await sql`delete from control.blobs where org_id = ${org_id} and digest = any(${digests}) and not is_stored`.execute(
+  await sql`delete from control.blobs where org_id = ${orgId} and digest = any(${digests}) and not is_stored`.execute(
     db,
   );
 }

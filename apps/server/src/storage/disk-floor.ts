@@ -33,8 +33,12 @@ export async function readHomeDisk({ config }: DiskFloorDeps): Promise<HomeDisk>
 }
 
 /** What a disk has left, in words: files where these are what it lacks. */
-export function sayFree({ free_bytes, free_files, is_short_of_files }: HomeDisk): string {
-  return is_short_of_files ? `${free_files} files` : `${(free_bytes / GIGABYTE).toFixed(2)} GB`;
+export function sayFree({
+  free_bytes: freeBytes,
+  free_files: freeFiles,
+  is_short_of_files: isShortOfFiles,
+}: HomeDisk): string {
+  return isShortOfFiles ? `${freeFiles} files` : `${(freeBytes / GIGABYTE).toFixed(2)} GB`;
 }
 
 /**
@@ -44,11 +48,11 @@ export function sayFree({ free_bytes, free_files, is_short_of_files }: HomeDisk)
 export async function demandDisk(deps: DiskFloorDeps): Promise<void> {
   if (deps.config.quotas.storage.floor_bytes === 0) return;
   const disk = await readHomeDisk(deps);
-  const { floor_bytes, free_bytes, is_short_of_files } = disk;
-  if (free_bytes >= floor_bytes && !is_short_of_files) return;
+  const { floor_bytes: floorBytes, free_bytes: freeBytes, is_short_of_files: isShortOfFiles } = disk;
+  if (freeBytes >= floorBytes && !isShortOfFiles) return;
   throw appError("disk_full", {
-    detail: `The server's disk has ${sayFree(disk)} left, and organizations write nothing below its reserve of ${floor_bytes / GIGABYTE} GB.`,
+    detail: `The server's disk has ${sayFree(disk)} left, and organizations write nothing below its reserve of ${floorBytes / GIGABYTE} GB.`,
     hint: "Ask the operator of the server to free space, then try again. Databases that run go on.",
-    meta: { free_bytes, floor_bytes },
+    meta: { free_bytes: freeBytes, floor_bytes: floorBytes },
   });
 }

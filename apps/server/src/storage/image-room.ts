@@ -18,19 +18,19 @@ const RESERVED = "2 hours";
 export async function reserveImage(
   db: Database,
   bounds: StorageBounds,
-  { hash, org_id }: { readonly org_id: string; readonly hash: string },
+  { hash, org_id: orgId }: { readonly org_id: string; readonly hash: string },
 ): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     await sql`update control.images set reserved_bytes = 0, reserved_until = null
-      where org_id = ${org_id} and hash = ${hash}`.execute(tx);
-    const uses = await lockStorageUse(tx, org_id);
+      where org_id = ${orgId} and hash = ${hash}`.execute(tx);
+    const uses = await lockStorageUse(tx, orgId);
     const left = bounds.most_bytes - uses.total.bytes;
     const granted = Math.floor(left * SHARE);
     if (granted < LEAST_BYTES || uses.total.files > bounds.most_files) {
       throw storageFull(uses, bounds, `The image, of which a build needs ${LEAST_BYTES / 1024 ** 2} MB at least,`);
     }
     await sql`update control.images set reserved_bytes = ${granted}, reserved_until = now() + ${RESERVED}::interval
-      where org_id = ${org_id} and hash = ${hash}`.execute(tx);
+      where org_id = ${orgId} and hash = ${hash}`.execute(tx);
     return granted;
   });
 }
@@ -38,8 +38,8 @@ export async function reserveImage(
 /** Gives back what is reserved for an image. */
 export async function releaseImage(
   db: Database,
-  { hash, org_id }: { readonly org_id: string; readonly hash: string },
+  { hash, org_id: orgId }: { readonly org_id: string; readonly hash: string },
 ): Promise<void> {
   await sql`update control.images set reserved_bytes = 0, reserved_until = null
-    where org_id = ${org_id} and hash = ${hash}`.execute(db);
+    where org_id = ${orgId} and hash = ${hash}`.execute(db);
 }

@@ -29,14 +29,14 @@ export function digestOfTree(entries: readonly TreeEntry[]): string {
  */
 export async function keepTree(
   tx: Tx,
-  org_id: string,
+  orgId: string,
   entries: readonly TreeEntry[],
   bounds: StorageBounds,
 ): Promise<KeptTree> {
   checkTree(entries);
   const sizes = await readSizes(
     tx,
-    org_id,
+    orgId,
     entries.flatMap(({ chunks }) => chunks),
   );
   refuseMissing(entries, sizes);
@@ -46,9 +46,9 @@ export async function keepTree(
   const list = JSON.stringify(entries);
   const { rows } = await sql<{ is_new: boolean }>`
     insert into control.trees (org_id, digest, entries, files, bytes, list_bytes)
-    values (${org_id}, ${digest}, ${list}::jsonb, ${entries.length}, ${bytes}, ${Buffer.byteLength(list)})
+    values (${orgId}, ${digest}, ${list}::jsonb, ${entries.length}, ${bytes}, ${Buffer.byteLength(list)})
     on conflict (org_id, digest) do update set used_at = now() returning xmax = 0 as is_new`.execute(tx);
-  if (rows[0]?.is_new === true) await demandStorage(tx, org_id, bounds, "The list of the project's files");
+  if (rows[0]?.is_new === true) await demandStorage(tx, orgId, bounds, "The list of the project's files");
   return { digest, files: entries.length, bytes };
 }
 
@@ -70,9 +70,9 @@ function refuseMissing(entries: readonly TreeEntry[], sizes: ReadonlyMap<string,
 
 function checkSize({ path, size, chunks }: TreeEntry, sizes: ReadonlyMap<string, number>): void {
   const found = chunks.map((digest) => sizes.get(digest) ?? 0);
-  const is_cut_well = found.slice(0, -1).every((bytes) => bytes === CHUNK_BYTES);
+  const isCutWell = found.slice(0, -1).every((bytes) => bytes === CHUNK_BYTES);
   const bytes = found.reduce((sum, one) => sum + one, 0);
-  if (is_cut_well && bytes === size) return;
+  if (isCutWell && bytes === size) return;
   throw invalid(
     `${JSON.stringify(path.slice(0, 100))} has ${size} bytes as it says and ${bytes} as they were uploaded`,
   );

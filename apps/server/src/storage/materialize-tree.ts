@@ -34,23 +34,23 @@ export interface MaterializeInput {
  */
 export async function materializeTree(
   { blobs, config, db }: MaterializeDeps,
-  { digest, files_folder, org_id }: MaterializeInput,
+  { digest, files_folder: filesFolder, org_id: orgId }: MaterializeInput,
   signal: AbortSignal,
 ): Promise<string> {
-  const tree = await findTree(db, { org_id, digest });
-  const folder = join(files_folder, digest);
+  const tree = await findTree(db, { org_id: orgId, digest });
+  const folder = join(filesFolder, digest);
   // a folder appears whole; what is there and is not the tree was left so by a power cut
-  const is_there = await exists(folder);
-  if (is_there && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
-  if (is_there) await removeReadOnly(folder);
+  const isThere = await exists(folder);
+  if (isThere && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
+  if (isThere) await removeReadOnly(folder);
   const name = `draft-${randomBytes(8).toString("hex")}`;
-  const draft = join(files_folder, name);
-  const counted = { org_id, database_id: basename(files_folder), folder: name };
+  const draft = join(filesFolder, name);
+  const counted = { org_id: orgId, database_id: basename(filesFolder), folder: name };
   await demandDisk({ config });
   await reserveUnpacked(db, config.quotas.storage, counted, sizeOfTree(tree.entries));
   try {
     await mkdir(draft, { recursive: true, mode: 0o700 });
-    await writeTree(blobs, org_id, tree.entries, draft, signal);
+    await writeTree(blobs, orgId, tree.entries, draft, signal);
     await rename(draft, folder);
     await keepUnpacked(db, counted, digest);
   } catch (error) {
@@ -58,7 +58,7 @@ export async function materializeTree(
     await forgetUnpacked(db, counted);
     // somebody else was faster
     if (hasCode(error, "ENOTEMPTY", "EEXIST") && (await isWritten(tree.entries, folder))) return folder;
-    await forgetBlob(db, org_id, error);
+    await forgetBlob(db, orgId, error);
     throw toTreeError(error);
   }
   return folder;
@@ -88,12 +88,12 @@ export async function openTree(
 
 async function findTree(
   db: Database,
-  { digest, org_id }: TreeName,
+  { digest, org_id: orgId }: TreeName,
 ): Promise<{ readonly entries: readonly TreeEntry[] }> {
   const tree = await db
     .selectFrom("control.trees")
     .select("entries")
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", orgId)
     .where("digest", "=", digest)
     .executeTakeFirst();
   if (tree === undefined) throw gone(digest);
@@ -132,11 +132,11 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** What is gone or damaged is missing: whoever uploads next is asked for it again. */
-async function forgetBlob(db: Database, org_id: string, error: unknown): Promise<void> {
+async function forgetBlob(db: Database, orgId: string, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== "blobs_missing") return;
   const digest = error.meta["digest"];
   if (typeof digest !== "string") return;
-  await db.deleteFrom("control.blobs").where("org_id", "=", org_id).where("digest", "=", digest).execute();
+  await db.deleteFrom("control.blobs").where("org_id", "=", orgId).where("digest", "=", digest).execute();
 }
 
 function gone(digest: string): Error {

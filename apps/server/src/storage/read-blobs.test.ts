@@ -6,10 +6,10 @@ import { readBlobs } from "./read-blobs.ts";
 
 async function read(
   body: Buffer,
-  { encoding, piece_bytes = 65_536 }: { encoding?: string; piece_bytes?: number } = {},
+  { encoding, piece_bytes: pieceBytes = 65_536 }: { encoding?: string; piece_bytes?: number } = {},
 ) {
   async function* source() {
-    for (let at = 0; at < body.length; at += piece_bytes) yield body.subarray(at, at + piece_bytes);
+    for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes);
   }
   const found: string[] = [];
   for await (const { digest, bytes } of readBlobs(source(), encoding)) found.push(`${digest} ${bytes}`);

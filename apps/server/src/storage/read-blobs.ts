@@ -33,9 +33,9 @@ export async function* readBlobs(
     problem ??= error;
   };
   parser.on("error", (cause: Error) => refuse(invalid("The body is no tar archive, or was cut off.", cause)));
-  let is_over = false;
+  let isOver = false;
   parser.on("eof", () => {
-    is_over = true;
+    isOver = true;
   });
   parser.on("ignoredEntry", (entry: ReadEntry) => refuse(noBlob(entry)));
   parser.on("entry", (entry: ReadEntry) => {
@@ -49,18 +49,18 @@ export async function* readBlobs(
     });
     entry.resume();
   });
-  let is_first = true;
+  let isFirst = true;
   for await (const piece of unpack(source, encoding)) {
-    if (is_first && PACKED.includes(piece[0] ?? 0))
+    if (isFirst && PACKED.includes(piece[0] ?? 0))
       throw invalid("The body is packed, and no content-encoding says so.");
-    is_first = false;
+    isFirst = false;
     // behind its end an archive is filled up to a record
-    if (is_over) continue;
+    if (isOver) continue;
     parser.write(piece);
     if (problem !== undefined) throw problem;
     yield* found.splice(0);
   }
-  if (!is_over) throw invalid("The archive was cut off.");
+  if (!isOver) throw invalid("The archive was cut off.");
 }
 
 function findProblem(entry: ReadEntry): Error | undefined {

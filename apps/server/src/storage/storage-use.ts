@@ -28,15 +28,15 @@ const KINDS = ["uploads", "lists", "unpacked", "images"] as const;
  * Counts what an organization stores from the rows of it. A row is there before the bytes are, so what is being written counts; a list of
  * files is no file.
  */
-export async function readStorageUse(db: Database | Tx, org_id: string): Promise<StorageUses> {
+export async function readStorageUse(db: Database | Tx, orgId: string): Promise<StorageUses> {
   const { rows } = await sql<{ kind: (typeof KINDS)[number]; bytes: string; files: string }>`
     select 'uploads' as kind, coalesce(sum(greatest(bytes, ${sql.lit(BLOCK_BYTES)})), 0) as bytes, count(*) as files
-      from control.blobs where org_id = ${org_id}
-    union all select 'lists', coalesce(sum(list_bytes), 0), 0 from control.trees where org_id = ${org_id}
-    union all select 'unpacked', coalesce(sum(bytes), 0), coalesce(sum(files), 0) from control.unpacked where org_id = ${org_id}
+      from control.blobs where org_id = ${orgId}
+    union all select 'lists', coalesce(sum(list_bytes), 0), 0 from control.trees where org_id = ${orgId}
+    union all select 'unpacked', coalesce(sum(bytes), 0), coalesce(sum(files), 0) from control.unpacked where org_id = ${orgId}
     union all select 'images',
         coalesce(sum(coalesce(bytes, 0) + case when reserved_until > now() then reserved_bytes else 0 end), 0), coalesce(sum(files), 0)
-      from control.images where org_id = ${org_id}`.execute(db);
+      from control.images where org_id = ${orgId}`.execute(db);
   const of = (kind: (typeof KINDS)[number]): StorageUse => {
     const row = rows.find((one) => one.kind === kind);
     return { bytes: Number(row?.bytes ?? 0), files: Number(row?.files ?? 0) };
@@ -54,9 +54,9 @@ export async function readStorageUse(db: Database | Tx, org_id: string): Promise
  * Counts what an organization stores while nobody else of it does, until the transaction ends. A transaction writes its own rows before, and
  * takes no other lock but that of its events behind: then no two wait for each other.
  */
-export async function lockStorageUse(tx: Tx, org_id: string): Promise<StorageUses> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('control.storage ' || ${org_id}::text, 0))`.execute(tx);
-  return await readStorageUse(tx, org_id);
+export async function lockStorageUse(tx: Tx, orgId: string): Promise<StorageUses> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('control.storage ' || ${orgId}::text, 0))`.execute(tx);
+  return await readStorageUse(tx, orgId);
 }
 
 /**
@@ -65,29 +65,29 @@ export async function lockStorageUse(tx: Tx, org_id: string): Promise<StorageUse
  */
 export async function demandStorage(
   tx: Tx,
-  org_id: string,
-  { most_bytes, most_files }: StorageBounds,
+  orgId: string,
+  { most_bytes: mostBytes, most_files: mostFiles }: StorageBounds,
   what: string,
 ): Promise<StorageUses> {
-  const uses = await lockStorageUse(tx, org_id);
+  const uses = await lockStorageUse(tx, orgId);
   const { bytes, files } = uses.total;
-  if (bytes <= most_bytes && files <= most_files) return uses;
-  throw storageFull(uses, { most_bytes, most_files }, what);
+  if (bytes <= mostBytes && files <= mostFiles) return uses;
+  throw storageFull(uses, { most_bytes: mostBytes, most_files: mostFiles }, what);
 }
 
 /** The refusal of what would be more than an organization may store. */
 export function storageFull(
   { total, uploads, unpacked, images }: StorageUses,
-  { most_bytes, most_files }: Pick<StorageBounds, "most_bytes" | "most_files">,
+  { most_bytes: mostBytes, most_files: mostFiles }: Pick<StorageBounds, "most_bytes" | "most_files">,
   what: string,
 ): Error {
   return appError("storage_quota", {
     detail:
       `${what} needs more than the organization may store: with it, ${print(total.bytes)} in ${total.files} files; ` +
-      `the most are ${print(most_bytes)} in ${most_files} files. ` +
+      `the most are ${print(mostBytes)} in ${mostFiles} files. ` +
       `Uploads have ${print(uploads.bytes)}, unpacked project files ${print(unpacked.bytes)}, images ${print(images.bytes)}.`,
     hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week; ask the operator for more.",
-    meta: { bytes: total.bytes, files: total.files, most_bytes, most_files },
+    meta: { bytes: total.bytes, files: total.files, most_bytes: mostBytes, most_files: mostFiles },
   });
 }
 

@@ -31,27 +31,29 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const use = (org_id: string) => readStorageUse(server.deps.db, org_id);
+const use = (orgId: string) => readStorageUse(server.deps.db, orgId);
 const upload = (stage: OrgStage, texts: readonly string[], as = stage.member, org = stage.org) =>
   server.ask("blobUpload", {
-    ...{ as, params: { org: org.name }, headers: TAR },
+    as,
+    params: { org: org.name },
+    headers: TAR,
     body: new Uint8Array(tarOfBlobs(texts)),
   } as never);
 /** Blobs that earlier uploads left. */
-const fill = (org_id: string, count: number, bytes = 3) =>
+const fill = (orgId: string, count: number, bytes = 3) =>
   sql`insert into control.blobs (org_id, digest, bytes)
-    select ${org_id}, encode(sha256(('filler' || n)::bytea), 'hex'), ${bytes} from generate_series(1, ${count}) n`.execute(
+    select ${orgId}, encode(sha256(('filler' || n)::bytea), 'hex'), ${bytes} from generate_series(1, ${count}) n`.execute(
     server.deps.db,
   );
-const blobsOnDisk = (org_id: string) => {
-  const folder = join(server.home, "server/blobs", org_id);
+const blobsOnDisk = (orgId: string) => {
+  const folder = join(server.home, "server/blobs", orgId);
   return existsSync(folder) ? readdirSync(folder, { recursive: true }).filter((name) => `${name}`.length > 60) : [];
 };
-const keep = (org_id: string, entries: readonly TreeEntry[]) =>
-  server.deps.db.transaction().execute((tx) => keepTree(tx, org_id, entries, server.deps.config.quotas.storage));
-const filesOf = (database_id: string) => databasePlaces(server.deps.config, database_id).files_folder;
-const unpack = (org_id: string, database_id: string, digest: string) =>
-  materializeTree(server.deps, { org_id, digest, files_folder: filesOf(database_id) }, never);
+const keep = (orgId: string, entries: readonly TreeEntry[]) =>
+  server.deps.db.transaction().execute((tx) => keepTree(tx, orgId, entries, server.deps.config.quotas.storage));
+const filesOf = (databaseId: string) => databasePlaces(server.deps.config, databaseId).files_folder;
+const unpack = (orgId: string, databaseId: string, digest: string) =>
+  materializeTree(server.deps, { org_id: orgId, digest, files_folder: filesOf(databaseId) }, never);
 const collected = () => ({ ...server.deps, machine: createTestMachine(server.home) });
 
 describe("uploads", () => {
@@ -119,16 +121,19 @@ describe("uploads", () => {
 
 describe("unpacked project files", () => {
   test("a chunk that is named 512 times is refused before anything is written", async () => {
-    const { database_id, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await openDatabaseStage(server);
     const digest = "a".repeat(64);
     await server.deps.db.insertInto("control.blobs").values({ org_id: org.id, digest, bytes: CHUNK_BYTES }).execute();
     const entries = Array.from({ length: 512 }, (_, at) => ({
-      ...{ path: `f${`${at}`.padStart(3, "0")}`, size: CHUNK_BYTES, is_executable: false, link: null },
+      path: `f${`${at}`.padStart(3, "0")}`,
+      size: CHUNK_BYTES,
+      is_executable: false,
+      link: null,
       chunks: [digest],
     }));
     const tree = await keep(org.id, entries);
-    await expect(unpack(org.id, database_id, tree.digest)).rejects.toMatchObject({ code: "storage_quota" });
-    expect(existsSync(filesOf(database_id))).toBe(false);
+    await expect(unpack(org.id, databaseId, tree.digest)).rejects.toMatchObject({ code: "storage_quota" });
+    expect(existsSync(filesOf(databaseId))).toBe(false);
     expect((await use(org.id)).unpacked).toEqual({ bytes: 0, files: 0 });
   });
 
@@ -149,20 +154,20 @@ describe("unpacked project files", () => {
   });
 
   test("a tree that cannot be written is given back", async () => {
-    const { database_id, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await openDatabaseStage(server);
     const files = await makeFiles(server, org, { "app.py": "gone" });
     const { digest } = await keep(org.id, files);
     await server.deps.blobs.delete(org.id, digestOf("gone"));
-    await expect(unpack(org.id, database_id, digest)).rejects.toMatchObject({ code: "blobs_missing" });
+    await expect(unpack(org.id, databaseId, digest)).rejects.toMatchObject({ code: "blobs_missing" });
     expect((await use(org.id)).unpacked).toEqual({ bytes: 0, files: 0 });
   });
 
   test("the sweep counts what an older version unpacked, and forgets what a killed write reserved", async () => {
-    const { database_id, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await openDatabaseStage(server);
     const { db } = server.deps;
     const { digest } = await keep(org.id, await makeFiles(server, org, { "app.py": "older" }));
-    mkdirSync(join(filesOf(database_id), digest), { recursive: true });
-    const reserved = { org_id: org.id, database_id, bytes: "5000", files: 5 };
+    mkdirSync(join(filesOf(databaseId), digest), { recursive: true });
+    const reserved = { org_id: org.id, database_id: databaseId, bytes: "5000", files: 5 };
     await db
       .insertInto("control.unpacked")
       .values([
@@ -177,10 +182,10 @@ describe("unpacked project files", () => {
 });
 
 describe("images", () => {
-  const makeRow = async (org_id: string, hash: string, bytes: string | null = null) =>
+  const makeRow = async (orgId: string, hash: string, bytes: string | null = null) =>
     server.deps.db
       .insertInto("control.images")
-      .values({ org_id, hash, state: "building", environment: JSON.stringify(NO_PACKAGES), bytes })
+      .values({ org_id: orgId, hash, state: "building", environment: JSON.stringify(NO_PACKAGES), bytes })
       .execute();
 
   test("a build gets half of what is left, and the next one half of the rest", async () => {
@@ -197,11 +202,11 @@ describe("images", () => {
   });
 
   test("a build that fails gives its reserve back", async () => {
-    const { database_id, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await openDatabaseStage(server);
     await makeRow(org.id, "c".repeat(64));
     const machine = createTestMachine(server.home);
     machine.build({ outcome: "fails" });
-    const wanted = { org_id: org.id, database_id, hash: "c".repeat(64), tree: null, is_forced: false };
+    const wanted = { org_id: org.id, database_id: databaseId, hash: "c".repeat(64), tree: null, is_forced: false };
     const building = makeImage({ ...server.deps, machine }, wanted, () => undefined, never);
     await expect(building).rejects.toMatchObject({ code: "build_failed" });
     expect((await use(org.id)).images.bytes).toBe(0);
@@ -217,7 +222,12 @@ test("lines of the oldest operations go when an organization's are too many", as
     const { id } = await db
       .insertInto("control.operations")
       .values({
-        ...{ ...operation, is_cancellable: false, state: "succeeded", user_id: null, detail: null, error: null },
+        ...operation,
+        is_cancellable: false,
+        state: "succeeded",
+        user_id: null,
+        detail: null,
+        error: null,
         ended_at: new Date(),
       } as never)
       .returning("id")
@@ -232,7 +242,7 @@ test("lines of the oldest operations go when an organization's are too many", as
     .select("operation_id")
     .where("operation_id", "in", ids)
     .execute();
-  expect(left.map(({ operation_id }) => operation_id).sort()).toEqual(ids.slice(1).sort());
+  expect(left.map(({ operation_id: operationId }) => operationId).sort()).toEqual(ids.slice(1).sort());
 });
 
 test("below the reserve of the disk organizations write nothing, and the control plane goes on", async () => {
@@ -240,7 +250,10 @@ test("below the reserve of the disk organizations write nothing, and the control
   const stage = await openDatabaseStage(full);
   const params = { org: stage.org.name, db: "main" };
   const sent = await full.ask("blobUpload", {
-    ...{ as: stage.member, params, headers: TAR, body: new Uint8Array(tarOfBlobs(["one"])) },
+    as: stage.member,
+    params,
+    headers: TAR,
+    body: new Uint8Array(tarOfBlobs(["one"])),
   } as never);
   expect(sent.json).toMatchObject({ code: "disk_full", meta: { floor_bytes: 1_000_000 * GIGABYTE } });
   const body = { settings: { cpu: 0.5 }, environment: NO_PACKAGES, files: [] };

@@ -29,15 +29,15 @@ export function sizeOfTree(entries: readonly Pick<TreeEntry, "path" | "size">[])
 export async function reserveUnpacked(
   db: Database,
   bounds: StorageBounds,
-  { database_id, folder, org_id }: UnpackedFolder,
+  { database_id: databaseId, folder, org_id: orgId }: UnpackedFolder,
   { bytes, files }: StorageUse,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await tx
       .insertInto("control.unpacked")
-      .values({ org_id, database_id, folder, bytes: String(bytes), files })
+      .values({ org_id: orgId, database_id: databaseId, folder, bytes: String(bytes), files })
       .execute();
-    await demandStorage(tx, org_id, bounds, "The project's files, unpacked for the database,");
+    await demandStorage(tx, orgId, bounds, "The project's files, unpacked for the database,");
   });
 }
 
@@ -62,9 +62,9 @@ export async function keepUnpacked(db: Database, draft: UnpackedFolder, folder: 
 /** Gives back what a folder had, once it is gone. */
 export async function forgetUnpacked(
   db: Database,
-  { database_id, folder }: Omit<UnpackedFolder, "org_id">,
+  { database_id: databaseId, folder }: Omit<UnpackedFolder, "org_id">,
 ): Promise<void> {
-  await db.deleteFrom("control.unpacked").where("database_id", "=", database_id).where("folder", "=", folder).execute();
+  await db.deleteFrom("control.unpacked").where("database_id", "=", databaseId).where("folder", "=", folder).execute();
 }
 
 /** Of a draft without a folder: longer than any write takes, so its server was killed before it made one. */
@@ -76,7 +76,7 @@ const DRAFT_LIFE = "1 day";
  */
 export async function recountUnpacked(
   db: Database,
-  { id, org_id }: { readonly id: string; readonly org_id: string },
+  { id, org_id: orgId }: { readonly id: string; readonly org_id: string },
   rows: readonly string[],
   names: readonly string[],
 ): Promise<void> {
@@ -84,14 +84,14 @@ export async function recountUnpacked(
   const trees = await db
     .selectFrom("control.trees")
     .select(["digest", "entries"])
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", orgId)
     .where("digest", "in", ["", ...uncounted])
     .execute();
   for (const { digest, entries } of trees) {
     const { bytes, files } = sizeOfTree(entries);
     await db
       .insertInto("control.unpacked")
-      .values({ org_id, database_id: id, folder: digest, bytes: String(bytes), files })
+      .values({ org_id: orgId, database_id: id, folder: digest, bytes: String(bytes), files })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
@@ -102,11 +102,7 @@ export async function recountUnpacked(
 }
 
 /** The folders of a database that are counted. */
-export async function countedFolders(db: Database, database_id: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom("control.unpacked")
-    .select("folder")
-    .where("database_id", "=", database_id)
-    .execute();
+export async function countedFolders(db: Database, databaseId: string): Promise<string[]> {
+  const rows = await db.selectFrom("control.unpacked").select("folder").where("database_id", "=", databaseId).execute();
   return rows.map(({ folder }) => folder);
 }

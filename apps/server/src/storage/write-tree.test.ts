@@ -34,7 +34,10 @@ async function keep(text: string): Promise<string> {
   return digestOf(text);
 }
 const file = async (path: string, text: string, more: Partial<TreeEntry> = {}): Promise<TreeEntry> => ({
-  ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+  path,
+  size: Buffer.byteLength(text),
+  is_executable: false,
+  link: null,
   chunks: text === "" ? [] : [await keep(text)],
   ...more,
 });

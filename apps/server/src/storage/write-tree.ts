@@ -52,10 +52,10 @@ export async function isWritten(entries: readonly TreeEntry[], folder: string): 
     // a look takes microseconds, and through a thread ten times as long
     if (at % LOOKS_AT_ONCE === 0) await setImmediate();
     const place = join(folder, path);
-    const is_there = isIt(place, (found) =>
+    const isThere = isIt(place, (found) =>
       link === null ? found.isFile() && found.size === size : found.isSymbolicLink() && readlinkSync(place) === link,
     );
-    if (!is_there) return false;
+    if (!isThere) return false;
   }
   return true;
 }

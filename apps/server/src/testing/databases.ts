@@ -26,7 +26,10 @@ export async function makeDatabase(server: TestServer, org: TestOrg, made: MadeD
   const row = await server.deps.db
     .insertInto("control.databases")
     .values({
-      ...{ org_id: org.id, name: made.name ?? "main", state, desired: JSON.stringify(desired) },
+      org_id: org.id,
+      name: made.name ?? "main",
+      state,
+      desired: JSON.stringify(desired),
       observed: made.observed === null ? null : JSON.stringify(observed),
       ...(state === "DELETING" ? { purge_at: sql<Date>`now() + interval '7 days'` } : {}),
     })
@@ -46,7 +49,7 @@ export async function openDatabaseStage(server: TestServer): Promise<DatabaseSta
 }
 
 /** What a request left behind of a database: the row, its operations, the jobs that wait and the events. */
-export async function leftBehind(server: TestServer, database_id: string) {
+export async function leftBehind(server: TestServer, databaseId: string) {
   const { rows } = await sql<{
     state: DatabaseState;
     generation: number;
@@ -61,7 +64,7 @@ export async function leftBehind(server: TestServer, database_id: string) {
       (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-database ' || d.id) as jobs,
       (select coalesce(jsonb_agg(e.action || ' ' || e.outcome order by e.id), '[]') from control.events e
         join control.operations o on o.id = e.operation_id where o.database_id = d.id) as events
-    from control.databases d where d.id = ${database_id}`.execute(server.deps.db);
+    from control.databases d where d.id = ${databaseId}`.execute(server.deps.db);
   return rows[0];
 }
 
@@ -73,7 +76,10 @@ export async function makeFiles(
   uploaded: readonly string[] = Object.keys(texts),
 ): Promise<TreeEntry[]> {
   const entries = Object.entries(texts).map(([path, text]) => ({
-    ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+    path,
+    size: Buffer.byteLength(text),
+    is_executable: false,
+    link: null,
     chunks: text === "" ? [] : [digestOf(text)],
   }));
   for (const path of uploaded) {
@@ -87,5 +93,9 @@ export async function makeFiles(
 
 /** An environment without packages of its own. */
 export const NO_PACKAGES: EnvironmentDocument = {
-  ...{ source: null, files: [], python_version: null, system_packages: [], uv_options: null },
+  source: null,
+  files: [],
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
 };

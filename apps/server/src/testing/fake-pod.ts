@@ -21,7 +21,7 @@ export interface FakePod extends AsyncDisposable {
 /** Something that listens where the database's pod would, and takes its token and nothing else. */
 export async function openFakePod(server: TestServer, database: { id: string; org_id: string }): Promise<FakePod> {
   const token = await ensurePodToken(server.deps, database);
-  const { run_folder, socket } = databasePlaces(server.deps.config, database.id);
+  const { run_folder: runFolder, socket } = databasePlaces(server.deps.config, database.id);
   mkdirSync(dirname(socket), { recursive: true });
   const asked: AskedPod[] = [];
   const http = createServer((request, response) => {
@@ -42,7 +42,7 @@ export async function openFakePod(server: TestServer, database: { id: string; or
     [Symbol.asyncDispose]: async () => {
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));
-      rmSync(run_folder, { recursive: true, force: true });
+      rmSync(runFolder, { recursive: true, force: true });
     },
   };
   return pod;

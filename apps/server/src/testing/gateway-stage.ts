@@ -17,7 +17,7 @@ export interface GatewayStage extends AsyncDisposable {
   /** The same, without waiting for an address. */
   addDatabase(org: TestOrg, made?: MadeDatabase): Promise<string>;
   /** A service of the database, without anything that runs. */
-  makeService(org: TestOrg, database_id: string, name: string): Promise<string>;
+  makeService(org: TestOrg, databaseId: string, name: string): Promise<string>;
   /** Runs an instance: the answer says who it is and what it was asked. */
   runPod(
     service: { readonly id: string; readonly database_id: string },
@@ -25,7 +25,7 @@ export interface GatewayStage extends AsyncDisposable {
     answer?: Answer,
   ): Promise<StubPod>;
   /** Has requests go to the instance. */
-  serve(service_id: string, instance: number | null): Promise<void>;
+  serve(serviceId: string, instance: number | null): Promise<void>;
   makeKey(org: TestOrg, as: TestPerson, name: string, grants?: readonly string[]): Promise<string>;
 }
 
@@ -50,7 +50,11 @@ export async function openGatewayStage(
   const place = { home: server.home, runtime_base: undefined };
   const metrics = new Registry();
   const gateway = await startGateway({
-    ...{ ...server.deps, metrics, master_key: testMasterKey(config), ...given.deps, place },
+    ...server.deps,
+    metrics,
+    master_key: testMasterKey(config),
+    ...given.deps,
+    place,
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<StubPod>();
@@ -62,11 +66,11 @@ export async function openGatewayStage(
       return { id, url: await addressOf(server, id) };
     },
     addDatabase: (org, made) => makeDatabase(server, org, made),
-    async makeService(org, database_id, name) {
+    async makeService(org, databaseId, name) {
       const desired = { release: 1, is_running: true, restarts: 0 };
       const row = await db
         .insertInto("control.services")
-        .values({ org_id: org.id, database_id, name, desired: JSON.stringify(desired) })
+        .values({ org_id: org.id, database_id: databaseId, name, desired: JSON.stringify(desired) })
         .returning("id")
         .executeTakeFirstOrThrow();
       return row.id;
@@ -77,12 +81,12 @@ export async function openGatewayStage(
       pods.add(pod);
       return pod;
     },
-    async serve(service_id, instance) {
+    async serve(serviceId, instance) {
       const observed = instance === null ? null : JSON.stringify({ release: 1, restarts: 0, instance });
       await db
         .updateTable("control.services")
         .set({ observed, state: instance === null ? "STOPPED" : "AVAILABLE" })
-        .where("id", "=", service_id)
+        .where("id", "=", serviceId)
         .execute();
     },
     async makeKey(org, as, name, grants) {

@@ -20,16 +20,16 @@ if (dsn === undefined || home === undefined || wanted === undefined) {
 }
 const log = createSilentLog();
 const { db, pool } = openDatabase(dsn, log);
-const master_key = toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")));
+const masterKey = toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")));
 const notifications = createNotifications(pool.options, log);
 await startReconciler({
   config: readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: dsn }),
   db,
   pool_options: pool.options,
   log,
-  envelope: createEnvelope(master_key),
+  envelope: createEnvelope(masterKey),
   notifications,
-  snapshots: createKeySnapshots({ db, log, notifications, master_key }),
+  snapshots: createKeySnapshots({ db, log, notifications, master_key: masterKey }),
   allow_private: false,
   recordEvent: createRecordEvent(async () => undefined),
   machine: createTestMachine(home),

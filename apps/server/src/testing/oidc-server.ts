@@ -17,7 +17,7 @@ export interface OidcServer extends AsyncDisposable {
   /** Who signs in, without being asked. */
   person: OidcPerson;
   /** Where the provider may lead back to: known when the server under test listens. */
-  allow(redirect_uri: string): void;
+  allow(redirectUri: string): void;
 }
 
 /** A real OIDC provider, certified as one, that signs in `person` without a page. */
@@ -28,17 +28,17 @@ export async function startOidcServer(person: OidcPerson): Promise<OidcServer> {
   const address = http.address();
   if (address === null || typeof address === "string") throw new Error("The provider listens on no TCP port.");
   const issuer = `http://127.0.0.1:${address.port}`;
-  const redirect_uris: string[] = [];
-  const [client_id, client_secret] = ["appdb", "the provider's secret"];
+  const redirectUris: string[] = [];
+  const [clientId, clientSecret] = ["appdb", "the provider's secret"];
   const oidc: OidcServer = {
     issuer,
-    client_id,
-    client_secret,
+    client_id: clientId,
+    client_secret: clientSecret,
     person,
-    allow: (redirect_uri) => {
-      redirect_uris.push(redirect_uri);
+    allow: (redirectUri) => {
+      redirectUris.push(redirectUri);
       http.removeAllListeners("request");
-      http.on("request", serve(oidc, redirect_uris));
+      http.on("request", serve(oidc, redirectUris));
     },
     [Symbol.asyncDispose]: async () => {
       http.closeAllConnections();
@@ -50,10 +50,10 @@ export async function startOidcServer(person: OidcPerson): Promise<OidcServer> {
   return oidc;
 }
 
-function serve(oidc: OidcServer, redirect_uris: string[]) {
-  const { issuer, client_id, client_secret } = oidc;
+function serve(oidc: OidcServer, redirectUris: string[]) {
+  const { issuer, client_id: clientId, client_secret: clientSecret } = oidc;
   const provider = new Provider(issuer, {
-    clients: [{ client_id, client_secret, redirect_uris }],
+    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: redirectUris }],
     cookies: { keys: ["a key of the tests"] },
     ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600 },
     pkce: { required: () => true },

@@ -70,7 +70,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
   const log = createSilentLog();
   const config = readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...input.env });
   const opened = openDatabase(database.dsn, log);
-  const master_key = await openMasterKey(
+  const masterKey = await openMasterKey(
     { db: opened.db, log, recordEvent: createRecordEvent(addDeliveries) },
     {
       current: masterKeyOf(config),
@@ -93,7 +93,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
     pool: opened.pool,
     site,
     mail,
-    master_key,
+    master_key: masterKey,
     auth_secret: new Secret("a secret of the tests that is long enough"),
   });
   await composed.app.listen({ host: "127.0.0.1", port: 0 });
@@ -171,8 +171,8 @@ async function sendTo(
     ...(body === undefined ? {} : { body: isSentAsIs(body) ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const is_json = /\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "") && text !== "";
-  return { status: response.status, headers: response.headers, text, json: is_json ? JSON.parse(text) : undefined };
+  const isJson = /\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "") && text !== "";
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
 }
 
 function isSentAsIs(body: unknown): body is string | Uint8Array<ArrayBuffer> {
@@ -180,10 +180,14 @@ function isSentAsIs(body: unknown): body is string | Uint8Array<ArrayBuffer> {
 }
 
 /** A cookie is sent as a page of the server's own sends it. */
-function headersOf({ token, cookie, api_key }: Credential, site: string, method: string): Record<string, string> {
+function headersOf(
+  { token, cookie, api_key: apiKey }: Credential,
+  site: string,
+  method: string,
+): Record<string, string> {
   return {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(cookie === undefined ? {} : { cookie, ...(method === "GET" ? {} : { origin: site }) }),
-    ...(api_key === undefined ? {} : { "x-api-key": api_key }),
+    ...(apiKey === undefined ? {} : { "x-api-key": apiKey }),
   };
 }

@@ -39,27 +39,38 @@ export async function makePerson(server: TestServer, name = "ann"): Promise<Test
     .execute();
   const terminal = await makeSession(server, person.id);
   const browser = await makeSession(server, person.id, "browser");
-  const { token, session_id } = terminal;
-  return { ...person, token, session_id, browser: { cookie: browser.cookie }, browser_session_id: browser.session_id };
+  const { token, session_id: sessionId } = terminal;
+  return {
+    ...person,
+    token,
+    session_id: sessionId,
+    browser: { cookie: browser.cookie },
+    browser_session_id: browser.session_id,
+  };
 }
 
 /** Another session of a person. */
 export async function makeSession(
   server: TestServer,
-  user_id: string,
+  userId: string,
   client: "cli" | "browser" = "cli",
 ): Promise<Pick<TestPerson, "session_id" | "token"> & { readonly cookie: string }> {
-  const [session_id, token] = [randomBytes(12).toString("hex"), randomBytes(24).toString("base64url")];
-  const expires_at = new Date(Date.now() + 3_600_000);
+  const [sessionId, token] = [randomBytes(12).toString("hex"), randomBytes(24).toString("base64url")];
+  const expiresAt = new Date(Date.now() + 3_600_000);
   await server.deps.db
     .insertInto("identity.sessions")
     .values({
-      ...{ id: session_id, user_id, token_hash: hashCredential(token), client, expires_at },
-      ...{ ip_address: "127.0.0.1", user_agent: "test" },
+      id: sessionId,
+      user_id: userId,
+      token_hash: hashCredential(token),
+      client,
+      expires_at: expiresAt,
+      ip_address: "127.0.0.1",
+      user_agent: "test",
     })
     .execute();
   const cookie = server.deps.identity.cookie.write(token, 60).split(";")[0] ?? "";
-  return { session_id, token, cookie };
+  return { session_id: sessionId, token, cookie };
 }
 
 /** An organization of the owner's, to which their session is switched; `main` is not made. */
@@ -94,8 +105,8 @@ export async function openOrgStage(server: TestServer): Promise<OrgStage> {
   );
   if (!owner || !admin || !member || !outsider) throw new Error("There are four.");
   const org = await makeOrg(server, owner);
-  const other_org = await makeOrg(server, outsider);
+  const otherOrg = await makeOrg(server, outsider);
   await join(server, org, admin, "admin");
   await join(server, org, member, "member");
-  return { org, owner, admin, member, other_org, outsider };
+  return { org, owner, admin, member, other_org: otherOrg, outsider };
 }

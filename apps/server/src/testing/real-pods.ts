@@ -14,9 +14,7 @@ export async function startPods(server: TestServer) {
     config: { ...deps.config, home: server.home },
     pod_program: builtPod(),
   });
-  const reconciler = await startReconciler({
-    ...{ ...deps, machine, pool_options: deps.pool.options, allow_private: false },
-  });
+  const reconciler = await startReconciler({ ...deps, machine, pool_options: deps.pool.options, allow_private: false });
   return {
     machine,
     async [Symbol.asyncDispose]() {

@@ -71,8 +71,15 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
     const operation = await startOperation(
       { tx: tx as never, recordEvent },
       {
-        ...{ org_id: org.id, database_id: id, kind, target, is_cancellable: true, actor: "a test" },
-        ...{ principal: undefined, ip_address: null, client: null },
+        org_id: org.id,
+        database_id: id,
+        kind,
+        target,
+        is_cancellable: true,
+        actor: "a test",
+        principal: undefined,
+        ip_address: null,
+        client: null,
       },
     );
     await enqueueReconcileDatabase(tx, id);
@@ -81,7 +88,12 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
   await db.transaction().execute((tx) => write("database.provision", uri, tx));
 
   const stage: ReconcilerStage = {
-    ...{ server, machine, owner, org, id, pod: `db-${id}` },
+    server,
+    machine,
+    owner,
+    org,
+    id,
+    pod: `db-${id}`,
     start: () =>
       startReconciler({ ...server.deps, machine, pool_options: server.deps.pool.options, allow_private: false }),
     async killBehind(step) {
@@ -107,7 +119,7 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
         await exited;
       }
     },
-    async ask(verb, desired = {}, { is_now = false } = {}) {
+    async ask(verb, desired = {}, { is_now: isNow = false } = {}) {
       return await db.transaction().execute(async (tx) => {
         const row = await tx
           .selectFrom("control.databases")
@@ -117,16 +129,16 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
           .executeTakeFirstOrThrow();
         await sql`update control.operations set state = 'cancelled', ended_at = now()
           where database_id = ${id} and state in ('pending', 'running')`.execute(tx);
-        const is_awake = !["stop", "delete", "undelete"].includes(verb);
+        const isAwake = !["stop", "delete", "undelete"].includes(verb);
         const restarts = row.desired.restarts + (verb === "restart" || verb === "retry" ? 1 : 0);
         const builds = row.desired.builds + (verb === "build_image" ? 1 : 0);
         await tx
           .updateTable("control.databases")
           .set({
             state: requestState(uri, row.state, verb),
-            desired: JSON.stringify({ ...row.desired, ...desired, is_awake, restarts, builds }),
+            desired: JSON.stringify({ ...row.desired, ...desired, is_awake: isAwake, restarts, builds }),
             generation: row.generation + 1,
-            purge_at: verb === "delete" ? sql<Date>`now() + ${is_now ? "0" : "7"} * interval '1 day'` : null,
+            purge_at: verb === "delete" ? sql<Date>`now() + ${isNow ? "0" : "7"} * interval '1 day'` : null,
             failure: null,
           })
           .where("id", "=", id)
@@ -139,8 +151,14 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
       await db
         .insertInto("control.images")
         .values({
-          ...{ org_id: org.id, hash, state: "building", environment: JSON.stringify(environment) },
-          ...{ python: null, packages: null, bytes: null, built_at: null },
+          org_id: org.id,
+          hash,
+          state: "building",
+          environment: JSON.stringify(environment),
+          python: null,
+          packages: null,
+          bytes: null,
+          built_at: null,
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute();

@@ -49,30 +49,35 @@ export async function openServiceStage(
   const { digest } = await server.deps.db
     .transaction()
     .execute((tx) => keepTree(tx, people.org.id, files, server.deps.config.quotas.storage));
-  const database_id = await makeDatabase(server, people.org, { desired: { tree: digest } });
-  const pod = await openFakePod(server, { id: database_id, org_id: people.org.id });
+  const databaseId = await makeDatabase(server, people.org, { desired: { tree: digest } });
+  const pod = await openFakePod(server, { id: databaseId, org_id: people.org.id });
   const stage: ServiceStage = {
-    ...{ ...people, database_id, pod, digest, manifest: anApplication(), differing: [], hindrances: [] },
+    ...people,
+    database_id: databaseId,
+    pod,
+    digest,
+    manifest: anApplication(),
+    differing: [],
+    hindrances: [],
     [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
   };
   pod.answer = (asked, response) => {
     if (asked.route === "POST /v1/schema/check") return sendJson(response, { hindrances: stage.hindrances });
-    const { app_file } = JSON.parse(asked.body) as { app_file: string };
-    const imported = [{ path: app_file, digest: digestOf(texts[app_file] ?? "") }];
-    const manifest = { ...stage.manifest, app_file };
+    const { app_file: appFile } = JSON.parse(asked.body) as { app_file: string };
+    const imported = [{ path: appFile, digest: digestOf(texts[appFile] ?? "") }];
+    const manifest = { ...stage.manifest, app_file: appFile };
     if (asked.route === "POST /v1/manifest") return sendJson(response, { manifest, imported });
     const tables = stage.differing.map(
       (path): TablePlan => ({
-        ...{
-          path,
-          model_cls: "Docs",
-          kind: "table",
-          exists: true,
-          resolution: "update_additive",
-          ops: [],
-          status: null,
-        },
-        ...{ destructive: false, error_count: 0 },
+        path,
+        model_cls: "Docs",
+        kind: "table",
+        exists: true,
+        resolution: "update_additive",
+        ops: [],
+        status: null,
+        destructive: false,
+        error_count: 0,
       }),
     );
     sendJson(response, { plan: schemaPlan({ tables }), imported });
@@ -101,15 +106,24 @@ export async function makeService(
     const { id } = await tx
       .insertInto("control.services")
       .values({
-        ...{ org_id: stage.org.id, database_id: stage.database_id, name, state, desired: JSON.stringify(wish) },
+        org_id: stage.org.id,
+        database_id: stage.database_id,
+        name,
+        state,
+        desired: JSON.stringify(wish),
         observed: runs ? JSON.stringify({ release: wish.release, restarts: 0, instance: 1 }) : null,
       })
       .returning("id")
       .executeTakeFirstOrThrow();
     for (let number = 1; number <= releases; number++) {
       await addRelease(tx, id, {
-        ...{ tree: stage.digest, environment: null, app_file: manifest.app_file, manifest, workers: 1 },
-        ...{ changes: [`change ${number}`], created_by: "ann" },
+        tree: stage.digest,
+        environment: null,
+        app_file: manifest.app_file,
+        manifest,
+        workers: 1,
+        changes: [`change ${number}`],
+        created_by: "ann",
       });
       await markServed(tx, id, number);
     }
@@ -118,7 +132,7 @@ export async function makeService(
 }
 
 /** What requests left behind of a service. */
-export async function leftOfService(server: TestServer, service_id: string) {
+export async function leftOfService(server: TestServer, serviceId: string) {
   const { rows } = await sql<{
     state: ServiceState;
     generation: number;
@@ -132,6 +146,6 @@ export async function leftOfService(server: TestServer, service_id: string) {
       (select coalesce(jsonb_agg(jsonb_build_object('kind', o.kind, 'state', o.state) order by o.id), '[]')
         from control.operations o where o.service_id = s.id and o.database_id = s.database_id) as operations,
       (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-service ' || s.id) as jobs
-    from control.services s where s.id = ${service_id}`.execute(server.deps.db);
+    from control.services s where s.id = ${serviceId}`.execute(server.deps.db);
   return rows[0];
 }

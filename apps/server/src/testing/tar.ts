@@ -18,7 +18,11 @@ export const digestOf = (bytes: Buffer | string): string => createHash("sha256")
 export function tarOf(entries: readonly TarEntry[]): Buffer {
   const blocks = entries.flatMap(({ path, bytes = Buffer.alloc(0), type = "File", linkpath, size }) => {
     const header = new Header({
-      ...{ path, type, size: size ?? bytes.length, mode: 0o644, mtime: new Date(0) },
+      path,
+      type,
+      size: size ?? bytes.length,
+      mode: 0o644,
+      mtime: new Date(0),
       ...(linkpath === undefined ? {} : { linkpath }),
     });
     const block = Buffer.alloc(BLOCK);

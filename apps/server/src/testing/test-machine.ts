@@ -29,8 +29,8 @@ export interface TestMachine extends Machine {
 export function createTestMachine(home: string): TestMachine {
   const pods = createFakePods(join(home, "pods"));
   // folders for sockets go with the home, also those of pods that nobody ends
-  const runtime_base = join(home, "run");
-  mkdirSync(runtime_base, { recursive: true });
+  const runtimeBase = join(home, "run");
+  mkdirSync(runtimeBase, { recursive: true });
   const buildFile = join(home, "build.json");
   const roleFolder = join(home, "roles");
   const countFile = join(home, "builds");
@@ -43,18 +43,20 @@ export function createTestMachine(home: string): TestMachine {
     may_export_private: false,
     askHealth: pods.askHealth,
     askTrees: async () => [],
-    ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },
-    async ensureServiceRole({ socket, token, uri }, service_id) {
+    askService: pods.askService,
+    drainService: pods.drainService,
+    putKeys: pods.putKeys,
+    async ensureServiceRole({ socket, token, uri }, serviceId) {
       if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
       mkdirSync(roleFolder, { recursive: true });
-      writeFileSync(join(roleFolder, service_id), "");
+      writeFileSync(join(roleFolder, serviceId), "");
     },
-    async dropServiceRole({ socket, token, uri }, service_id) {
+    async dropServiceRole({ socket, token, uri }, serviceId) {
       if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
-      rmSync(join(roleFolder, service_id), { force: true });
+      rmSync(join(roleFolder, serviceId), { force: true });
     },
     roles: () => (existsSync(roleFolder) ? readdirSync(roleFolder) : []),
-    place: { home, runtime_base },
+    place: { home, runtime_base: runtimeBase },
     template_folder: join(home, "template"),
     postgres_bin: "/nowhere/bin",
     ensureTemplate: async () => undefined,
@@ -63,7 +65,7 @@ export function createTestMachine(home: string): TestMachine {
       env: {},
       folders: [],
     }),
-    hasImage: async (org_id, hash) => existsSync(imageFolder(home, org_id, hash)),
+    hasImage: async (orgId, hash) => existsSync(imageFolder(home, orgId, hash)),
     checkEnvironment: async () => undefined,
     async buildImage(input, onLine, signal) {
       writeFileSync(countFile, String(count() + 1));
@@ -80,14 +82,14 @@ export function createTestMachine(home: string): TestMachine {
       mkdirSync(imageFolder(home, input.org_id, input.hash), { recursive: true });
       return { python: "3.12.8", packages: [{ name: "six", version: "1.17.0" }], bytes: 1_000, files: 10 };
     },
-    async readApplication({ app_file }, onLine) {
-      onLine(`read ${app_file}`);
+    async readApplication({ app_file: appFile }, onLine) {
+      onLine(`read ${appFile}`);
       return aManifest();
     },
-    removeImage: async (org_id, hash) => rmSync(imageFolder(home, org_id, hash), { recursive: true, force: true }),
+    removeImage: async (orgId, hash) => rmSync(imageFolder(home, orgId, hash), { recursive: true, force: true }),
     collectImages: async () => 0,
-    async materializeTree(_org_id, digest, files_folder) {
-      mkdirSync(join(files_folder, digest), { recursive: true });
+    async materializeTree(_orgId, digest, filesFolder) {
+      mkdirSync(join(filesFolder, digest), { recursive: true });
     },
     build: (build) => writeFileSync(buildFile, JSON.stringify(build)),
     builds: count,

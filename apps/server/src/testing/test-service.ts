@@ -60,8 +60,16 @@ export async function openTestService(stage: ReconcilerStage, name = "ingest"): 
     const operation = await startOperation(
       { tx: tx as never, recordEvent },
       {
-        ...{ org_id: stage.org.id, database_id: stage.id, service_id: id, kind, target, is_cancellable: false },
-        ...{ actor: "a test", principal: undefined, ip_address: null, client: null },
+        org_id: stage.org.id,
+        database_id: stage.id,
+        service_id: id,
+        kind,
+        target,
+        is_cancellable: false,
+        actor: "a test",
+        principal: undefined,
+        ip_address: null,
+        client: null,
       },
     );
     return operation ?? "";
@@ -107,7 +115,11 @@ export async function openTestService(stage: ReconcilerStage, name = "ingest"): 
         await tx
           .updateTable("control.services")
           .set({
-            ...{ state, generation: row.generation + 1, failure: null, failed_starts: 0, is_pruned: event === "prune" },
+            state,
+            generation: row.generation + 1,
+            failure: null,
+            failed_starts: 0,
+            is_pruned: event === "prune",
             desired: JSON.stringify({
               release: event === "update" ? number : row.desired.release,
               is_running: event !== "stop" && event !== "prune",
@@ -139,13 +151,28 @@ export async function openTestService(stage: ReconcilerStage, name = "ingest"): 
 }
 
 const NONE: SeenTestService = {
-  ...{ state: "gone", failure: null, desired: { release: 0, is_running: false, restarts: 0 }, observed: null },
-  ...{ instance: 0, operations: [], errors: [], events: [], pods: [], open: 0, jobs: 0 },
+  state: "gone",
+  failure: null,
+  desired: { release: 0, is_running: false, restarts: 0 },
+  observed: null,
+  instance: 0,
+  operations: [],
+  errors: [],
+  events: [],
+  pods: [],
+  open: 0,
+  jobs: 0,
 };
 
-function releaseOf(service_id: string, number: number, { environment = null, tree = null, workers = 1 }: TestRelease) {
+function releaseOf(serviceId: string, number: number, { environment = null, tree = null, workers = 1 }: TestRelease) {
   return {
-    ...{ service_id, number, environment, tree, workers, app_file: "app.py", created_by: "a test" },
+    service_id: serviceId,
+    number,
+    environment,
+    tree,
+    workers,
+    app_file: "app.py",
+    created_by: "a test",
     manifest: JSON.stringify(aManifest()),
     changes: JSON.stringify([]),
   };

@@ -71,13 +71,13 @@ test("makes no path of what is no digest or no owner", async () => {
 test("removes what a killed server left half written, and not what is being written", async () => {
   const blobs = createDiskBlobs(folder);
   await blobs.put("acme", digestOf("kept"), bytes("kept"));
-  for (const [name, age_s] of [
+  for (const [name, ageS] of [
     ["old", 100_000],
     ["new", 0],
   ] as const) {
     const path = join(folder, "acme/drafts", name);
     writeFileSync(path, "half");
-    const at = Date.now() / 1_000 - age_s;
+    const at = Date.now() / 1_000 - ageS;
     utimesSync(path, at, at);
   }
   await blobs.clean(new Date(Date.now() - 86_400_000));

@@ -24,8 +24,8 @@ export const DOCUMENT_TASKS = {
     return isShareable(document, index);
   },
   /** @throws app_invalid and its kin, manifest_invalid, manifest_too_new, environment_failed */
-  readManifest({ app_file, python, written }: ManifestOutput): Manifest {
-    const parsed = manifestSchema.safeParse(takeManifest({ app_file, runtime: { python } }, written));
+  readManifest({ app_file: appFile, python, written }: ManifestOutput): Manifest {
+    const parsed = manifestSchema.safeParse(takeManifest({ app_file: appFile, runtime: { python } }, written));
     if (parsed.success) return parsed.data;
     const [first] = parsed.error.issues;
     const place = first === undefined ? "" : `/${first.path.map(String).join("/")}: ${first.message}`;

@@ -9,8 +9,8 @@ function lock(source: string, more = `wheels = [\n    ${FILE},\n]`): string {
   return `version = 1\n\n[[package]]\nname = "thing"\nversion = "1"\nsource = { virtual = "." }\n\n[[package]]\nname = "tiny"\nversion = "1"\nsource = ${source}\n${more}\n`;
 }
 
-function isShared(text: string, index: typeof INDEX, uv_options: string | null = null): boolean {
-  return isShareable({ files: [{ path: "uv.lock", text }], source: "uv.lock", uv_options }, index);
+function isShared(text: string, index: typeof INDEX, uvOptions: string | null = null): boolean {
+  return isShareable({ files: [{ path: "uv.lock", text }], source: "uv.lock", uv_options: uvOptions }, index);
 }
 
 test("a lock whose every file comes from the index with its hash may be shared", () => {

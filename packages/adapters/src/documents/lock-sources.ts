@@ -22,11 +22,11 @@ const MAX_REGISTRY_LENGTH = 2_000;
 
 /** Whether all of an environment comes from the index, whatever the project's settings and the machine say. */
 export function isShareable(
-  { files, source, uv_options }: Pick<EnvironmentDocument, "files" | "source" | "uv_options">,
+  { files, source, uv_options: uvOptions }: Pick<EnvironmentDocument, "files" | "source" | "uv_options">,
   index: SharedIndex,
 ): boolean {
   const lock = files.find(({ path }) => path === "uv.lock");
-  return source === "uv.lock" && lock !== undefined && areChoosing(uv_options ?? "") && isOfIndex(lock.text, index);
+  return source === "uv.lock" && lock !== undefined && areChoosing(uvOptions ?? "") && isOfIndex(lock.text, index);
 }
 
 /**
@@ -44,10 +44,10 @@ function isOfIndex(lock: string, index: SharedIndex): boolean {
   });
 }
 
-function isFileOf(address: string, { file_origins, url }: SharedIndex): boolean {
+function isFileOf(address: string, { file_origins: fileOrigins, url }: SharedIndex): boolean {
   const file = URL.canParse(address) ? new URL(address) : undefined;
   if (file === undefined || file.username !== "" || file.password !== "") return false;
-  return [...file_origins, new URL(url).origin].includes(file.origin);
+  return [...fileOrigins, new URL(url).origin].includes(file.origin);
 }
 
 function withoutSlash(url: string): string {

@@ -9,7 +9,10 @@ const documents = createTenantDocuments();
 const INDEX = { url: "https://packages.example.com/simple", file_origins: [] };
 
 const locked = (lock: string, pyproject = '[project]\nname = "x"\n'): EnvironmentDocument => ({
-  ...{ source: "uv.lock", python_version: null, system_packages: [], uv_options: null },
+  source: "uv.lock",
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
   files: [
     { path: "pyproject.toml", text: pyproject },
     { path: "uv.lock", text: lock },
@@ -102,9 +105,11 @@ test("documents of one organization wait for each other, and few of them at a ti
 });
 
 const manifestOf = (more: string) => ({
-  ...{ app_file: "app.py", python: "/usr/bin/python3" },
+  app_file: "app.py",
+  python: "/usr/bin/python3",
   written: {
-    ...{ stderr: "", ending: undefined },
+    stderr: "",
+    ending: undefined,
     stdout: `{"manifest_version":1,"library_version":"1","python_version":"3.12.1","app_file":"app.py","functions":[],"services":[],${more}}`,
   },
 });

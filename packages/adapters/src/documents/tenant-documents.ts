@@ -41,11 +41,11 @@ export const DOCUMENT_LIMITS: DocumentLimits = {
  */
 export interface TenantDocuments {
   /** @throws environment_refused, also for a document that takes too much time or memory; rate_limited when too many wait */
-  check(document: EnvironmentDocument, organization_id: string): Promise<void>;
+  check(document: EnvironmentDocument, organizationId: string): Promise<void>;
   /** @throws environment_refused for a document that takes too much time or memory; rate_limited when too many wait */
-  isShareable(document: EnvironmentDocument, index: SharedIndex, organization_id: string): Promise<boolean>;
+  isShareable(document: EnvironmentDocument, index: SharedIndex, organizationId: string): Promise<boolean>;
   /** @throws app_invalid and its kin, also for a manifest that takes too much time or memory; rate_limited when too many wait */
-  readManifest(output: ManifestOutput, organization_id: string): Promise<Manifest>;
+  readManifest(output: ManifestOutput, organizationId: string): Promise<Manifest>;
 }
 
 /** What a process is given. */
@@ -74,30 +74,34 @@ export function createTenantDocuments(limits: DocumentLimits = DOCUMENT_LIMITS):
   async function run<Task extends DocumentTask>(
     task: Task,
     input: DocumentTaskInput<Task>,
-    { length, organization_id, refuse }: RunOptions,
+    { length, organization_id: organizationId, refuse }: RunOptions,
   ): Promise<DocumentTaskValue<Task>> {
     if (length <= limits.inline_length) {
       const inline: (input: never) => unknown = DOCUMENT_TASKS[task];
       return inline(input as never) as DocumentTaskValue<Task>;
     }
-    if (queue.waiting(organization_id) >= limits.most_waiting) throw tooMany(limits.most_waiting);
-    const value = await queue.run(organization_id, () => runApart({ task, input }, limits, refuse));
+    if (queue.waiting(organizationId) >= limits.most_waiting) throw tooMany(limits.most_waiting);
+    const value = await queue.run(organizationId, () => runApart({ task, input }, limits, refuse));
     return value as DocumentTaskValue<Task>;
   }
 
-  const of = (document: EnvironmentDocument, organization_id: string): RunOptions => {
-    return { length: lengthOf(document), organization_id, refuse: environmentTooMuch };
+  const of = (document: EnvironmentDocument, organizationId: string): RunOptions => {
+    return { length: lengthOf(document), organization_id: organizationId, refuse: environmentTooMuch };
   };
 
   return {
-    async check(document, organization_id) {
-      await run("check", { document }, of(document, organization_id));
+    async check(document, organizationId) {
+      await run("check", { document }, of(document, organizationId));
     },
-    isShareable: (document, index, organization_id) =>
-      run("isShareable", { document, index }, of(document, organization_id)),
-    readManifest: (output, organization_id) => {
+    isShareable: (document, index, organizationId) =>
+      run("isShareable", { document, index }, of(document, organizationId)),
+    readManifest: (output, organizationId) => {
       const refuse = (bound: string) => manifestTooMuch(output.app_file, bound);
-      return run("readManifest", output, { length: output.written.stdout.length, organization_id, refuse });
+      return run("readManifest", output, {
+        length: output.written.stdout.length,
+        organization_id: organizationId,
+        refuse,
+      });
     },
   };
 }
@@ -171,11 +175,11 @@ function findWorker(): { readonly entry: string; readonly execArgv: readonly str
   return { entry: of("./documents-worker.ts"), execArgv: ["--conditions=source", "--import", tsx] };
 }
 
-function tooMany(most_waiting: number): AppError {
+function tooMany(mostWaiting: number): AppError {
   return appError("rate_limited", {
-    detail: `The organization has ${most_waiting} documents that wait to be read, and ${most_waiting} are the most.`,
+    detail: `The organization has ${mostWaiting} documents that wait to be read, and ${mostWaiting} are the most.`,
     hint: "Wait until other updates of the organization are planned, then try again.",
-    meta: { most_waiting, retry_after_s: 10 },
+    meta: { most_waiting: mostWaiting, retry_after_s: 10 },
   });
 }
 
@@ -186,10 +190,10 @@ function environmentTooMuch(bound: string): AppError {
   });
 }
 
-function manifestTooMuch(app_file: string, bound: string): AppError {
+function manifestTooMuch(appFile: string, bound: string): AppError {
   return appError("app_invalid", {
-    detail: `${app_file} cannot be read: its manifest takes more than ${bound} to read.`,
+    detail: `${appFile} cannot be read: its manifest takes more than ${bound} to read.`,
     hint: "Declare fewer tables, or divide the application among several databases.",
-    meta: { app_file },
+    meta: { app_file: appFile },
   });
 }

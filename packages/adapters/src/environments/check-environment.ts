@@ -18,7 +18,13 @@ import { findOwnOption } from "./uv-options.ts";
  * @throws environment_refused
  */
 export function checkEnvironment(document: EnvironmentDocument): void {
-  const { files, python_version, source, system_packages, uv_options } = document;
+  const {
+    files,
+    python_version: pythonVersion,
+    source,
+    system_packages: systemPackages,
+    uv_options: uvOptions,
+  } = document;
   const paths = new Set(files.map(({ path }) => path));
   if (paths.size !== files.length) throw refused("a file is in it twice");
   for (const path of paths) {
@@ -29,11 +35,11 @@ export function checkEnvironment(document: EnvironmentDocument): void {
   const missing = needed.find((path) => !paths.has(path));
   if (missing !== undefined) throw refused(`it has no ${missing}`);
   if (source === null && files.length > 0) throw refused("it has files, and no source that reads them");
-  if (python_version !== null && !PYTHON_VERSION.test(python_version))
-    throw refused(`${JSON.stringify(python_version)} is no version of Python`);
-  const odd = system_packages.find((name) => !SYSTEM_PACKAGE.test(name));
+  if (pythonVersion !== null && !PYTHON_VERSION.test(pythonVersion))
+    throw refused(`${JSON.stringify(pythonVersion)} is no version of Python`);
+  const odd = systemPackages.find((name) => !SYSTEM_PACKAGE.test(name));
   if (odd !== undefined) throw refused(`${JSON.stringify(odd)} is no name of a Debian package`);
-  const own = uv_options === null ? undefined : findOwnOption(uv_options);
+  const own = uvOptions === null ? undefined : findOwnOption(uvOptions);
   if (own !== undefined) throw refused(`the build sets ${own} itself`);
   const textOf = (path: string) => files.find((file) => file.path === path)?.text ?? "";
   const excess = source === "uv.lock" ? findExcess(textOf("pyproject.toml")) : findExcessLine(files);

@@ -25,18 +25,18 @@ export interface CollectEnvironmentInput {
 export async function collectEnvironment(input: CollectEnvironmentInput): Promise<EnvironmentDocument> {
   const found = new Found(input);
   const source = await collectPackages(input, found);
-  const uv_options = source === null ? "" : (input.uv_options ?? "").trim();
-  const own = findOwnOption(uv_options);
+  const uvOptions = source === null ? "" : (input.uv_options ?? "").trim();
+  const own = findOwnOption(uvOptions);
   if (own !== undefined) {
     throw refused("uv_options", `the build sets ${own} itself`, `Take ${own} out of uv_options.`);
   }
-  for (const { path, kind } of findOptionPaths(uv_options)) await collectNamed(found, path, kind, "uv_options");
+  for (const { path, kind } of findOptionPaths(uvOptions)) await collectNamed(found, path, kind, "uv_options");
   return {
     source,
     files: found.files(),
     python_version: input.python_version ?? (await readPythonVersion(input)),
     system_packages: [...new Set(input.system_packages ?? [])].sort(),
-    uv_options: uv_options === "" ? null : uv_options,
+    uv_options: uvOptions === "" ? null : uvOptions,
   };
 }
 

@@ -101,7 +101,12 @@ test("what a lock takes from the project is part of the image", async () => {
   };
   const document = await collect(files);
   expect(document.files.map(({ path }) => path)).toEqual([
-    ...["libs/a/", "packages/b/", "packages/c/pyproject.toml", "pyproject.toml", "uv.lock", "wheels/"],
+    "libs/a/",
+    "packages/b/",
+    "packages/c/pyproject.toml",
+    "pyproject.toml",
+    "uv.lock",
+    "wheels/",
     "wheels/d-1-py3-none-any.whl/",
   ]);
 });
@@ -146,8 +151,8 @@ test("what cannot be built on another machine is refused, with its line and the 
     [{ "requirements.txt": "a\n" }, /^uv_options: '\/srv' is no path/, "--find-links /srv"],
     [{ ".python-version": "pypy@3.10\n" }, /^\.python-version: 'pypy@3\.10' is no version/],
   ];
-  for (const [files, message, uv_options] of refusals) {
-    await expect(collect(files, uv_options === undefined ? {} : { uv_options })).rejects.toMatchObject({
+  for (const [files, message, uvOptions] of refusals) {
+    await expect(collect(files, uvOptions === undefined ? {} : { uv_options: uvOptions })).rejects.toMatchObject({
       code: "environment_refused",
       message: expect.stringMatching(message),
       hint: expect.stringMatching(/./),

@@ -21,15 +21,21 @@ export function isBaseEnvironment(document: EnvironmentDocument): boolean {
  * The name of the image that an environment has: SHA-256 in hex of its canonical JSON together with the builder's version. Line ends, the
  * order of files and of system packages, and spaces around options change nothing.
  */
-export function hashEnvironment(document: EnvironmentDocument, builder_version: string): string {
-  const { files, python_version, source, system_packages, uv_options } = canonical(document);
+export function hashEnvironment(document: EnvironmentDocument, builderVersion: string): string {
+  const {
+    files,
+    python_version: pythonVersion,
+    source,
+    system_packages: systemPackages,
+    uv_options: uvOptions,
+  } = canonical(document);
   // an array has one order everywhere
   const parts = [
-    builder_version,
+    builderVersion,
     source,
-    python_version,
-    system_packages,
-    uv_options,
+    pythonVersion,
+    systemPackages,
+    uvOptions,
     files.map((file) => [file.path, file.text]),
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");

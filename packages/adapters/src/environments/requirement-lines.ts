@@ -55,9 +55,9 @@ export function localPath(requirement: string): string | undefined {
   const place = (named ?? bare).trim().replace(/\[[^\]/\\]*\]$/, "");
   if (/^file:/i.test(place)) return place;
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(place) || /^(git|hg|svn|bzr)\+/i.test(place)) return undefined;
-  const is_path =
+  const isPath =
     named !== undefined || /^[.~/\\]|^[A-Za-z]:[\\/]|[/\\]|\.(whl|zip|tgz|tar\.(gz|bz2|xz|zst))$/i.test(place);
-  return is_path ? place : undefined;
+  return isPath ? place : undefined;
 }
 
 function classify(text: string): Pick<RequirementLine, "kind" | "value"> {

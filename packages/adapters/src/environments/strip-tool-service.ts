@@ -21,22 +21,22 @@ const PARTS = [
 export function stripToolService(text: string): string {
   let kept = "";
   let at = 0;
-  let is_inside = false;
+  let isInside = false;
   for (const statement of readStatements(text)) {
     if (statement.kind === "pair") {
-      if (is_inside) continue;
+      if (isInside) continue;
       const cut = findCut(text, statement);
       if (cut === undefined) continue;
       kept += text.slice(at, cut.start) + cut.instead;
       at = cut.end;
       continue;
     }
-    const was_inside = is_inside;
-    is_inside = startsWith(statement.path, SECTION);
-    if (is_inside && !was_inside) kept += text.slice(at, statement.start);
-    if (!is_inside && was_inside) at = statement.start;
+    const wasInside = isInside;
+    isInside = startsWith(statement.path, SECTION);
+    if (isInside && !wasInside) kept += text.slice(at, statement.start);
+    if (!isInside && wasInside) at = statement.start;
   }
-  return is_inside ? kept : kept + text.slice(at);
+  return isInside ? kept : kept + text.slice(at);
 }
 
 /**
@@ -48,15 +48,15 @@ export function environmentPart(pyproject: string): string {
   const text = stripToolService(pyproject);
   const lines: string[] = [];
   let header: string | undefined;
-  for (const { kind, path, start, value_end, value_start } of readStatements(text)) {
+  for (const { kind, path, start, value_end: valueEnd, value_start: valueStart } of readStatements(text)) {
     if (kind !== "pair") {
-      header = text.slice(value_start, value_end);
+      header = text.slice(valueStart, valueEnd);
       // an empty table of uv's may be an element of an array
       if (!startsWith(path, ["tool", "uv"])) continue;
     } else if (!PARTS.some((part) => startsWith(path, part) || startsWith(part, path))) continue;
     if (header !== undefined) lines.push(header);
     header = undefined;
-    if (kind === "pair") lines.push(text.slice(start, value_end).trim());
+    if (kind === "pair") lines.push(text.slice(start, valueEnd).trim());
   }
   return lines.map((line) => `${line.replaceAll("\r\n", "\n")}\n`).join("");
 }
@@ -68,27 +68,27 @@ interface Cut {
 }
 
 function findCut(text: string, statement: TomlStatement): Cut | undefined {
-  const { path, value_end, value_start } = statement;
+  const { path, value_end: valueEnd, value_start: valueStart } = statement;
   if (startsWith(path, SECTION)) return { start: statement.start, end: statement.end, instead: "" };
   if (!startsWith(SECTION, path)) return undefined;
-  const instead = cutMembers(text, value_start, value_end, path);
-  return instead === undefined ? undefined : { start: value_start, end: value_end, instead };
+  const instead = cutMembers(text, valueStart, valueEnd, path);
+  return instead === undefined ? undefined : { start: valueStart, end: valueEnd, instead };
 }
 
 /** An inline table without its members of our section; undefined when it has none. */
 function cutMembers(text: string, start: number, end: number, table: readonly string[]): string | undefined {
   const members = findInlineMembers(text, start) ?? [];
-  let is_changed = false;
+  let isChanged = false;
   let kept = "";
   let last: number | undefined;
   for (const [index, member] of members.entries()) {
     const path = [...table, ...member.key];
     if (startsWith(path, SECTION)) {
-      is_changed = true;
+      isChanged = true;
       continue;
     }
     const instead = startsWith(SECTION, path) ? cutMembers(text, member.value_start, member.end, path) : undefined;
-    if (instead !== undefined) is_changed = true;
+    if (instead !== undefined) isChanged = true;
     const before =
       last === undefined ? text.slice(start, members[0]?.start) : text.slice(members[index - 1]?.end, member.start);
     kept +=
@@ -98,7 +98,7 @@ function cutMembers(text: string, start: number, end: number, table: readonly st
         : text.slice(member.start, member.value_start) + instead);
     last = index;
   }
-  if (!is_changed) return undefined;
+  if (!isChanged) return undefined;
   return last === undefined ? "{}" : kept + text.slice(members.at(-1)?.end, end);
 }
 

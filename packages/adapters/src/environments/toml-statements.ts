@@ -54,9 +54,9 @@ export function findInlineMembers(text: string, at: number): TomlMember[] | unde
   const members: TomlMember[] = [];
   for (let next = skipBlank(text, at + 1); text[next] !== "}"; ) {
     const [key, after] = readKey(text, next);
-    const value_start = skipSpaces(text, expect(text, skipSpaces(text, after), "="));
-    const end = skipValue(text, value_start);
-    members.push({ key, start: next, end, value_start });
+    const valueStart = skipSpaces(text, expect(text, skipSpaces(text, after), "="));
+    const end = skipValue(text, valueStart);
+    members.push({ key, start: next, end, value_start: valueStart });
     next = skipBlank(text, end);
     if (text[next] === ",") next = skipBlank(text, next + 1);
     else if (text[next] !== "}") throw new NoToml(next);
@@ -67,17 +67,17 @@ export function findInlineMembers(text: string, at: number): TomlMember[] | unde
 type Part = Omit<TomlStatement, "start" | "end">;
 
 function readHeader(text: string, at: number): Part {
-  const is_array = text[at + 1] === "[";
-  const [path, after] = readKey(text, skipSpaces(text, at + (is_array ? 2 : 1)));
+  const isArray = text[at + 1] === "[";
+  const [path, after] = readKey(text, skipSpaces(text, at + (isArray ? 2 : 1)));
   let end = expect(text, skipSpaces(text, after), "]");
-  if (is_array) end = expect(text, end, "]");
-  return { kind: is_array ? "array_header" : "header", path, value_start: at, value_end: end };
+  if (isArray) end = expect(text, end, "]");
+  return { kind: isArray ? "array_header" : "header", path, value_start: at, value_end: end };
 }
 
 function readPair(text: string, at: number, table: readonly string[]): Part {
   const [key, after] = readKey(text, at);
-  const value_start = skipSpaces(text, expect(text, skipSpaces(text, after), "="));
-  return { kind: "pair", path: [...table, ...key], value_start, value_end: skipValue(text, value_start) };
+  const valueStart = skipSpaces(text, expect(text, skipSpaces(text, after), "="));
+  return { kind: "pair", path: [...table, ...key], value_start: valueStart, value_end: skipValue(text, valueStart) };
 }
 
 function readKey(text: string, start: number): [string[], number] {
@@ -147,15 +147,15 @@ function skipArray(text: string, start: number): number {
 function skipString(text: string, at: number): number {
   const quote = text[at] ?? "";
   const long = quote.repeat(3);
-  const is_long = text.startsWith(long, at);
-  const mark = is_long ? long : quote;
+  const isLong = text.startsWith(long, at);
+  const mark = isLong ? long : quote;
   for (let next = at + mark.length; next < text.length; next++) {
     if (text[next] === "\\" && quote === '"') next++;
-    else if (text[next] === "\n" && !is_long) break;
+    else if (text[next] === "\n" && !isLong) break;
     else if (text.startsWith(mark, next)) {
       // up to two quotes may stand before the three that close
       let end = next + mark.length;
-      while (is_long && end < next + 5 && text[end] === quote) end++;
+      while (isLong && end < next + 5 && text[end] === quote) end++;
       return end;
     }
   }

@@ -26,9 +26,12 @@ export interface FolderUse {
  */
 export async function folderUse(
   folders: readonly string[],
-  { most_files = Number.POSITIVE_INFINITY, written_since }: { most_files?: number; written_since?: Date } = {},
+  {
+    most_files: mostFiles = Number.POSITIVE_INFINITY,
+    written_since: writtenSince,
+  }: { most_files?: number; written_since?: Date } = {},
 ): Promise<FolderUse> {
-  const since_ms = written_since?.getTime() ?? 0;
+  const sinceMs = writtenSince?.getTime() ?? 0;
   const seen = new Set<string>();
   const waiting = [...folders];
   let [bytes, files] = [0, 0];
@@ -41,7 +44,7 @@ export async function folderUse(
       if (seen.has(key)) return;
       seen.add(key);
     }
-    if (Math.max(found.birthtimeMs, found.mtimeMs) >= since_ms) {
+    if (Math.max(found.birthtimeMs, found.mtimeMs) >= sinceMs) {
       bytes += found.blocks * BLOCK_BYTES;
       files += 1;
     }
@@ -49,10 +52,10 @@ export async function folderUse(
   }
 
   for (const folder of waiting.splice(0)) await count(folder);
-  for (let folder = waiting.pop(); folder !== undefined && files <= most_files; folder = waiting.pop()) {
+  for (let folder = waiting.pop(); folder !== undefined && files <= mostFiles; folder = waiting.pop()) {
     const parent = folder;
     const entries: Dirent[] = (await whenThere(readdir(parent, { withFileTypes: true }), GONE)) ?? [];
-    for (let at = 0; at < entries.length && files <= most_files; at += AT_ONCE) {
+    for (let at = 0; at < entries.length && files <= mostFiles; at += AT_ONCE) {
       await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
     }
   }

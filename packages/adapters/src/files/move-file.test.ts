@@ -25,8 +25,8 @@ function refusing(times: number, code = "EPERM") {
   return { rename, tries: () => tries };
 }
 
-function move(rename: (from: string, to: string) => void, has_held_files = true) {
-  moveFile(join(folder, "new"), join(folder, "file"), { rename, has_held_files, patience_ms: 300 });
+function move(rename: (from: string, to: string) => void, hasHeldFiles = true) {
+  moveFile(join(folder, "new"), join(folder, "file"), { rename, has_held_files: hasHeldFiles, patience_ms: 300 });
   return readFileSync(join(folder, "file"), "utf8");
 }
 

@@ -23,17 +23,21 @@ const DEPS: MoveDeps = {
  * system refuses while another program has one of the two open.
  * @throws what the system says
  */
-export function moveFile(from: string, to: string, { has_held_files, patience_ms, rename }: MoveDeps = DEPS): void {
-  const until = performance.now() + patience_ms;
-  for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms *= 2) {
+export function moveFile(
+  from: string,
+  to: string,
+  { has_held_files: hasHeldFiles, patience_ms: patienceMs, rename }: MoveDeps = DEPS,
+): void {
+  const until = performance.now() + patienceMs;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     try {
       rename(from, to);
       return;
     } catch (error) {
-      const is_held = has_held_files && HELD.includes((error as NodeJS.ErrnoException).code ?? "");
-      if (!is_held || performance.now() + pause_ms > until) throw error;
+      const isHeld = hasHeldFiles && HELD.includes((error as NodeJS.ErrnoException).code ?? "");
+      if (!isHeld || performance.now() + pauseMs > until) throw error;
       // callers replace files in one step: nothing else of theirs may run meanwhile
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pause_ms);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
     }
   }
 }

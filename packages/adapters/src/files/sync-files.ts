@@ -10,14 +10,14 @@ const run = promisify(execFile);
  * other takes seconds; where the system has no such command, the files that are named.
  */
 export async function syncFiles(folder: string, files: readonly string[]): Promise<void> {
-  const is_done =
+  const isDone =
     process.platform === "linux" &&
     (await run("sync", ["-f", folder], { timeout: TIMEOUT_MS }).then(
       () => true,
       // one without that option, or none
       () => false,
     ));
-  if (!is_done) for (const file of files) await syncPath(file);
+  if (!isDone) for (const file of files) await syncPath(file);
   await syncPath(folder);
 }
 

@@ -72,7 +72,7 @@ export function inTenantFolderNow<T>(folder: string, work: (path: string) => T):
 }
 
 /** Reads at most `most_bytes` of a file that a tenant can write or replace. Undefined when the path has no ordinary file. */
-export function readTenantFile(path: string, most_bytes: number): string | undefined {
+export function readTenantFile(path: string, mostBytes: number): string | undefined {
   let file: number;
   try {
     file = openSync(path, constants.O_RDONLY | TENANT_FILE);
@@ -81,8 +81,8 @@ export function readTenantFile(path: string, most_bytes: number): string | undef
   }
   try {
     if (!fstatSync(file).isFile()) return undefined;
-    const bytes = Buffer.alloc(most_bytes);
-    return bytes.toString("utf8", 0, readSync(file, bytes, 0, most_bytes, 0));
+    const bytes = Buffer.alloc(mostBytes);
+    return bytes.toString("utf8", 0, readSync(file, bytes, 0, mostBytes, 0));
   } finally {
     closeSync(file);
   }
@@ -109,8 +109,8 @@ export function giveTree(path: string, uid: number): EntryIdentity {
 export function openToOthers(path: string, uid: number): EntryIdentity | undefined {
   const OTHERS_READ = 0o005;
   return withEntry(path, { makes: false, owner: undefined, has_own_links: true }, (entry, found) => {
-    const is_closed = found.isDirectory() && (found.mode & OTHERS_READ) !== OTHERS_READ;
-    if (found.uid !== uid && is_closed) chmodSync(descriptorPath(entry, path), found.mode | OTHERS_READ);
+    const isClosed = found.isDirectory() && (found.mode & OTHERS_READ) !== OTHERS_READ;
+    if (found.uid !== uid && isClosed) chmodSync(descriptorPath(entry, path), found.mode | OTHERS_READ);
     return identityOf(entry);
   });
 }
@@ -120,8 +120,8 @@ export function openToOthers(path: string, uid: number): EntryIdentity | undefin
  * system alone: where pods run as our own user, a link of ours may be theirs.
  * @throws pod_failed
  */
-export function refuseTenantLinks(path: string, is_written: boolean): void {
-  withEntry(path, { makes: false, owner: undefined, has_own_links: !is_written }, () => undefined);
+export function refuseTenantLinks(path: string, isWritten: boolean): void {
+  withEntry(path, { makes: false, owner: undefined, has_own_links: !isWritten }, () => undefined);
 }
 
 interface WalkOptions {
@@ -182,11 +182,15 @@ interface FoundLink {
 }
 
 /** A link counts as the system's when nobody else can put another one in its place. */
-function refuseLink(path: string, { above, found, name, target }: FoundLink, { has_own_links }: WalkOptions): void {
-  const trusted = has_own_links ? [0, process.getuid?.() ?? 0] : [0];
+function refuseLink(
+  path: string,
+  { above, found, name, target }: FoundLink,
+  { has_own_links: hasOwnLinks }: WalkOptions,
+): void {
+  const trusted = hasOwnLinks ? [0, process.getuid?.() ?? 0] : [0];
   if (!trusted.includes(found.uid)) throw notGiven(path, `${name} is a link to ${target} that another user made`);
-  const is_shared = (above.mode & WRITABLE_BY_OTHERS) !== 0 && (above.mode & STICKY) === 0;
-  if (!trusted.includes(above.uid) || is_shared)
+  const isShared = (above.mode & WRITABLE_BY_OTHERS) !== 0 && (above.mode & STICKY) === 0;
+  if (!trusted.includes(above.uid) || isShared)
     throw notGiven(path, `${name} is a link to ${target} in a folder that another user can write`);
 }
 

@@ -37,16 +37,16 @@ export function findLocalData(home: string): string[] {
  * home is locked meanwhile, so that no daemon starts in what is half removed. Settings, sign-ins and a server of the home stay.
  * @throws daemon_busy when a process of the home does not end
  */
-export async function emptyHome({ home: given, log, runtime_base }: EmptyHomeInput): Promise<void> {
+export async function emptyHome({ home: given, log, runtime_base: runtimeBase }: EmptyHomeInput): Promise<void> {
   const home = realpathSync(given);
   await takeLock(home);
   for (const service of findServices(join(home, HOME_PATHS.services))) await demandEnd(service, END_SERVICE, "service");
-  const runtime_folder = nameRuntimeFolder(home, runtime_base);
+  const runtimeFolder = nameRuntimeFolder(home, runtimeBase);
   const postgres = join(home, HOME_PATHS.postgres);
   for (const name of existsSync(postgres) ? readdirSync(postgres) : []) {
-    await clearStaleLocks(join(postgres, name), runtime_folder, log);
+    await clearStaleLocks(join(postgres, name), runtimeFolder, log);
   }
-  await removeFolder(runtime_folder);
+  await removeFolder(runtimeFolder);
   // the lock last: until then a daemon that is started waits for it
   const others = LOCAL_DATA.filter((name) => name !== HOME_PATHS.locks);
   for (const name of [...others, HOME_PATHS.locks]) await removeFolder(join(home, name));

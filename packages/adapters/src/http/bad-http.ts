@@ -12,7 +12,8 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return {
-        ...{ status: 431, reason: "Request Header Fields Too Large" },
+        status: 431,
+        reason: "Request Header Fields Too Large",
         error: appError("payload_too_large", {
           detail: "The request's address and headers are larger than 16 KiB.",
           hint: "Send long values in the body, and fewer cookies.",
@@ -20,7 +21,8 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
       };
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return {
-        ...{ status: 408, reason: "Request Timeout" },
+        status: 408,
+        reason: "Request Timeout",
         error: appError("request_timeout", {
           detail: "The request's headers did not come in time.",
           hint: "Send the request again, without a pause in it.",
@@ -28,7 +30,8 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
       };
     default:
       return {
-        ...{ status: 400, reason: "Bad Request" },
+        status: 400,
+        reason: "Bad Request",
         error: appError("invalid_request", {
           detail: `The request is not valid HTTP${code?.startsWith("HPE_") === true ? ` (${code})` : ""}.`,
           hint,
@@ -38,10 +41,10 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
 }
 
 /** The whole answer as bytes of HTTP/1.1, after which the connection ends. */
-export function printBadHttp({ status, reason }: BadHttpRefusal, request_id: string, problem: object): string {
+export function printBadHttp({ status, reason }: BadHttpRefusal, requestId: string, problem: object): string {
   const body = JSON.stringify({ ...problem, status });
   return (
-    `HTTP/1.1 ${status} ${reason}\r\nx-request-id: ${request_id}\r\ncontent-type: application/problem+json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\nx-request-id: ${requestId}\r\ncontent-type: application/problem+json; charset=utf-8\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
   );
 }

@@ -28,12 +28,12 @@ export function corsHeaders(origin: string, rule: CorsRule): Record<string, stri
 export function preflightHeaders(origin: string, methods: readonly string[], rule: CorsRule): Record<string, string> {
   const allowed = corsHeaders(origin, rule);
   if (allowed["access-control-allow-origin"] === undefined) return allowed;
-  const { methods: only, headers, max_age_s } = rule === null || rule === "own" ? ANY : rule;
+  const { methods: only, headers, max_age_s: maxAgeS } = rule === null || rule === "own" ? ANY : rule;
   return {
     ...allowed,
     "access-control-allow-methods": methods.filter((method) => only === null || only.includes(method)).join(", "),
     "access-control-allow-headers": headers === null ? KNOWN_HEADERS : headers.join(", "),
-    "access-control-max-age": String(max_age_s),
+    "access-control-max-age": String(maxAgeS),
   };
 }
 

@@ -138,24 +138,28 @@ function testReach(driver: AttackedBuilds): void {
       const { port } = server.address() as { port: number };
       const targets = {
         paths: [
-          ...[
-            join(home, "master.key"),
-            join(folder, "images", "other", "secret.py"),
-            socket,
-            "/etc/shadow",
-            join(homedir(), ".profile"),
-          ],
-          ...[
-            join(process.cwd(), "package.json"),
-            `/proc/${process.pid}/environ`,
-            "/proc/kcore",
-            "/var/lib/dpkg/status",
-          ],
-          ...[...readdirSync(join(folder, "caches", "other")).map((name) => join(folder, "caches", "other", name))],
-          ...["/dev/mem", "/dev/vda", "/dev/sda", "/dev/nvme0n1"],
+          join(home, "master.key"),
+          join(folder, "images", "other", "secret.py"),
+          socket,
+          "/etc/shadow",
+          join(homedir(), ".profile"),
+          join(process.cwd(), "package.json"),
+          `/proc/${process.pid}/environ`,
+          "/proc/kcore",
+          "/var/lib/dpkg/status",
+          ...readdirSync(join(folder, "caches", "other")).map((name) => join(folder, "caches", "other", name)),
+          "/dev/mem",
+          "/dev/vda",
+          "/dev/sda",
+          "/dev/nvme0n1",
         ],
         hosts: [
-          ...["169.254.169.254", "127.0.0.1", "::ffff:127.0.0.1", "192.0.2.2", "10.88.0.1", ...machineAddresses().ipv4],
+          "169.254.169.254",
+          "127.0.0.1",
+          "::ffff:127.0.0.1",
+          "192.0.2.2",
+          "10.88.0.1",
+          ...machineAddresses().ipv4,
         ].map((host) => [host, host === "169.254.169.254" ? 80 : port]),
         socket,
         folders: [
@@ -283,8 +287,8 @@ async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
   };
 }
 
-function sitePackages(image_folder: string): string {
-  const lib = readdirSync(join(image_folder, "venv", "lib"))[0] ?? "";
+function sitePackages(imageFolder: string): string {
+  const lib = readdirSync(join(imageFolder, "venv", "lib"))[0] ?? "";
   return join("venv", "lib", lib, "site-packages");
 }
 

@@ -101,8 +101,8 @@ function hasNoMoreProcesses(said: string): boolean {
   });
 }
 
-function printTime(time_ms: number): string {
-  return time_ms < 60_000 ? `${time_ms / 1000} seconds` : `${time_ms / 60_000} minutes`;
+function printTime(timeMs: number): string {
+  return timeMs < 60_000 ? `${timeMs / 1000} seconds` : `${timeMs / 60_000} minutes`;
 }
 
 function printSize(bytes: number): string {

@@ -182,7 +182,8 @@ test("what cannot be built is known before: another lock, a Python that nobody h
   const lock = await stage.locked(["tiny"]);
   const none = { source: null, files: [], python_version: null, system_packages: [], uv_options: null };
   const locked = (pyproject = lock["pyproject.toml"] ?? "") => ({
-    ...{ ...none, source: "uv.lock" as const },
+    ...none,
+    source: "uv.lock" as const,
     files: [
       { path: "pyproject.toml", text: pyproject },
       { path: "uv.lock", text: lock["uv.lock"] ?? "" },

@@ -74,10 +74,10 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   const running = new Map<string, Promise<unknown>>();
   const formers = createFormerImages();
 
-  async function check(environment: EnvironmentDocument, organization_id: string): Promise<void> {
-    await options.documents.check(environment, organization_id);
-    const { system_packages } = environment;
-    if (system_packages.length > 0 && options.unpackSystem === null) throw noSystemPackages(system_packages);
+  async function check(environment: EnvironmentDocument, organizationId: string): Promise<void> {
+    await options.documents.check(environment, organizationId);
+    const { system_packages: systemPackages } = environment;
+    if (systemPackages.length > 0 && options.unpackSystem === null) throw noSystemPackages(systemPackages);
     await options.interpreters.check(wishOf(environment));
   }
 
@@ -94,25 +94,25 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   async function buildAlone(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
-    const { environment, image_folder } = input;
-    const there = input.is_forced === true ? undefined : readImage(image_folder);
+    const { environment, image_folder: imageFolder } = input;
+    const there = input.is_forced === true ? undefined : readImage(imageFolder);
     if (there !== undefined) return there;
     const facts = await options.interpreters.find(wishOf(environment), signal);
     const name = lateCrypto().randomBytes(6).toString("hex");
-    const draft = join(dirname(image_folder), `${DRAFT_PREFIX}${name}`);
+    const draft = join(dirname(imageFolder), `${DRAFT_PREFIX}${name}`);
     try {
       mkdirSync(draft, { recursive: true, mode: 0o711 });
       const secrets = Object.fromEntries(Object.entries(input.secrets).map(([key, secret]) => [key, secret.reveal()]));
       const { labels, onLine } = input;
-      const disk_bytes = Math.min(input.most_bytes ?? Number.POSITIVE_INFINITY, options.limits.disk_bytes);
-      const limits = { ...options.limits, disk_bytes };
+      const diskBytes = Math.min(input.most_bytes ?? Number.POSITIVE_INFINITY, options.limits.disk_bytes);
+      const limits = { ...options.limits, disk_bytes: diskBytes };
       const started = { id: `build-${name}`, labels, limits, draft, environment, facts, secrets, onLine };
       tellStart(started);
       const system = await addSystem(started, signal);
       await writeImage(draft, await fill(input, { ...started, system }, signal));
       await put(draft, input);
-      const image = readWhole(image_folder);
-      formers.add(image_folder, image);
+      const image = readWhole(imageFolder);
+      formers.add(imageFolder, image);
       return image;
     } finally {
       await removeFolder(draft);
@@ -122,19 +122,30 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   async function fill(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<BuiltImage> {
     const { draft, environment, facts, onLine, system } = made;
     const python = printVersion(facts.version);
-    const is_shared = await install(input, made, signal);
-    const site_packages = findSitePackages(draft, python);
-    if (site_packages === undefined) throw damaged(made);
+    const isShared = await install(input, made, signal);
+    const sitePackages = findSitePackages(draft, python);
+    if (sitePackages === undefined) throw damaged(made);
     if (environment.source !== null)
       await compile(
         made,
-        { former: formers.find(input.image_folder, python, is_shared), is_shared, site_packages },
+        {
+          former: formers.find(input.image_folder, python, isShared),
+          is_shared: isShared,
+          site_packages: sitePackages,
+        },
         signal,
       );
     for (const path of ofBuildAlone(draft)) await removeFolder(path);
-    const packages = await listPackages(site_packages);
+    const packages = await listPackages(sitePackages);
     onLine(`${packages.length} ${packages.length === 1 ? "package is" : "packages are"} installed`);
-    const built = { python, python_prefix: facts.prefix, base_python: facts.base, packages, system, is_shared };
+    const built = {
+      python,
+      python_prefix: facts.prefix,
+      base_python: facts.base,
+      packages,
+      system,
+      is_shared: isShared,
+    };
     return { ...built, ...(await folderUse([draft])), built_at: options.now().toISOString() };
   }
 
@@ -220,32 +231,32 @@ const FALLS_BACK: readonly [RegExp, string][] = [
 ];
 
 /** Puts a finished image in its place; one that another build put there meanwhile is as good, unless a new one was asked for. */
-async function put(draft: string, { image_folder, is_forced }: ImageInput): Promise<void> {
+async function put(draft: string, { image_folder: imageFolder, is_forced: isForced }: ImageInput): Promise<void> {
   // what lies there and is no image was left in part: by a disk that lost what it had said to keep
-  if (existsSync(image_folder) && readImage(image_folder) === undefined) await removeImage(image_folder);
-  if (is_forced === true && existsSync(image_folder)) {
+  if (existsSync(imageFolder) && readImage(imageFolder) === undefined) await removeImage(imageFolder);
+  if (isForced === true && existsSync(imageFolder)) {
     renameSync(
-      image_folder,
-      join(dirname(image_folder), `${FORMER_PREFIX}${Date.now()}-${basename(draft).slice(DRAFT_PREFIX.length)}`),
+      imageFolder,
+      join(dirname(imageFolder), `${FORMER_PREFIX}${Date.now()}-${basename(draft).slice(DRAFT_PREFIX.length)}`),
     );
   }
   try {
-    renameSync(draft, image_folder);
+    renameSync(draft, imageFolder);
   } catch (error) {
     if (!["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
-  await syncPath(dirname(image_folder));
+  await syncPath(dirname(imageFolder));
 }
 
-function readWhole(image_folder: string): BuiltImage {
-  const image = readImage(image_folder);
-  if (image === undefined) throw new Error(`There is no image in ${image_folder}`);
+function readWhole(imageFolder: string): BuiltImage {
+  const image = readImage(imageFolder);
+  if (image === undefined) throw new Error(`There is no image in ${imageFolder}`);
   return image;
 }
 
-function wishOf({ files, python_version }: EnvironmentDocument): PythonWish {
+function wishOf({ files, python_version: pythonVersion }: EnvironmentDocument): PythonWish {
   const lock = files.find(({ path }) => path === "uv.lock")?.text;
-  return { version: python_version, requires: lock === undefined ? undefined : readRequiresPython(lock) };
+  return { version: pythonVersion, requires: lock === undefined ? undefined : readRequiresPython(lock) };
 }
 
 function noSystemPackages(packages: readonly string[]): AppError {

@@ -33,7 +33,7 @@ test("parts of the image, the cache, the home and the interpreter have names of 
 });
 
 test("another draft's folder beside it, a folder whose name only begins alike, and the system's own paths stay as they are", () => {
-  const of_system = nameBuildPlaces({ ...places, python_prefix: "/usr" });
-  expect(of_system("/usr/bin/gcc -I/usr/include/python3.11")).toBe("/usr/bin/gcc -I/usr/include/python3.11");
-  expect(of_system(`${draft}-x/build`)).toBe(`${draft}-x/build`);
+  const ofSystem = nameBuildPlaces({ ...places, python_prefix: "/usr" });
+  expect(ofSystem("/usr/bin/gcc -I/usr/include/python3.11")).toBe("/usr/bin/gcc -I/usr/include/python3.11");
+  expect(ofSystem(`${draft}-x/build`)).toBe(`${draft}-x/build`);
 });

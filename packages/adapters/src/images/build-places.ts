@@ -17,15 +17,15 @@ const END = String.raw`(?![\w.-])`;
 
 /** Names files as whoever sent the project knows them: where the server keeps things is not theirs to know, and changes with each build. */
 export function nameBuildPlaces(places: BuildPlaces): (line: string) => string {
-  const { cache_folder, draft, python_prefix, uv } = places;
+  const { cache_folder: cacheFolder, draft, python_prefix: pythonPrefix, uv } = places;
   const names: (readonly [path: string, name: string])[] = [
     [join(draft, BUILD_PARTS.project), "."],
     [join(draft, BUILD_PARTS.home), "<home>"],
     [join(draft, BUILD_PARTS.scratch), "<scratch>"],
     [draft, "<image>"],
-    ...(cache_folder === undefined ? [] : [[cache_folder, "<cache>"] as const]),
+    ...(cacheFolder === undefined ? [] : [[cacheFolder, "<cache>"] as const]),
     [uv, "uv"],
-    ...(SYSTEM_PREFIXES.includes(python_prefix) ? [] : [[python_prefix, "<python>"] as const]),
+    ...(SYSTEM_PREFIXES.includes(pythonPrefix) ? [] : [[pythonPrefix, "<python>"] as const]),
   ];
   // uv names what it installs from by URLs
   const written = names.flatMap(([path, name]) =>

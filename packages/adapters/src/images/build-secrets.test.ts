@@ -9,37 +9,35 @@ test("a build gets credentials of indexes, of git and of proxies, and what its f
   ];
   const secrets = Object.fromEntries(
     [
-      ...[
-        "MY_TOKEN",
-        "IN_LOCK",
-        "IN_LISTING",
-        "IN_OPTIONS",
-        "OPENAI_API_KEY",
-        "AWS_SECRET_ACCESS_KEY",
-        "UV_PUBLISH_TOKEN",
-      ],
-      ...[
-        "UV_INDEX_OWN_PASSWORD",
-        "UV_INDEX_OWN_USERNAME",
-        "UV_PYTHON",
-        "UV_CACHE_DIR",
-        "GIT_CONFIG_KEY_0",
-        "GIT_SSH_COMMAND",
-      ],
-      ...["HTTPS_PROXY", "https_proxy", "LD_PRELOAD", "PATH", "PYTHONPATH"],
+      "MY_TOKEN",
+      "IN_LOCK",
+      "IN_LISTING",
+      "IN_OPTIONS",
+      "OPENAI_API_KEY",
+      "AWS_SECRET_ACCESS_KEY",
+      "UV_PUBLISH_TOKEN",
+      "UV_INDEX_OWN_PASSWORD",
+      "UV_INDEX_OWN_USERNAME",
+      "UV_PYTHON",
+      "UV_CACHE_DIR",
+      "GIT_CONFIG_KEY_0",
+      "GIT_SSH_COMMAND",
+      "HTTPS_PROXY",
+      "https_proxy",
+      "LD_PRELOAD",
+      "PATH",
+      "PYTHONPATH",
     ].map((name) => [name, "value"]),
   );
   const chosen = selectBuildSecrets({ files, uv_options: `--index ${"$"}{IN_OPTIONS}` }, secrets);
   expect(Object.keys(chosen).sort()).toEqual(
     [
-      ...[
-        "GIT_CONFIG_KEY_0",
-        "HTTPS_PROXY",
-        "IN_OPTIONS",
-        "MY_TOKEN",
-        "UV_INDEX_OWN_PASSWORD",
-        "UV_INDEX_OWN_USERNAME",
-      ],
+      "GIT_CONFIG_KEY_0",
+      "HTTPS_PROXY",
+      "IN_OPTIONS",
+      "MY_TOKEN",
+      "UV_INDEX_OWN_PASSWORD",
+      "UV_INDEX_OWN_USERNAME",
       "https_proxy",
     ].sort(),
   );

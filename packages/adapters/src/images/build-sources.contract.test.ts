@@ -51,10 +51,10 @@ test("an authority of one's own is trusted when a secret or the operator names i
     code: "build_failed",
     hint: expect.stringContaining("BUILD_CA_CERTIFICATES"),
   });
-  const ca_file = join(stage.folder, "ca.pem");
-  writeFileSync(ca_file, cert);
+  const caFile = join(stage.folder, "ca.pem");
+  writeFileSync(caFile, cert);
   expect((await stage.build({ files, secrets: { BUILD_CA_CERTIFICATES: cert } })).packages).toHaveLength(1);
-  expect((await stage.build({ files, options: { ca_file }, org: "two" })).packages).toHaveLength(1);
+  expect((await stage.build({ files, options: { ca_file: caFile }, org: "two" })).packages).toHaveLength(1);
 });
 
 test("a proxy of the operator's is used", async () => {

@@ -19,15 +19,24 @@ test("of a build that prints without end the first lines and the last ones are t
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const told: string[] = [];
   const options = {
-    ...{ uv: process.execPath, network_env: {}, ca_file: undefined, allowed_hosts: [], limits: BUILD_LIMITS },
+    uv: process.execPath,
+    network_env: {},
+    ca_file: undefined,
+    allowed_hosts: [],
+    limits: BUILD_LIMITS,
     runTask: async ({ onLine }: { onLine(line: string): void }) => {
       for (let at = 1; at <= 30_000; at += 1) onLine(`hunter2 ${at}`);
       return { code: 0, signal: null, is_out_of_memory: false, exceeded: null };
     },
   };
   const build = {
-    ...{ id: "build", labels: { organization_id: "o", database_id: "d", kind: "database" as const }, draft: folder },
-    ...{ limits: BUILD_LIMITS, secrets: { TOKEN: "hunter2" }, system: null, onLine: (line: string) => told.push(line) },
+    id: "build",
+    labels: { organization_id: "o", database_id: "d", kind: "database" as const },
+    draft: folder,
+    limits: BUILD_LIMITS,
+    secrets: { TOKEN: "hunter2" },
+    system: null,
+    onLine: (line: string) => told.push(line),
     environment: { source: null, files: [], python_version: null, system_packages: [], uv_options: null },
     facts: {
       version: [3, 12, 1] as const,

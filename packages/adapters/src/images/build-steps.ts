@@ -144,13 +144,13 @@ export async function installShared(
 export async function installPackages(
   options: BuildStepsOptions,
   build: BuildInput,
-  cache_folder: string,
+  cacheFolder: string,
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { draft, environment, facts, system } = build;
   const uv = realpathSync(options.uv);
   const venv = join(draft, IMAGE_PATHS.venv);
-  mkdirSync(cache_folder, { recursive: true, mode: 0o700 });
+  mkdirSync(cacheFolder, { recursive: true, mode: 0o700 });
   const create = createCommand(uv, facts, venv);
   const input = { uv, directory: projectOf(draft), uv_options: environment.uv_options ?? undefined };
   const install =
@@ -164,18 +164,23 @@ export async function installPackages(
   const folders: PodFolder[] = [
     { path: venv, mode: "write" },
     { path: join(draft, BUILD), mode: "write" },
-    { path: cache_folder, mode: "write" },
+    { path: cacheFolder, mode: "write" },
     { path: uv, mode: "read" },
     { path: facts.prefix, mode: "read" },
     ...(system === null ? [] : [{ path: join(draft, IMAGE_PATHS.system), mode: "read" } as const]),
   ];
   const env = {
     ...buildEnvironment(options, build, secrets),
-    UV_CACHE_DIR: cache_folder,
+    UV_CACHE_DIR: cacheFolder,
     UV_PROJECT_ENVIRONMENT: venv,
   };
   const network = install === undefined ? "none" : "internet";
-  return await runStep(options, build, { commands, env, folders, network, cache_folder, user: undefined }, signal);
+  return await runStep(
+    options,
+    build,
+    { commands, env, folders, network, cache_folder: cacheFolder, user: undefined },
+    signal,
+  );
 }
 
 /** What ended well by itself although it had used more than it may is no image. */
@@ -192,7 +197,7 @@ function createCommand(uv: string, { base }: PythonFacts, venv: string): string[
 export async function compilePackages(
   options: BuildStepsOptions,
   build: BuildInput,
-  { is_shared, modules }: { readonly is_shared: boolean; readonly modules: readonly string[] },
+  { is_shared: isShared, modules }: { readonly is_shared: boolean; readonly modules: readonly string[] },
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { facts } = build;
@@ -223,8 +228,11 @@ export async function compilePackages(
     options,
     build,
     {
-      ...{ commands: [command], env: plainEnvironment(build), folders, network: "none" },
-      user: is_shared ? SHARED_USER : undefined,
+      commands: [command],
+      env: plainEnvironment(build),
+      folders,
+      network: "none",
+      user: isShared ? SHARED_USER : undefined,
     },
     signal,
   );
@@ -247,7 +255,9 @@ async function runStep(
 ): Promise<StepResult> {
   const hide = hideSecrets(build.secrets);
   const name = nameBuildPlaces({
-    ...{ draft: build.draft, uv: realpathSync(options.uv), python_prefix: build.facts.prefix },
+    draft: build.draft,
+    uv: realpathSync(options.uv),
+    python_prefix: build.facts.prefix,
     ...(step.cache_folder === undefined ? {} : { cache_folder: step.cache_folder }),
   });
   const lines: string[] = [];
@@ -333,12 +343,12 @@ function systemEnvironment({ draft, system }: BuildInput): Record<string, string
   if (system === null) return {};
   const root = join(draft, IMAGE_PATHS.system);
   const below = (paths: readonly string[]) => paths.map((path) => join(root, path)).join(":");
-  const { library_paths, program_paths } = system;
-  const libraries = below(library_paths);
-  const configs = library_paths.concat("usr/share").map((path) => `${path}/pkgconfig`);
+  const { library_paths: libraryPaths, program_paths: programPaths } = system;
+  const libraries = below(libraryPaths);
+  const configs = libraryPaths.concat("usr/share").map((path) => `${path}/pkgconfig`);
   const machine = { x64: "x86_64", arm64: "aarch64" }[process.arch as string] ?? process.arch;
   return {
-    PATH: [below(program_paths), SYSTEM_PATH].filter((path) => path !== "").join(":"),
+    PATH: [below(programPaths), SYSTEM_PATH].filter((path) => path !== "").join(":"),
     CPATH: below(["usr/include", `usr/include/${machine}-linux-gnu`]),
     PKG_CONFIG_PATH: below(configs),
     PKG_CONFIG_SYSROOT_DIR: root,
@@ -347,14 +357,14 @@ function systemEnvironment({ draft, system }: BuildInput): Record<string, string
 }
 
 /** The authorities of the operator and of the organization, beside the system's own. */
-function certificates({ ca_file }: BuildStepsOptions, { draft, secrets }: BuildInput): Record<string, string> {
+function certificates({ ca_file: caFile }: BuildStepsOptions, { draft, secrets }: BuildInput): Record<string, string> {
   const own = secrets[CERTIFICATES_SECRET];
-  if (ca_file === undefined && own === undefined) return {};
+  if (caFile === undefined && own === undefined) return {};
   const bundle = join(draft, BUILD, "certificates.pem");
   const system = SYSTEM_AUTHORITIES.find((path) => existsSync(path));
   if (system === undefined) writeFileSync(bundle, "");
   else copyFileSync(system, bundle);
-  for (const text of [ca_file === undefined ? undefined : readFileSync(ca_file, "utf8"), own]) {
+  for (const text of [caFile === undefined ? undefined : readFileSync(caFile, "utf8"), own]) {
     if (text !== undefined) writeFileSync(bundle, `\n${text}\n`, { flag: "a" });
   }
   return Object.fromEntries(

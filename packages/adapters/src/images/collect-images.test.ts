@@ -7,9 +7,13 @@ import { COLLECT_LIMITS, chooseUnused, collectImages, type ImageEntry } from "./
 const NOW = new Date("2026-01-31T00:00:00Z");
 const HOUR_MS = 3_600_000;
 const ago = (hours: number) => new Date(NOW.getTime() - hours * HOUR_MS);
-const entry = (name: string, hours: number, org_id = "one"): ImageEntry => ({ org_id, name, changed_at: ago(hours) });
+const entry = (name: string, hours: number, orgId = "one"): ImageEntry => ({
+  org_id: orgId,
+  name,
+  changed_at: ago(hours),
+});
 const NOBODY = { wanted: new Set<string>(), oldest_pods: new Map<string, Date>() };
-const names = (entries: readonly ImageEntry[]) => entries.map(({ org_id, name }) => `${org_id}/${name}`);
+const names = (entries: readonly ImageEntry[]) => entries.map(({ org_id: orgId, name }) => `${orgId}/${name}`);
 
 test("an image goes when no database of its organization wants it and it is older than a week", () => {
   const use = { ...NOBODY, wanted: new Set(["one/wanted", "two/other"]) };
@@ -23,7 +27,7 @@ test("what a build is at stays, and what a killed one left goes", () => {
 });
 
 test("an image that was built anew goes when every pod of its organization was started after that", () => {
-  const former = (hours: number, org_id: string) => entry(`former-${ago(hours).getTime()}-ab`, 1_000, org_id);
+  const former = (hours: number, orgId: string) => entry(`former-${ago(hours).getTime()}-ab`, 1_000, orgId);
   const use = {
     ...NOBODY,
     oldest_pods: new Map([

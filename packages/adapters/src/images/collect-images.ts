@@ -46,16 +46,16 @@ export function chooseUnused(
   limits: CollectLimits,
   now: Date,
 ): ImageEntry[] {
-  return entries.filter(({ changed_at, name, org_id }) => {
-    const age_ms = now.getTime() - changed_at.getTime();
-    if (name.startsWith(DRAFT_PREFIX)) return age_ms > limits.draft_ms;
+  return entries.filter(({ changed_at: changedAt, name, org_id: orgId }) => {
+    const ageMs = now.getTime() - changedAt.getTime();
+    if (name.startsWith(DRAFT_PREFIX)) return ageMs > limits.draft_ms;
     if (name.startsWith(FORMER_PREFIX)) {
       // a pod that was started before the new image took its place may still read it
-      const replaced_at = Number(/^(\d+)-/.exec(name.slice(FORMER_PREFIX.length))?.[1] ?? Number.NaN);
-      const oldest = use.oldest_pods.get(org_id);
-      return oldest === undefined || oldest.getTime() > replaced_at;
+      const replacedAt = Number(/^(\d+)-/.exec(name.slice(FORMER_PREFIX.length))?.[1] ?? Number.NaN);
+      const oldest = use.oldest_pods.get(orgId);
+      return oldest === undefined || oldest.getTime() > replacedAt;
     }
-    return age_ms > limits.unused_ms && !use.wanted.has(`${org_id}/${name}`);
+    return ageMs > limits.unused_ms && !use.wanted.has(`${orgId}/${name}`);
   });
 }
 
@@ -75,11 +75,11 @@ export async function collectImages(
 ): Promise<number> {
   let removed = 0;
   const building = new Set<string>();
-  for (const org_id of await foldersIn(folders.images)) {
-    const folder = join(folders.images, org_id);
+  for (const orgId of await foldersIn(folders.images)) {
+    const folder = join(folders.images, orgId);
     const entries = await Promise.all(
       (await foldersIn(folder)).map(async (name) => ({
-        org_id,
+        org_id: orgId,
         name,
         changed_at: (await stat(join(folder, name))).mtime,
       })),
@@ -87,24 +87,24 @@ export async function collectImages(
     const unused = new Set(chooseUnused(entries, use, limits, now).map(({ name }) => name));
     for (const name of unused) await removeImage(join(folder, name));
     removed += unused.size;
-    if (entries.some(({ name }) => name.startsWith(DRAFT_PREFIX) && !unused.has(name))) building.add(org_id);
+    if (entries.some(({ name }) => name.startsWith(DRAFT_PREFIX) && !unused.has(name))) building.add(orgId);
   }
   for (const name of await foldersIn(folders.caches)) {
-    const is_shared = name === SHARED_CACHE;
-    if (is_shared) removed += await removeLeft(join(folders.caches, name), limits, now);
+    const isShared = name === SHARED_CACHE;
+    if (isShared) removed += await removeLeft(join(folders.caches, name), limits, now);
     // a build reads its caches until it ends
-    if (is_shared ? building.size > 0 : building.has(name)) continue;
-    const most_bytes = is_shared ? limits.shared_cache_bytes : limits.org_cache_bytes;
-    removed += await trim(join(folders.caches, name), { most_bytes, most_files: limits.cache_files });
+    if (isShared ? building.size > 0 : building.has(name)) continue;
+    const mostBytes = isShared ? limits.shared_cache_bytes : limits.org_cache_bytes;
+    removed += await trim(join(folders.caches, name), { most_bytes: mostBytes, most_files: limits.cache_files });
   }
   return removed;
 }
 
 /** Removes an image: it is gone at once for whoever looks for it, however long its files take. */
-export async function removeImage(image_folder: string): Promise<void> {
-  const draft = join(image_folder, "..", `${DRAFT_PREFIX}removed-${process.pid}-${Date.now()}`);
+export async function removeImage(imageFolder: string): Promise<void> {
+  const draft = join(imageFolder, "..", `${DRAFT_PREFIX}removed-${process.pid}-${Date.now()}`);
   try {
-    await rename(image_folder, draft);
+    await rename(imageFolder, draft);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
     throw error;
@@ -116,10 +116,10 @@ export async function removeImage(image_folder: string): Promise<void> {
 /** A cache that is too large goes as a whole: what a build needs of it is fetched again. Images keep their files, which are links. */
 async function trim(
   cache: string,
-  { most_bytes, most_files }: { readonly most_bytes: number; readonly most_files: number },
+  { most_bytes: mostBytes, most_files: mostFiles }: { readonly most_bytes: number; readonly most_files: number },
 ): Promise<number> {
-  const used = await folderUse([cache], { most_files });
-  if (used.bytes <= most_bytes && used.files <= most_files) return 0;
+  const used = await folderUse([cache], { most_files: mostFiles });
+  if (used.bytes <= mostBytes && used.files <= mostFiles) return 0;
   await removeImage(cache);
   return 1;
 }

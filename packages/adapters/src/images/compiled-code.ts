@@ -11,12 +11,12 @@ const COMPILED = "__pycache__";
  * than installing, and an environment is read-only when it runs. A module is the same only where both are one file (uv links them from
  * its cache). Links are not followed, for a build may have left some. Returns the modules that have none then.
  */
-export async function takeCompiled(formers: readonly string[], site_packages: string): Promise<string[]> {
+export async function takeCompiled(formers: readonly string[], sitePackages: string): Promise<string[]> {
   const waiting = [""];
   const missing: string[] = [];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     const here = part;
-    const entries = await readdir(join(site_packages, here), { withFileTypes: true });
+    const entries = await readdir(join(sitePackages, here), { withFileTypes: true });
     for (const { name } of entries.filter((entry) => entry.isDirectory() && entry.name !== COMPILED))
       waiting.push(join(here, name));
     const sources = entries
@@ -25,9 +25,9 @@ export async function takeCompiled(formers: readonly string[], site_packages: st
     const left = new Set(sources);
     for (const former of formers) {
       if (left.size === 0) break;
-      if (isSelf(former, here)) await takeFolder(join(former, here), join(site_packages, here), left);
+      if (isSelf(former, here)) await takeFolder(join(former, here), join(sitePackages, here), left);
     }
-    for (const name of left) missing.push(join(site_packages, here, `${name}.py`));
+    for (const name of left) missing.push(join(sitePackages, here, `${name}.py`));
   }
   return missing;
 }

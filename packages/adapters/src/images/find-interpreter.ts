@@ -87,8 +87,8 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
     );
   }
 
-  async function list(not_before: number): Promise<PythonFacts[]> {
-    if (listed === undefined || listed.at < not_before) {
+  async function list(notBefore: number): Promise<PythonFacts[]> {
+    if (listed === undefined || listed.at < notBefore) {
       const facts = listPythons(options);
       listed = { at: Date.now(), facts };
       facts.catch(() => {
@@ -139,23 +139,23 @@ export function choosePython<Found extends Pick<PythonFacts, "version">>(
 }
 
 async function listPythons(options: InterpretersOptions): Promise<PythonFacts[]> {
-  const { base_python, cache_folder } = options;
+  const { base_python: basePython, cache_folder: cacheFolder } = options;
   const versions = await listVersions(options, ["--only-installed"]);
   const paths = versions.flatMap(({ path }) => path ?? []);
-  const candidates = base_python === undefined ? paths : [base_python, ...paths];
+  const candidates = basePython === undefined ? paths : [basePython, ...paths];
   const facts = await Promise.all(
     candidates.map((python) =>
       // what does not run, or is too old, is no candidate
-      probePython({ python, cache_folder, env: options.env }).catch(() => undefined),
+      probePython({ python, cache_folder: cacheFolder, env: options.env }).catch(() => undefined),
     ),
   );
   return facts.filter((one) => one !== undefined);
 }
 
 /** Final versions of CPython that uv knows of. */
-async function listVersions({ env, managed_folder, uv }: InterpretersOptions, which: readonly string[]) {
+async function listVersions({ env, managed_folder: managedFolder, uv }: InterpretersOptions, which: readonly string[]) {
   const { stdout } = await run(uv, ["python", "list", ...which, "--no-config", "--output-format", "json"], {
-    env: { ...env, UV_PYTHON_INSTALL_DIR: managed_folder },
+    env: { ...env, UV_PYTHON_INSTALL_DIR: managedFolder },
     timeout: LIST_TIMEOUT_MS,
     maxBuffer: LIST_BYTES,
   });
@@ -173,13 +173,13 @@ function isFinal(version: string): boolean {
   return /^\d+\.\d+\.\d+$/.test(version);
 }
 
-function noPython({ version, requires }: PythonWish, found: readonly PythonFacts[], may_download: boolean): Error {
+function noPython({ version, requires }: PythonWish, found: readonly PythonFacts[], mayDownload: boolean): Error {
   const wanted = [
     version === null ? undefined : `Python ${version}`,
     requires === undefined ? undefined : `requires-python ${requires}`,
   ];
   const there = [...new Set(found.map((one) => printVersion(one.version)))].join(", ");
-  const ways = may_download ? "nor can uv get one" : "and this server gets no others";
+  const ways = mayDownload ? "nor can uv get one" : "and this server gets no others";
   return appError("build_failed", {
     detail: `No Python fits ${wanted.filter((one) => one !== undefined).join(" and ") || "3.11 or newer"}: this machine has ${there || "none"}, ${ways}.`,
     hint: "Choose one of them by python_version in the database's entry, or change requires-python and run: uv lock",

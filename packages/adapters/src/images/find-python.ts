@@ -31,14 +31,14 @@ export function findPython(
 ): string {
   const { delimiter, isAbsolute, join, resolve } = search.platform === "win32" ? win32 : posix;
   if (isAbsolute(text) || text.includes("/") || text.includes("\\")) return resolve(text);
-  const is_version = /^\d+(\.\d+)*$/.test(text);
-  const program = is_version ? `python${text}` : text;
+  const isVersion = /^\d+(\.\d+)*$/.test(text);
+  const program = isVersion ? `python${text}` : text;
   const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   const onPath = (name: string) => folders.map((folder) => join(folder, name)).find((path) => search.isThere(path));
   const names = search.platform === "win32" ? [`${program}.exe`, program] : [program];
   const found = names.map(onPath).find((path) => path !== undefined);
   if (found !== undefined) return found;
-  const launcher = search.platform === "win32" && is_version ? onPath("py.exe") : undefined;
+  const launcher = search.platform === "win32" && isVersion ? onPath("py.exe") : undefined;
   const launched = launcher && search.ask(launcher, [`-${text}`, "-c", PRINT_PATH])?.trim();
   if (launched) return launched;
   const example = search.platform === "win32" ? "C:\\path\\to\\python.exe" : "/path/to/python3";
@@ -56,7 +56,10 @@ function ownSearch(env: Readonly<Record<string, string>>): PythonSearch {
       try {
         const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
         return execFileSync(program, args, {
-          ...{ env: { ...env }, stdio, timeout: LAUNCHER_TIMEOUT_MS, windowsHide: true },
+          env: { ...env },
+          stdio,
+          timeout: LAUNCHER_TIMEOUT_MS,
+          windowsHide: true,
           encoding: "utf8",
         });
       } catch {

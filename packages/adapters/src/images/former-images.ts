@@ -13,9 +13,9 @@ export interface FormerImages {
    * Their packages, the organization's latest first. One whose packages came from the shared cache gets those of such images alone, others'
    * among them: no package's code ran there, so what was compiled is what anybody would have got.
    */
-  find(image_folder: string, python: string, is_shared: boolean): string[];
+  find(imageFolder: string, python: string, isShared: boolean): string[];
   /** Remembers an image that was built. */
-  add(image_folder: string, image: BuiltImage): void;
+  add(imageFolder: string, image: BuiltImage): void;
 }
 
 interface Found {
@@ -28,14 +28,14 @@ export function createFormerImages(): FormerImages {
   let shared: Found[] | undefined;
 
   return {
-    find(image_folder, python, is_shared) {
-      const org_folder = dirname(image_folder);
-      shared ??= latest(namesIn(dirname(org_folder)).flatMap((org) => imagesIn(join(dirname(org_folder), org)))).filter(
+    find(imageFolder, python, isShared) {
+      const orgFolder = dirname(imageFolder);
+      shared ??= latest(namesIn(dirname(orgFolder)).flatMap((org) => imagesIn(join(dirname(orgFolder), org)))).filter(
         ({ image }) => image.is_shared,
       );
-      const alike = (found: Found) => isMinor(python)(found) && (!is_shared || found.image.is_shared);
-      const own = latest(imagesIn(org_folder).filter(alike)).slice(0, MOST_OWN);
-      const others = is_shared ? shared.filter(isMinor(python)).slice(0, MOST_SHARED) : [];
+      const alike = (found: Found) => isMinor(python)(found) && (!isShared || found.image.is_shared);
+      const own = latest(imagesIn(orgFolder).filter(alike)).slice(0, MOST_OWN);
+      const others = isShared ? shared.filter(isMinor(python)).slice(0, MOST_SHARED) : [];
       const folders = new Map([...own, ...others].map(({ folder, image }) => [folder, image.python]));
       return [...folders].flatMap(([folder, version]) => findSitePackages(folder, version) ?? []);
     },
@@ -56,10 +56,10 @@ function latest(found: readonly Found[]): Found[] {
   return [...found].sort((a, b) => (a.image.built_at < b.image.built_at ? 1 : -1));
 }
 
-function imagesIn(org_folder: string): Found[] {
-  return namesIn(org_folder).flatMap((name) => {
+function imagesIn(orgFolder: string): Found[] {
+  return namesIn(orgFolder).flatMap((name) => {
     if (name.startsWith(DRAFT_PREFIX)) return [];
-    const folder = join(org_folder, name);
+    const folder = join(orgFolder, name);
     const image = readImage(folder);
     return image === undefined ? [] : [{ folder, image }];
   });

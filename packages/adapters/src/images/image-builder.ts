@@ -29,7 +29,7 @@ export interface ImageBuilder {
    * Finds what is known of an environment before it is built: nothing is fetched and nothing is run.
    * @throws environment_refused; system_packages_refused; build_failed for a Python that cannot be had
    */
-  check(environment: EnvironmentDocument, organization_id: string): Promise<void>;
+  check(environment: EnvironmentDocument, organizationId: string): Promise<void>;
   /**
    * Builds an image, or finds it: it appears whole or not at all. Safe to repeat and to be killed in.
    * @throws build_failed with the package, the Python and the platform; environment_refused; system_packages_refused; blobs_missing; pod_failed

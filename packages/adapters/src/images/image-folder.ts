@@ -16,8 +16,8 @@ export const SHARED_PATHS = { cache: "uv", venv_prefix: "venv-" } as const;
 export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image.json" } as const;
 
 /** What an image is; undefined when there is none, or none that is whole. */
-export function readImage(image_folder: string): BuiltImage | undefined {
-  const text = readDescription(image_folder);
+export function readImage(imageFolder: string): BuiltImage | undefined {
+  const text = readDescription(imageFolder);
   if (text === undefined) return undefined;
   try {
     return builtImageSchema.safeParse(JSON.parse(text)).data;
@@ -27,9 +27,9 @@ export function readImage(image_folder: string): BuiltImage | undefined {
   }
 }
 
-function readDescription(image_folder: string): string | undefined {
+function readDescription(imageFolder: string): string | undefined {
   try {
-    return readFileSync(join(image_folder, IMAGE_PATHS.description), "utf8");
+    return readFileSync(join(imageFolder, IMAGE_PATHS.description), "utf8");
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
@@ -48,12 +48,12 @@ export async function writeImage(draft: string, image: BuiltImage): Promise<void
  * The folder of an environment's packages; undefined when a build has put something else in its place: what it wrote is not trusted to be
  * what it was.
  */
-export function findSitePackages(image_folder: string, python: string): string | undefined {
+export function findSitePackages(imageFolder: string, python: string): string | undefined {
   const minor = python.split(".", 2).join(".");
-  const folder = join(image_folder, IMAGE_PATHS.venv, "lib", `python${minor}`, "site-packages");
+  const folder = join(imageFolder, IMAGE_PATHS.venv, "lib", `python${minor}`, "site-packages");
   try {
     return realpathSync(folder) ===
-      join(realpathSync(image_folder), IMAGE_PATHS.venv, "lib", `python${minor}`, "site-packages")
+      join(realpathSync(imageFolder), IMAGE_PATHS.venv, "lib", `python${minor}`, "site-packages")
       ? folder
       : undefined;
   } catch (error) {
@@ -70,9 +70,9 @@ export const MOST_PACKAGES = 5_000;
  * they are read a few at a time.
  * @throws build_failed
  */
-export async function listPackages(site_packages: string): Promise<ImagePackage[]> {
+export async function listPackages(sitePackages: string): Promise<ImagePackage[]> {
   const packages: ImagePackage[] = [];
-  for await (const { name } of await opendir(site_packages, { bufferSize: 256 })) {
+  for await (const { name } of await opendir(sitePackages, { bufferSize: 256 })) {
     const [, project, version] = /^([\w.-]+?)-([\w.+!]+)\.dist-info$/.exec(name) ?? [];
     if (project === undefined || version === undefined) continue;
     if (packages.length >= MOST_PACKAGES) throw tooManyPackages();

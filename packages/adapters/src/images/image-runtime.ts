@@ -22,31 +22,34 @@ export interface ImageRuntime {
  * run nor read for this.
  * @throws environment_failed when there is no whole image
  */
-export function imageRuntime(image_folder: string): ImageRuntime {
-  const image = readImage(image_folder);
+export function imageRuntime(imageFolder: string): ImageRuntime {
+  const image = readImage(imageFolder);
   if (image === undefined) {
     throw appError("environment_failed", {
       detail: "The database's image is not on this machine.",
       hint: "Build it again: cli db build-image <db_uri>",
     });
   }
-  const { base_python, python, python_prefix, system } = image;
+  const { base_python: basePython, python, python_prefix: pythonPrefix, system } = image;
   const [major = 0, minor = 0, patch = 0] = python.split(".").map(Number);
-  const venv = join(image_folder, IMAGE_PATHS.venv);
-  const inSystem = (path: string) => join(image_folder, IMAGE_PATHS.system, path);
-  const { library_paths, program_paths } = system ?? { library_paths: [], program_paths: [] };
-  const programs = [join(venv, "bin"), ...program_paths.map(inSystem), SYSTEM_PATH];
-  const libraries = library_paths.map(inSystem);
+  const venv = join(imageFolder, IMAGE_PATHS.venv);
+  const inSystem = (path: string) => join(imageFolder, IMAGE_PATHS.system, path);
+  const { library_paths: libraryPaths, program_paths: programPaths } = system ?? {
+    library_paths: [],
+    program_paths: [],
+  };
+  const programs = [join(venv, "bin"), ...programPaths.map(inSystem), SYSTEM_PATH];
+  const libraries = libraryPaths.map(inSystem);
   return {
     python: interpreterOf(venv),
     facts: {
       version: [major, minor, patch],
-      executable: base_python,
-      base: base_python,
-      prefix: python_prefix,
+      executable: basePython,
+      base: basePython,
+      prefix: pythonPrefix,
       paths: [join(venv, "lib", `python${major}.${minor}`, "site-packages")],
     },
-    folders: python_prefix === "/usr" ? [image_folder] : [image_folder, python_prefix],
+    folders: pythonPrefix === "/usr" ? [imageFolder] : [imageFolder, pythonPrefix],
     env: {
       PATH: programs.join(":"),
       VIRTUAL_ENV: venv,

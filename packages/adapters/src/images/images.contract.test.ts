@@ -24,14 +24,14 @@ class Docs(Base, name="docs"):
 
 let folder: string;
 let home: string;
-let project_root: string;
+let projectRoot: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "appdb-images-"));
   home = join(folder, "das Häuschen");
-  project_root = join(folder, "ein Projekt");
-  mkdirSync(project_root);
-  writeFileSync(join(project_root, "app.py"), APP);
+  projectRoot = join(folder, "ein Projekt");
+  mkdirSync(projectRoot);
+  writeFileSync(join(projectRoot, "app.py"), APP);
 });
 
 afterEach(() => {
@@ -45,14 +45,14 @@ function ownEnv(extra: Record<string, string> = {}): Record<string, string> {
 }
 
 async function resolveHere(python?: string, env = ownEnv(), wishes: Wishes = {}): Promise<Runtime> {
-  return await resolveRuntime({ project_root, python, env, home, tools, ...wishes });
+  return await resolveRuntime({ project_root: projectRoot, python, env, home, tools, ...wishes });
 }
 
 type Wishes = Pick<ResolveRuntimeInput, "python_version" | "uv_options">;
 
 test("without anything the installation's own Python reads the application", async () => {
   const runtime = await resolveHere();
-  expect(runtime).toMatchObject({ python_source: "base library", project_root });
+  expect(runtime).toMatchObject({ python_source: "base library", project_root: projectRoot });
   const manifest = await readManifest({ runtime, app_file: "app.py" });
   expect(manifestSchema.parse(manifest)).toMatchObject({ app_file: "app.py", tables: [{ name: "docs" }] });
   expect(READS_VERSION).toBe(MANIFEST_VERSION);
@@ -74,9 +74,9 @@ test("an empty virtual environment gets the library and msgpack, and nothing els
   const runtime = await resolveHere(undefined, ownEnv({ VIRTUAL_ENV: venv }));
   expect(runtime.python_source).toBe("virtual environment");
   expect(runtime.python.startsWith(venv)).toBe(true);
-  writeFileSync(join(project_root, "app.py"), `import msgpack\n${APP}`);
+  writeFileSync(join(projectRoot, "app.py"), `import msgpack\n${APP}`);
   expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
-  writeFileSync(join(project_root, "app.py"), `import pytest\n${APP}`);
+  writeFileSync(join(projectRoot, "app.py"), `import pytest\n${APP}`);
   await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
     code: "app_invalid",
     message: expect.stringMatching(/app\.py:1: .*pytest/),
@@ -84,36 +84,37 @@ test("an empty virtual environment gets the library and msgpack, and nothing els
 });
 
 test("a requirements.txt is built into an environment once, and again only when it changes", async () => {
-  writeFileSync(join(project_root, "requirements.txt"), "-r more.txt\n");
-  writeFileSync(join(project_root, "more.txt"), "iniconfig==2.3.1\n");
-  writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
+  writeFileSync(join(projectRoot, "requirements.txt"), "-r more.txt\n");
+  writeFileSync(join(projectRoot, "more.txt"), "iniconfig==2.3.1\n");
+  writeFileSync(join(projectRoot, "app.py"), `import iniconfig\n${APP}`);
   const [runtime, twin] = await Promise.all([resolveHere(), resolveHere()]);
   expect(runtime.python_source).toBe("requirements.txt");
   expect(twin.python).toBe(runtime.python);
   expect(readdirSync(join(home, "images"))).toHaveLength(1);
   expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
   expect((await resolveHere()).python).toBe(runtime.python);
-  writeFileSync(join(project_root, "more.txt"), "# nothing\n");
+  writeFileSync(join(projectRoot, "more.txt"), "# nothing\n");
   expect((await resolveHere()).python).not.toBe(runtime.python);
 });
 
 test("a uv.lock decides before a requirements.txt", async () => {
   writeFileSync(
-    join(project_root, "pyproject.toml"),
+    join(projectRoot, "pyproject.toml"),
     '[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["iniconfig"]\n',
   );
-  execFileSync(tools.uv ?? "uv", ["lock", "--quiet", "--directory", project_root], { env: ownEnv() });
-  writeFileSync(join(project_root, "requirements.txt"), "pluggy\n");
+  execFileSync(tools.uv ?? "uv", ["lock", "--quiet", "--directory", projectRoot], { env: ownEnv() });
+  writeFileSync(join(projectRoot, "requirements.txt"), "pluggy\n");
   const runtime = await resolveHere();
   expect(runtime.python_source).toBe("uv.lock");
-  writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
+  writeFileSync(join(projectRoot, "app.py"), `import iniconfig\n${APP}`);
   expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
 });
 
 test("the project's version chooses the Python: the installation's own, else one of the PATH, --python before both", async () => {
   const { version } = await probePython({ python: BASE_PYTHON, cache_folder: join(home, "pythons"), env: ownEnv() });
   const own = version.join(".");
-  const wanting = (python_version: string, env = ownEnv()) => resolveHere(undefined, env, { python_version });
+  const wanting = (pythonVersion: string, env = ownEnv()) =>
+    resolveHere(undefined, env, { python_version: pythonVersion });
   expect((await wanting(own)).python_source).toBe("base library");
   expect((await wanting(version.slice(0, 2).join("."))).python).toBe((await wanting(own)).python);
   await expect(wanting("3.98")).rejects.toMatchObject({
@@ -145,12 +146,12 @@ test("an active environment of another version than the project's is refused, fo
 
 test("an environment is built with the project's Python and options of uv, and anew when they change", async () => {
   writeFileSync(
-    join(project_root, "pyproject.toml"),
+    join(projectRoot, "pyproject.toml"),
     '[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = []\n' +
       '[project.optional-dependencies]\nmore = ["iniconfig"]\n',
   );
-  execFileSync(tools.uv ?? "uv", ["lock", "--quiet", "--directory", project_root], { env: ownEnv() });
-  writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
+  execFileSync(tools.uv ?? "uv", ["lock", "--quiet", "--directory", projectRoot], { env: ownEnv() });
+  writeFileSync(join(projectRoot, "app.py"), `import iniconfig\n${APP}`);
   const plain = await resolveHere();
   await expect(readManifest({ runtime: plain, app_file: "app.py" })).rejects.toMatchObject({ code: "app_invalid" });
   const { version } = await probePython({ python: BASE_PYTHON, cache_folder: join(home, "pythons"), env: ownEnv() });
@@ -163,8 +164,8 @@ test("an environment is built with the project's Python and options of uv, and a
     code: "environment_failed",
     message: expect.stringContaining("nothing"),
   });
-  rmSync(join(project_root, "uv.lock"));
-  writeFileSync(join(project_root, "requirements.txt"), "iniconfig==2.3.1\n");
+  rmSync(join(projectRoot, "uv.lock"));
+  writeFileSync(join(projectRoot, "requirements.txt"), "iniconfig==2.3.1\n");
   await expect(resolveHere(undefined, ownEnv(), { uv_options: "--require-hashes" })).rejects.toMatchObject({
     code: "environment_failed",
     message: expect.stringContaining("--require-hashes"),
@@ -172,7 +173,7 @@ test("an environment is built with the project's Python and options of uv, and a
 });
 
 test("a package that does not exist is named, and no half environment stays", async () => {
-  writeFileSync(join(project_root, "requirements.txt"), "iniconfig==999.0.0\n");
+  writeFileSync(join(projectRoot, "requirements.txt"), "iniconfig==999.0.0\n");
   await expect(resolveHere()).rejects.toMatchObject({
     code: "environment_failed",
     message: expect.stringContaining("iniconfig==999.0.0"),
@@ -201,7 +202,7 @@ test("a Python that is missing, no Python or too old is refused by name", async 
 
 test("mistakes in the file come with file, line and the line as written", async () => {
   const runtime = await resolveHere();
-  writeFileSync(join(project_root, "app.py"), "import appdb as db\n\nclass (:\n");
+  writeFileSync(join(projectRoot, "app.py"), "import appdb as db\n\nclass (:\n");
   await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
     code: "app_invalid",
     message: expect.stringMatching(/^app\.py:3: [\s\S]*class \(:/),
@@ -211,7 +212,7 @@ test("mistakes in the file come with file, line and the line as written", async 
 
 test("a file that ends Python is an error of the file, not of ours", async () => {
   const runtime = await resolveHere();
-  writeFileSync(join(project_root, "app.py"), "import os\nos._exit(7)\n");
+  writeFileSync(join(projectRoot, "app.py"), "import os\nos._exit(7)\n");
   await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
     code: "app_invalid",
     message: expect.stringContaining("code 7"),
@@ -234,8 +235,10 @@ test("an environment whose library is broken is told from a broken application",
 
 test("a home that is a file is told as such, with what to set", async () => {
   writeFileSync(home, "");
-  writeFileSync(join(project_root, "requirements.txt"), "");
-  await expect(resolveRuntime({ project_root, python: undefined, env: ownEnv(), home, tools })).rejects.toMatchObject({
+  writeFileSync(join(projectRoot, "requirements.txt"), "");
+  await expect(
+    resolveRuntime({ project_root: projectRoot, python: undefined, env: ownEnv(), home, tools }),
+  ).rejects.toMatchObject({
     code: "home_not_writable",
     message: `The home folder ${home} cannot be written: a part of the path is a file.`,
     hint: "Set SERVICE_HOME to a folder that you own.",

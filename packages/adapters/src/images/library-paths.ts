@@ -44,19 +44,19 @@ export async function findLibraryPaths(
 
 /** A folder that holds `appdb` alone: the checkout's has nothing else, an environment's is linked from the home. */
 function provideLibrary({ home, tools }: LibraryPathsInput): string {
-  const { library, site_packages } = tools;
+  const { library, site_packages: sitePackages } = tools;
   if (library === undefined) throw lacksLibrary();
-  if (library !== site_packages) return library;
+  if (library !== sitePackages) return library;
   return linkPackage(home, library, "appdb", "library");
 }
 
 async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
   const { facts, home, tools } = input;
-  const { site_packages } = tools;
-  if (site_packages === undefined) throw lacksLibrary();
+  const { site_packages: sitePackages } = tools;
+  if (sitePackages === undefined) throw lacksLibrary();
   // compiled for this very version, so it fits
-  if ((await readOwnVersion(input, site_packages)) === minorVersion(facts))
-    return linkPackage(home, site_packages, "msgpack", "msgpack");
+  if ((await readOwnVersion(input, sitePackages)) === minorVersion(facts))
+    return linkPackage(home, sitePackages, "msgpack", "msgpack");
   const compiled = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-py${minorVersion(facts)}`);
   if (existsSync(compiled)) return compiled;
   const plain = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-plain`);
@@ -64,23 +64,23 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
   if (tried === undefined || tried.mtimeMs < Date.now() - RETRY_MS) {
     if (await installMsgpack(input, compiled)) return compiled;
   }
-  return copyPlain(site_packages, plain);
+  return copyPlain(sitePackages, plain);
 }
 
 /** Plain files, which fit every version. An installation without them has Pythons that know UTC alone. */
 function provideTimeZones({ home, tools }: LibraryPathsInput): string[] {
-  const { site_packages } = tools;
-  const is_there = site_packages !== undefined && existsSync(join(site_packages, "tzdata", "__init__.py"));
-  return is_there ? [linkPackage(home, site_packages, "tzdata", "tzdata")] : [];
+  const { site_packages: sitePackages } = tools;
+  const isThere = sitePackages !== undefined && existsSync(join(sitePackages, "tzdata", "__init__.py"));
+  return isThere ? [linkPackage(home, sitePackages, "tzdata", "tzdata")] : [];
 }
 
 /** The version of Python that the packages of the installation were made for; its folder's name says it but on Windows. */
-async function readOwnVersion(input: LibraryPathsInput, site_packages: string): Promise<string | undefined> {
-  const named = /[\\/]python(\d+\.\d+)[\\/]/.exec(site_packages)?.[1];
-  const { base_python } = input.tools;
-  if (named !== undefined || base_python === undefined) return named;
-  const cache_folder = join(input.home, HOME_PATHS.pythons);
-  return minorVersion(await probePython({ python: base_python, cache_folder, env: input.env }));
+async function readOwnVersion(input: LibraryPathsInput, sitePackages: string): Promise<string | undefined> {
+  const named = /[\\/]python(\d+\.\d+)[\\/]/.exec(sitePackages)?.[1];
+  const { base_python: basePython } = input.tools;
+  if (named !== undefined || basePython === undefined) return named;
+  const cacheFolder = join(input.home, HOME_PATHS.pythons);
+  return minorVersion(await probePython({ python: basePython, cache_folder: cacheFolder, env: input.env }));
 }
 
 /** Installs msgpack for another version of Python; false when the registry cannot be reached or has none. */
@@ -103,10 +103,10 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
 }
 
 /** msgpack's own Python code without its compiled part, which fits every version. */
-function copyPlain(site_packages: string, folder: string): string {
+function copyPlain(sitePackages: string, folder: string): string {
   if (existsSync(folder)) return folder;
   const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
-  cpSync(join(site_packages, "msgpack"), join(draft, "msgpack"), {
+  cpSync(join(sitePackages, "msgpack"), join(draft, "msgpack"), {
     recursive: true,
     filter: (path) => !/\.(so|pyd)$|__pycache__/.test(path),
   });

@@ -42,10 +42,10 @@ export interface ProbeInput {
  * @throws python_not_found when it is missing, does not run, or is older than 3.11
  */
 export async function probePython(input: ProbeInput): Promise<PythonFacts> {
-  const { cache_folder, python } = input;
+  const { cache_folder: cacheFolder, python } = input;
   const stamp = stampOf(python);
   if (stamp === undefined) throw notFound(`There is no Python at ${python}.`);
-  const cache = join(cache_folder, `${textKey(python)}.json`);
+  const cache = join(cacheFolder, `${textKey(python)}.json`);
   const cached = readCache(cache, stamp);
   if (cached !== undefined) return cached;
   const facts = await askPython(input);

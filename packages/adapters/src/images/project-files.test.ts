@@ -48,7 +48,10 @@ function plant(path: string): void {
 }
 
 const documentOf = (files: EnvironmentDocument["files"]): EnvironmentDocument => ({
-  ...{ source: "requirements.txt", python_version: null, system_packages: [], uv_options: null },
+  source: "requirements.txt",
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
   files: [{ path: "requirements.txt", text: "./x\n" }, ...files],
 });
 
@@ -68,13 +71,13 @@ async function take(entries: readonly TreeEntry[], document: EnvironmentDocument
 }
 
 /** Paths below a folder with what they are. No link is followed, and `left_out` is not entered. */
-function look(folder: string, left_out: readonly string[] = [], below = ""): [string, string][] {
+function look(folder: string, leftOut: readonly string[] = [], below = ""): [string, string][] {
   return readdirSync(join(folder, below)).flatMap((name): [string, string][] => {
     const path = join(folder, below, name);
-    if (left_out.includes(path)) return [];
+    if (leftOut.includes(path)) return [];
     const stats = lstatSync(path);
     const what = stats.isSymbolicLink() ? `-> ${readlinkSync(path)}` : stats.isFile() ? readFileSync(path, "utf8") : "";
-    const inner = stats.isDirectory() ? look(folder, left_out, join(below, name)) : [];
+    const inner = stats.isDirectory() ? look(folder, leftOut, join(below, name)) : [];
     return [[join(below, name), `${stats.mode.toString(8)} ${what}`], ...inner];
   });
 }

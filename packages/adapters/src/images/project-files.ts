@@ -43,8 +43,8 @@ export async function writeProjectFiles(
   const entries = [...chosen.values()];
   const problem = findTreeProblem(entries);
   if (problem !== undefined) throw conflict(problem);
-  const list = withoutLooseLinks(entries).map(({ is_executable, link, path }): NewEntry => {
-    return { path, is_executable, link, bytes: bytes.get(path) ?? (() => []) };
+  const list = withoutLooseLinks(entries).map(({ is_executable: isExecutable, link, path }): NewEntry => {
+    return { path, is_executable: isExecutable, link, bytes: bytes.get(path) ?? (() => []) };
   });
   await writeEntries(list, folder, OPEN, signal);
 }

@@ -41,30 +41,44 @@ export async function resolveRuntime(input: ResolveRuntimeInput): Promise<Runtim
 }
 
 async function resolve(input: ResolveRuntimeInput): Promise<Runtime> {
-  const { home, project_root, tools } = input;
+  const { home, project_root: projectRoot, tools } = input;
   const env = { ...input.env };
   const { python, source } = await choosePython(input);
   const facts = await probePython({ python, cache_folder: join(home, HOME_PATHS.pythons), env });
   if (source === "virtual environment" || source === "base library") refuseVersion(input, source, facts);
-  const library_paths = await findLibraryPaths({ facts, tools, home, env });
-  return { python: facts.executable || python, python_source: source, project_root, library_paths, env };
+  const libraryPaths = await findLibraryPaths({ facts, tools, home, env });
+  return {
+    python: facts.executable || python,
+    python_source: source,
+    project_root: projectRoot,
+    library_paths: libraryPaths,
+    env,
+  };
 }
 
 async function choosePython(input: ResolveRuntimeInput): Promise<{ python: string; source: string }> {
-  const { env, home, project_root, python, tools } = input;
+  const { env, home, project_root: projectRoot, python, tools } = input;
   if (python !== undefined) return { python: findPython(python, env), source: "--python" };
-  const source = findPackageSource(project_root);
+  const source = findPackageSource(projectRoot);
   if (source !== undefined) {
     if (tools.uv === undefined) {
       throw appError("environment_failed", {
-        detail: `${source} of ${project_root} asks for an environment, and this installation has no uv to build it.`,
+        detail: `${source} of ${projectRoot} asks for an environment, and this installation has no uv to build it.`,
         hint: "pip install 'appdb[serve]', or choose a Python that has the packages: --python",
       });
     }
-    const images_folder = join(home, HOME_PATHS.images);
-    const { python_version, uv_options } = input;
-    const base_python = tools.base_python;
-    const image = { uv: tools.uv, project_root, base_python, python_version, uv_options, images_folder, env };
+    const imagesFolder = join(home, HOME_PATHS.images);
+    const { python_version: pythonVersion, uv_options: uvOptions } = input;
+    const basePython = tools.base_python;
+    const image = {
+      uv: tools.uv,
+      project_root: projectRoot,
+      base_python: basePython,
+      python_version: pythonVersion,
+      uv_options: uvOptions,
+      images_folder: imagesFolder,
+      env,
+    };
     return { python: await ensureVenvImage(source, image), source };
   }
   const active = env.VIRTUAL_ENV;
@@ -73,19 +87,23 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
 }
 
 /** The installation's own Python, else the one of the version that the project wants. */
-async function findBase({ env, home, python_version, tools }: ResolveRuntimeInput): Promise<string> {
+async function findBase({ env, home, python_version: pythonVersion, tools }: ResolveRuntimeInput): Promise<string> {
   const base = tools.base_python ?? findPython(defaultPythonName(), env);
-  if (python_version === undefined) return base;
+  if (pythonVersion === undefined) return base;
   const facts = await probePython({ python: base, cache_folder: join(home, HOME_PATHS.pythons), env });
-  return isOfVersion(facts.version, python_version) ? base : findPython(python_version.split(".", 2).join("."), env);
+  return isOfVersion(facts.version, pythonVersion) ? base : findPython(pythonVersion.split(".", 2).join("."), env);
 }
 
 /** @throws python_not_found when the project wants another version than was found */
-function refuseVersion({ env, python_version }: ResolveRuntimeInput, source: string, facts: PythonFacts): void {
-  if (python_version === undefined || isOfVersion(facts.version, python_version)) return;
+function refuseVersion(
+  { env, python_version: pythonVersion }: ResolveRuntimeInput,
+  source: string,
+  facts: PythonFacts,
+): void {
+  if (pythonVersion === undefined || isOfVersion(facts.version, pythonVersion)) return;
   const found = source === "virtual environment" ? `the active environment ${env.VIRTUAL_ENV}` : facts.executable;
   throw appError("python_not_found", {
-    detail: `The project's local database wants Python ${python_version}; ${found} has ${facts.version.join(".")}.`,
-    hint: `Name a Python of that version: --python /path/to/python${python_version.split(".", 2).join(".")}, or change python_version.`,
+    detail: `The project's local database wants Python ${pythonVersion}; ${found} has ${facts.version.join(".")}.`,
+    hint: `Name a Python of that version: --python /path/to/python${pythonVersion.split(".", 2).join(".")}, or change python_version.`,
   });
 }

@@ -58,15 +58,15 @@ function publish(name: string, control: string, files: Readonly<Record<string, [
   writeFileSync(join(repository, "Packages"), listed, { flag: "a" });
 }
 
-function options(disk_bytes = 1024 ** 3) {
-  const sources_file = join(stage.folder, "sources.list");
+function options(diskBytes = 1024 ** 3) {
+  const sourcesFile = join(stage.folder, "sources.list");
   const { port } = server.address() as AddressInfo;
-  writeFileSync(sources_file, `deb [trusted=yes] http://127.0.0.1:${port} ./\n`);
+  writeFileSync(sourcesFile, `deb [trusted=yes] http://127.0.0.1:${port} ./\n`);
   const unpackSystem = createSystemPackages({
     state_folder: join(stage.folder, "apt"),
     status_file: "/var/lib/dpkg/status",
-    sources_file,
-    disk_bytes,
+    sources_file: sourcesFile,
+    disk_bytes: diskBytes,
     network_env: {},
   });
   return { unpackSystem };
@@ -143,15 +143,14 @@ function testIsolated(name: string, create: (input: PodDriverInput) => Promise<P
     const lines: string[] = [];
     const exit = await pods.run(
       {
-        ...{ id: "runs", labels: { organization_id: "one", database_id: "db", kind: "database" } },
-        ...{
-          program: "/bin/sh",
-          args: ["-c", "tinyprogram"],
-          env,
-          cwd: image.folder,
-          network: "none",
-          allowed_hosts: [],
-        },
+        id: "runs",
+        labels: { organization_id: "one", database_id: "db", kind: "database" },
+        program: "/bin/sh",
+        args: ["-c", "tinyprogram"],
+        env,
+        cwd: image.folder,
+        network: "none",
+        allowed_hosts: [],
         folders: folders.map((path) => ({ path, mode: "read" })),
         limits: BUILD_LIMITS,
         onLine: (line) => lines.push(line),

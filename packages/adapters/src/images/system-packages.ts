@@ -76,8 +76,8 @@ export function createSystemPackages(options: SystemPackagesOptions): UnpackSyst
 /** Fetches the lists of packages when they are old; old ones serve where the sources cannot be reached. */
 async function update(options: SystemPackagesOptions, onLine: (line: string) => void): Promise<void> {
   const stamp = join(options.state_folder, "updated");
-  const age_ms = Date.now() - (statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  if (age_ms >= 0 && age_ms < LISTS_AGE_MS) return;
+  const ageMs = Date.now() - (statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  if (ageMs >= 0 && ageMs < LISTS_AGE_MS) return;
   mkdirSync(join(options.state_folder, "lists", "partial"), { recursive: true, mode: 0o700 });
   try {
     await apt(options, ["APT::Update::Error-Mode=any"], ["update"], undefined);
@@ -94,18 +94,18 @@ async function apt(
   command: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<string> {
-  const { sources_file, state_folder, status_file } = options;
+  const { sources_file: sourcesFile, state_folder: stateFolder, status_file: statusFile } = options;
   const settings = [
-    `Dir::State=${state_folder}`,
-    `Dir::State::status=${status_file}`,
-    `Dir::Cache=${join(state_folder, "cache")}`,
-    ...(sources_file === undefined ? [] : [`Dir::Etc::sourcelist=${sources_file}`, "Dir::Etc::sourceparts=-"]),
+    `Dir::State=${stateFolder}`,
+    `Dir::State::status=${statusFile}`,
+    `Dir::Cache=${join(stateFolder, "cache")}`,
+    ...(sourcesFile === undefined ? [] : [`Dir::Etc::sourcelist=${sourcesFile}`, "Dir::Etc::sourceparts=-"]),
     // nothing is installed, so nobody else's work is in the way; the folders are ours alone
     "Debug::NoLocking=true",
     "APT::Sandbox::User=root",
     ...more,
   ];
-  mkdirSync(join(state_folder, "cache", "archives", "partial"), { recursive: true, mode: 0o700 });
+  mkdirSync(join(stateFolder, "cache", "archives", "partial"), { recursive: true, mode: 0o700 });
   const args = [...settings.flatMap((setting) => ["-o", setting]), "-q", ...command];
   const { stdout } = await run("apt-get", args, {
     env: environment(options),
@@ -116,8 +116,8 @@ async function apt(
   return stdout;
 }
 
-function environment({ network_env }: SystemPackagesOptions): Record<string, string> {
-  const proxies = Object.entries(network_env).map(([name, value]) => [name.toLowerCase(), value]);
+function environment({ network_env: networkEnv }: SystemPackagesOptions): Record<string, string> {
+  const proxies = Object.entries(networkEnv).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
@@ -141,15 +141,15 @@ async function describe(file: string, signal: AbortSignal): Promise<Archive> {
   return { file, name, version, installed_kb: Number(size) || 0 };
 }
 
-function refuseLarge(archives: readonly Archive[], disk_bytes: number): void {
-  const bytes = archives.reduce((sum, { installed_kb }) => sum + installed_kb * 1024, 0);
-  if (bytes <= disk_bytes) return;
+function refuseLarge(archives: readonly Archive[], diskBytes: number): void {
+  const bytes = archives.reduce((sum, { installed_kb: installedKb }) => sum + installedKb * 1024, 0);
+  if (bytes <= diskBytes) return;
   const largest = [...archives]
     .sort((a, b) => b.installed_kb - a.installed_kb)
     .slice(0, 3)
     .map(({ name }) => name);
   throw appError("build_failed", {
-    detail: `The system packages take ${Math.ceil(bytes / 1024 ** 2)} MB, the largest of them ${largest.join(", ")}; an image may have ${Math.floor(disk_bytes / 1024 ** 2)} MB of them.`,
+    detail: `The system packages take ${Math.ceil(bytes / 1024 ** 2)} MB, the largest of them ${largest.join(", ")}; an image may have ${Math.floor(diskBytes / 1024 ** 2)} MB of them.`,
     hint: "Take packages out of system_packages, or ask the operator for larger builds.",
     meta: { bytes },
   });
@@ -157,21 +157,21 @@ function refuseLarge(archives: readonly Archive[], disk_bytes: number): void {
 
 /** Where libraries and programs lie. Nobody becomes somebody else by a program of an image. */
 function lookThrough(folder: string): Pick<SystemPart, "library_paths" | "program_paths"> {
-  const library_paths: string[] = [];
+  const libraryPaths: string[] = [];
   const waiting = [folder];
   for (let here = waiting.pop(); here !== undefined; here = waiting.pop()) {
-    let has_library = false;
+    let hasLibrary = false;
     for (const entry of readdirSync(here, { withFileTypes: true })) {
       const path = join(here, entry.name);
       if (entry.isDirectory()) waiting.push(path);
-      else has_library ||= LIBRARY.test(entry.name);
+      else hasLibrary ||= LIBRARY.test(entry.name);
       const { mode } = lstatSync(path);
       if (entry.isFile() && (mode & 0o6000) !== 0) chmodSync(path, mode & 0o777);
     }
-    if (has_library) library_paths.push(relative(folder, here));
+    if (hasLibrary) libraryPaths.push(relative(folder, here));
   }
-  const program_paths = PROGRAM_FOLDERS.filter((path) => existsSync(join(folder, path)));
-  return { library_paths: library_paths.sort(), program_paths };
+  const programPaths = PROGRAM_FOLDERS.filter((path) => existsSync(join(folder, path)));
+  return { library_paths: libraryPaths.sort(), program_paths: programPaths };
 }
 
 /** apt's words by package: `E: Unable to locate package x`. */

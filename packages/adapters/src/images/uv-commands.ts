@@ -11,15 +11,19 @@ export interface InstallInput {
 }
 
 /** Installs what a lock says, without the project itself; which environment is told by UV_PROJECT_ENVIRONMENT. */
-export function syncCommand({ directory, uv, uv_options }: InstallInput, more: readonly string[]): string[] {
+export function syncCommand({ directory, uv, uv_options: uvOptions }: InstallInput, more: readonly string[]): string[] {
   const how = ["--frozen", "--no-dev", "--no-install-project", "--no-progress"];
-  return [uv, "sync", ...how, ...more, "--directory", directory, ...splitOptions(uv_options ?? "")];
+  return [uv, "sync", ...how, ...more, "--directory", directory, ...splitOptions(uvOptions ?? "")];
 }
 
 /** Installs what a requirements file says into the environment of an interpreter. */
-export function pipCommand({ directory, uv, uv_options }: InstallInput, python: string, file: string): string[] {
+export function pipCommand(
+  { directory, uv, uv_options: uvOptions }: InstallInput,
+  python: string,
+  file: string,
+): string[] {
   const where = ["--python", python, "-r", file, "--directory", directory];
-  return [uv, "pip", "install", "--no-progress", ...where, ...splitOptions(uv_options ?? "")];
+  return [uv, "pip", "install", "--no-progress", ...where, ...splitOptions(uvOptions ?? "")];
 }
 
 /** uv's explanation without its progress: what it says from its first complaint on. */

@@ -29,9 +29,9 @@ export interface VenvImageInput {
 export type PackageSource = "uv.lock" | "requirements.txt";
 
 /** The file of a project that says which packages it has; undefined when there is none. */
-export function findPackageSource(project_root: string): PackageSource | undefined {
+export function findPackageSource(projectRoot: string): PackageSource | undefined {
   const sources = ["uv.lock", "requirements.txt"] as const;
-  return sources.find((name) => existsSync(join(project_root, name)));
+  return sources.find((name) => existsSync(join(projectRoot, name)));
 }
 
 /**
@@ -40,11 +40,11 @@ export function findPackageSource(project_root: string): PackageSource | undefin
  * @throws environment_failed with the package that could not be had
  */
 export async function ensureVenvImage(source: PackageSource, input: VenvImageInput): Promise<string> {
-  const { images_folder } = input;
-  const folder = join(images_folder, hashEnvironment(source, input));
+  const { images_folder: imagesFolder } = input;
+  const folder = join(imagesFolder, hashEnvironment(source, input));
   if (existsSync(folder)) return interpreterOf(folder);
-  mkdirSync(images_folder, { recursive: true, mode: 0o700 });
-  const draft = join(images_folder, `draft-${lateCrypto().randomBytes(6).toString("hex")}`);
+  mkdirSync(imagesFolder, { recursive: true, mode: 0o700 });
+  const draft = join(imagesFolder, `draft-${lateCrypto().randomBytes(6).toString("hex")}`);
   try {
     await build(source, input, draft);
     moveFile(draft, folder);
@@ -63,19 +63,18 @@ export function hashEnvironment(
   source: PackageSource,
   input: Pick<VenvImageInput, "project_root" | "base_python" | "python_version" | "uv_options">,
 ): string {
-  const { base_python, project_root, python_version, uv_options } = input;
+  const {
+    base_python: basePython,
+    project_root: projectRoot,
+    python_version: pythonVersion,
+    uv_options: uvOptions,
+  } = input;
   const hash = lateCrypto().createHash("sha256");
-  const parts = [
-    String(BUILDER_VERSION),
-    process.platform,
-    process.arch,
-    source,
-    readPythonVersion(project_root) ?? "",
-  ];
-  if (source === "requirements.txt") parts.push(base_python ?? "");
-  if (python_version !== undefined) parts.push(`python ${python_version}`);
-  if (uv_options !== undefined) parts.push(`options ${uv_options}`);
-  const files = source === "uv.lock" ? [join(project_root, source)] : requirementFiles(join(project_root, source));
+  const parts = [String(BUILDER_VERSION), process.platform, process.arch, source, readPythonVersion(projectRoot) ?? ""];
+  if (source === "requirements.txt") parts.push(basePython ?? "");
+  if (pythonVersion !== undefined) parts.push(`python ${pythonVersion}`);
+  if (uvOptions !== undefined) parts.push(`options ${uvOptions}`);
+  const files = source === "uv.lock" ? [join(projectRoot, source)] : requirementFiles(join(projectRoot, source));
   for (const part of [...parts, ...files.map((file) => readFileSync(file, "utf8"))]) {
     hash.update(`${Buffer.byteLength(part)}:${part}`);
   }
@@ -83,24 +82,24 @@ export function hashEnvironment(
 }
 
 async function build(source: PackageSource, input: VenvImageInput, draft: string): Promise<void> {
-  const { base_python, project_root, python_version, uv } = input;
-  const install = { uv, directory: project_root, uv_options: input.uv_options };
+  const { base_python: basePython, project_root: projectRoot, python_version: pythonVersion, uv } = input;
+  const install = { uv, directory: projectRoot, uv_options: input.uv_options };
   if (source === "uv.lock") {
     const env = { ...input.env, UV_PROJECT_ENVIRONMENT: draft };
-    const version = python_version === undefined ? [] : ["--python", python_version];
-    await runUv(syncCommand(install, version), env, project_root);
+    const version = pythonVersion === undefined ? [] : ["--python", pythonVersion];
+    await runUv(syncCommand(install, version), env, projectRoot);
     return;
   }
-  const wanted = python_version ?? readPythonVersion(project_root) ?? base_python;
+  const wanted = pythonVersion ?? readPythonVersion(projectRoot) ?? basePython;
   const python = wanted === undefined ? [] : ["--python", wanted];
-  await runUv([uv, "venv", "--no-project", "--no-progress", ...python, draft], input.env, project_root);
-  await runUv(pipCommand(install, interpreterOf(draft), source), input.env, project_root);
+  await runUv([uv, "venv", "--no-project", "--no-progress", ...python, draft], input.env, projectRoot);
+  await runUv(pipCommand(install, interpreterOf(draft), source), input.env, projectRoot);
 }
 
 async function runUv(
   command: readonly string[],
   given: Readonly<Record<string, string>>,
-  project_root: string,
+  projectRoot: string,
 ): Promise<void> {
   // the person's active environment is not the one that is built
   const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = given;
@@ -121,15 +120,15 @@ async function runUv(
   });
   if (failure === undefined) return;
   throw appError("environment_failed", {
-    detail: `The environment of ${project_root} could not be built: ${explainUv(said) || failure}`,
+    detail: `The environment of ${projectRoot} could not be built: ${explainUv(said) || failure}`,
     hint: "Correct the lock or requirements file, or python_version and uv_options; or choose a Python that has the packages: --python",
-    meta: { project_root },
+    meta: { project_root: projectRoot },
   });
 }
 
 /** The project's own choice, in a `.python-version` file. */
-function readPythonVersion(project_root: string): string | undefined {
-  const path = join(project_root, ".python-version");
+function readPythonVersion(projectRoot: string): string | undefined {
+  const path = join(projectRoot, ".python-version");
   if (!existsSync(path)) return undefined;
   const first = readFileSync(path, "utf8")
     .split("\n")

@@ -25,16 +25,16 @@ export interface KeySnapshot {
 }
 
 /** `<payload>.<signature>`, both base64url: the signature is over the payload as it stands. */
-export function signSnapshot(snapshot: KeySnapshot, private_key: KeyObject): string {
+export function signSnapshot(snapshot: KeySnapshot, privateKey: KeyObject): string {
   const payload = Buffer.from(JSON.stringify(snapshot)).toString("base64url");
-  return `${payload}.${sign(null, Buffer.from(payload), private_key).toString("base64url")}`;
+  return `${payload}.${sign(null, Buffer.from(payload), privateKey).toString("base64url")}`;
 }
 
 /** The snapshot of a text that the holder of the private key has signed (Ed25519); undefined for any other text. */
-export function openSnapshot(text: string, public_key: KeyObject): KeySnapshot | undefined {
+export function openSnapshot(text: string, publicKey: KeyObject): KeySnapshot | undefined {
   const [payload, signature, ...rest] = text.split(".");
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined;
-  if (!verify(null, Buffer.from(payload), public_key, Buffer.from(signature, "base64url"))) return undefined;
+  if (!verify(null, Buffer.from(payload), publicKey, Buffer.from(signature, "base64url"))) return undefined;
   // what carries our signature was written by signSnapshot
   return JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
 }

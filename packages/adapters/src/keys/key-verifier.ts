@@ -72,14 +72,14 @@ export function createKeyVerifier(options: KeyVerifierOptions): KeyVerifier {
     apply(text, source) {
       const snapshot = openSnapshot(text, options.public_key);
       if (snapshot === undefined) return "forged";
-      const { organization, database, version, issued_ms } = snapshot;
+      const { organization, database, version, issued_ms: issuedMs } = snapshot;
       if (organization !== options.organization || database !== options.database) return "foreign";
-      if (held !== undefined && (version < held.version || (version === held.version && issued_ms < held.issued_ms))) {
+      if (held !== undefined && (version < held.version || (version === held.version && issuedMs < held.issued_ms))) {
         return "older";
       }
-      const age = source === "live" ? 0 : Math.max(0, clock.now() - issued_ms);
+      const age = source === "live" ? 0 : Math.max(0, clock.now() - issuedMs);
       const keys = new Map(snapshot.keys.map((key) => [key.id, toHeld(key)]));
-      held = { version, issued_ms, ahead_ms: issued_ms + age - clock.monotonic(), keys };
+      held = { version, issued_ms: issuedMs, ahead_ms: issuedMs + age - clock.monotonic(), keys };
       return "applied";
     },
     verify(text) {
@@ -90,8 +90,8 @@ export function createKeyVerifier(options: KeyVerifierOptions): KeyVerifier {
       const key = read === undefined ? undefined : held.keys.get(read.id);
       if (key === undefined || key.expires_ms <= now) return BAD;
       const shown = hashKey(text);
-      const is_good = key.hashes.some(({ bytes, until_ms }) => until_ms > now && isSame(shown, bytes));
-      return is_good ? { outcome: "good", key } : BAD;
+      const isGood = key.hashes.some(({ bytes, until_ms: untilMs }) => untilMs > now && isSame(shown, bytes));
+      return isGood ? { outcome: "good", key } : BAD;
     },
   };
 }
@@ -107,7 +107,10 @@ function toHeld(key: SnapshotKey): HeldKey {
     name: key.name,
     grants: key.grants.length === 0 ? undefined : key.grants.map(parseGrant),
     role: key.role,
-    hashes: key.hashes.map(({ hash, until_ms }) => ({ bytes: toHashBytes(hash), until_ms: until_ms ?? Infinity })),
+    hashes: key.hashes.map(({ hash, until_ms: untilMs }) => ({
+      bytes: toHashBytes(hash),
+      until_ms: untilMs ?? Infinity,
+    })),
     expires_ms: key.expires_ms ?? Infinity,
   };
 }

@@ -91,9 +91,9 @@ export class FrameWriter {
   #chunk = NOTHING;
   #from = 0;
   #at = 0;
-  #is_due = false;
+  #isDue = false;
   readonly #flushDue = () => {
-    this.#is_due = false;
+    this.#isDue = false;
     this.flush();
   };
 
@@ -111,20 +111,20 @@ export class FrameWriter {
   }
 
   send(kind: Kind, request: number, payload: Buffer = NOTHING): void {
-    const begins_at = this.#begin(HEAD_BYTES + payload.length);
-    this.#end(kind, request, begins_at, begins_at + HEAD_BYTES + payload.copy(this.#chunk, begins_at + HEAD_BYTES));
+    const beginsAt = this.#begin(HEAD_BYTES + payload.length);
+    this.#end(kind, request, beginsAt, beginsAt + HEAD_BYTES + payload.copy(this.#chunk, beginsAt + HEAD_BYTES));
   }
 
   /** A head of JSON, its length before it, and a body. */
   sendHead(kind: Kind, request: number, head: unknown, body: Buffer): void {
     const json = JSON.stringify(head);
     // how long it is shows once it is written
-    const begins_at = this.#begin(HEAD_BYTES + 4 + json.length * MOST_BYTES + body.length);
-    const head_at = begins_at + HEAD_BYTES + 4;
-    const head_bytes = this.#chunk.write(json, head_at);
-    this.#chunk.writeUInt32BE(head_bytes, begins_at + HEAD_BYTES);
-    const body_at = head_at + head_bytes;
-    this.#end(kind, request, begins_at, body_at + body.copy(this.#chunk, body_at));
+    const beginsAt = this.#begin(HEAD_BYTES + 4 + json.length * MOST_BYTES + body.length);
+    const headAt = beginsAt + HEAD_BYTES + 4;
+    const headBytes = this.#chunk.write(json, headAt);
+    this.#chunk.writeUInt32BE(headBytes, beginsAt + HEAD_BYTES);
+    const bodyAt = headAt + headBytes;
+    this.#end(kind, request, beginsAt, bodyAt + body.copy(this.#chunk, bodyAt));
   }
 
   flush(): void {
@@ -156,10 +156,10 @@ export class FrameWriter {
   }
 
   /** Makes room for a whole frame and says where it begins. */
-  #begin(most_bytes: number): number {
-    if (this.#chunk.length - this.#at < most_bytes) {
+  #begin(mostBytes: number): number {
+    if (this.#chunk.length - this.#at < mostBytes) {
       if (this.#at > this.#from) this.#full.push(this.#chunk.subarray(this.#from, this.#at));
-      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, most_bytes));
+      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, mostBytes));
       this.#from = 0;
       this.#at = 0;
     }
@@ -167,13 +167,13 @@ export class FrameWriter {
   }
 
   /** Writes what a frame begins with before what was written of it. */
-  #end(kind: Kind, request: number, begins_at: number, ends_at: number): void {
-    this.#chunk.writeUInt32BE(ends_at - begins_at - 4, begins_at);
-    this.#chunk.writeUInt8(kind, begins_at + 4);
-    this.#chunk.writeUInt32BE(request, begins_at + COUNTED);
-    this.#at = ends_at;
-    if (this.#is_due) return;
-    this.#is_due = true;
+  #end(kind: Kind, request: number, beginsAt: number, endsAt: number): void {
+    this.#chunk.writeUInt32BE(endsAt - beginsAt - 4, beginsAt);
+    this.#chunk.writeUInt8(kind, beginsAt + 4);
+    this.#chunk.writeUInt32BE(request, beginsAt + COUNTED);
+    this.#at = endsAt;
+    if (this.#isDue) return;
+    this.#isDue = true;
     setImmediate(this.#flushDue);
   }
 }

@@ -46,8 +46,14 @@ async function open(token = TOKEN): Promise<Link> {
 
 function request(more: Partial<LinkRequest> = {}): LinkRequest {
   return {
-    ...{ method: "POST", path: "/docs", search: "", headers: { "content-type": "application/json" }, id: "r1" },
-    ...{ body: Buffer.from('{"a":1}'), caller: { id: "k1", name: "backend" }, ...more },
+    method: "POST",
+    path: "/docs",
+    search: "",
+    headers: { "content-type": "application/json" },
+    id: "r1",
+    body: Buffer.from('{"a":1}'),
+    caller: { id: "k1", name: "backend" },
+    ...more,
   };
 }
 
@@ -71,9 +77,9 @@ describe("both ends of a link", () => {
     expect(link.about).toEqual(ABOUT);
     const sent = request({ search: "a=%20", headers: { accept: "*/*", cookie: ["a", "b"] }, caller: null });
     const { body, headers, status } = await link.request(sent, undefined);
-    const { body: sent_body, ...head } = sent;
+    const { body: sentBody, ...head } = sent;
     expect(status).toBe(200);
-    expect(body).toEqual(sent_body);
+    expect(body).toEqual(sentBody);
     expect(JSON.parse(headers[1] ?? "")).toEqual(head);
     expect(headers.slice(2)).toEqual(["set-cookie", "a=1", "set-cookie", "b=2"]);
   });
@@ -124,9 +130,9 @@ describe("both ends of a link", () => {
       return { status: 200, headers: [], body: endless() };
     });
     const link = await open();
-    const giving_up = new AbortController();
-    const silent = link.request(request({ path: "/silent" }), giving_up.signal);
-    giving_up.abort(new Error("the client left"));
+    const givingUp = new AbortController();
+    const silent = link.request(request({ path: "/silent" }), givingUp.signal);
+    givingUp.abort(new Error("the client left"));
     await expect(silent).rejects.toThrow("the client left");
     const { body } = await link.request(request(), undefined);
     if (Buffer.isBuffer(body)) throw new Error("It does not stream.");
@@ -136,21 +142,21 @@ describe("both ends of a link", () => {
   });
 
   test("an answer that comes after its caller has left is ended as well", async () => {
-    let has_ended = false;
+    let hasEnded = false;
     await serve(async (_, { signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       const pieces = async function* () {
         try {
           yield Buffer.from("late");
         } finally {
-          has_ended = true;
+          hasEnded = true;
         }
       };
       return { status: 200, headers: [], body: pieces() };
     });
     const link = await open();
     await expect(link.request(request(), AbortSignal.timeout(20))).rejects.toThrow();
-    await eventually(() => expect(has_ended).toBe(true));
+    await eventually(() => expect(hasEnded).toBe(true));
   });
 
   test("a pod that drains is asked for nothing further, and answers what it was asked for", async () => {

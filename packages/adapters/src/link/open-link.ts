@@ -114,10 +114,10 @@ class LinkCaller implements Link {
     });
     socket.once("close", () => {
       clearTimeout(late);
-      const was_greeting = this.#state === "greeting";
+      const wasGreeting = this.#state === "greeting";
       this.#state = "broken";
       this.#countUnread(0);
-      if (was_greeting) failed(new LinkBroken("not_sent", why));
+      if (wasGreeting) failed(new LinkBroken("not_sent", why));
       for (const waiting of this.#waiting.values()) fail(waiting, new LinkBroken("unknown", why));
       this.#waiting.clear();
     });
@@ -216,8 +216,8 @@ class LinkCaller implements Link {
   #begin(number: number, waiting: Waiting, payload: Buffer): void {
     if (waiting.body !== undefined) throw new Error("a second answer");
     const { body: first, head } = splitHead(payload);
-    const { headers, is_whole, status } = readAnswer(head);
-    if (is_whole) {
+    const { headers, is_whole: isWhole, status } = readAnswer(head);
+    if (isWhole) {
       this.#waiting.delete(number);
       waiting.resolve({ status, headers, body: first });
       return;
@@ -256,11 +256,11 @@ function readAnswer(head: unknown): {
   readonly headers: string[];
 } {
   if (!Array.isArray(head)) throw new Error("no head of an answer");
-  const [status, is_whole, headers] = head;
-  const is_status = Number.isInteger(status) && status >= 200 && status <= 599;
-  const are_headers = Array.isArray(headers) && headers.every((text) => typeof text === "string");
-  if (!is_status || !are_headers || headers.length % 2 !== 0) throw new Error("no head of an answer");
-  return { status, is_whole: is_whole === true, headers };
+  const [status, isWhole, headers] = head;
+  const isStatus = Number.isInteger(status) && status >= 200 && status <= 599;
+  const areHeaders = Array.isArray(headers) && headers.every((text) => typeof text === "string");
+  if (!isStatus || !areHeaders || headers.length % 2 !== 0) throw new Error("no head of an answer");
+  return { status, is_whole: isWhole === true, headers };
 }
 
 function fail(waiting: Waiting, error: unknown): void {
@@ -275,7 +275,7 @@ class Body implements AsyncIterable<Uint8Array> {
   readonly #left: () => void;
   readonly #pieces: Buffer[] = [];
   #bytes = 0;
-  #has_ended = false;
+  #hasEnded = false;
   #error: unknown;
   #wake = () => {};
 
@@ -296,7 +296,7 @@ class Body implements AsyncIterable<Uint8Array> {
   }
 
   end(error: unknown): void {
-    this.#has_ended = true;
+    this.#hasEnded = true;
     this.#error = error;
     this.#wake();
   }
@@ -308,8 +308,8 @@ class Body implements AsyncIterable<Uint8Array> {
         if (piece !== undefined) {
           yield piece;
           this.#letGo(piece.length);
-          if (!this.#has_ended) this.#took(piece.length);
-        } else if (this.#has_ended) {
+          if (!this.#hasEnded) this.#took(piece.length);
+        } else if (this.#hasEnded) {
           if (this.#error !== undefined) throw this.#error;
           return;
         } else {
@@ -319,7 +319,7 @@ class Body implements AsyncIterable<Uint8Array> {
         }
       }
     } finally {
-      if (!this.#has_ended) this.#left();
+      if (!this.#hasEnded) this.#left();
       this.drop();
     }
   }

@@ -99,7 +99,7 @@ class LinkEnd {
   readonly #reader = new FrameReader();
   readonly #writer: FrameWriter;
   readonly #running = new Map<number, Running>();
-  #is_known = false;
+  #isKnown = false;
   #last = 0;
 
   constructor(socket: Socket, input: ServeLinkInput, isDraining: () => boolean) {
@@ -109,7 +109,7 @@ class LinkEnd {
     this.#writer = new FrameWriter(socket);
     const late = setTimeout(() => socket.destroy(), HELLO_MS);
     const take: TakeFrame = (kind, request, payload) => {
-      if (this.#is_known) this.#take(kind, request, payload);
+      if (this.#isKnown) this.#take(kind, request, payload);
       else {
         this.#greet(kind, payload);
         clearTimeout(late);
@@ -131,7 +131,7 @@ class LinkEnd {
   }
 
   drain(): void {
-    if (this.#is_known) this.#writer.send(KIND.drain, 0);
+    if (this.#isKnown) this.#writer.send(KIND.drain, 0);
   }
 
   hangUp(): void {
@@ -164,7 +164,7 @@ class LinkEnd {
     if (!isSame(token, this.#input.token.reveal())) throw new Error("another token");
     const version = LINK_VERSIONS.findLast((known) => versions.includes(known));
     if (version === undefined) throw new Error("no version that both speak");
-    this.#is_known = true;
+    this.#isKnown = true;
     this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version, about: this.#input.about })));
     if (this.#isDraining()) this.drain();
   }
@@ -180,8 +180,8 @@ class LinkEnd {
     };
     const answered = (answer: LinkAnswer): Promise<void> | undefined => {
       const { body, headers, status } = answer;
-      const is_whole = Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES;
-      if (!is_whole) return this.#sendPieces(number, running, answer);
+      const isWhole = Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES;
+      if (!isWhole) return this.#sendPieces(number, running, answer);
       this.#running.delete(number);
       if (!running.is_gone) this.#writer.sendHead(KIND.answer, number, [status, true, headers], body);
       return undefined;
@@ -236,8 +236,8 @@ function readHello(payload: Buffer): { readonly token: string; readonly versions
 function readRequest(payload: Buffer): LinkRequest {
   const { body, head } = splitHead(payload);
   if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("no head of a request");
-  const [method, path, search, id, caller_id, caller_name, headers] = head;
-  const caller = caller_id === null ? null : { id: caller_id, name: caller_name };
+  const [method, path, search, id, callerId, callerName, headers] = head;
+  const caller = callerId === null ? null : { id: callerId, name: callerName };
   return { method, path, search, id, headers, body, caller };
 }
 

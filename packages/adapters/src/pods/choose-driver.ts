@@ -54,9 +54,9 @@ async function makeDriver(
   wanted: "auto" | PodDriver["name"],
   input: PodDriverInput,
   choices: typeof CHOICES,
-  { is_root, isolated_because }: Standing,
+  { is_root: isRoot, isolated_because: isolatedBecause }: Standing,
 ): Promise<PodDriver> {
-  if (wanted === "process" && is_root) {
+  if (wanted === "process" && isRoot) {
     input.log.warn({}, "pods run as root: code of every member can read and change everything on this machine");
   }
   if (wanted !== "auto") {
@@ -66,8 +66,8 @@ async function makeDriver(
   }
   const missing = await choices.sandbox.check(input);
   if (missing.length === 0) return await choices.sandbox.create(input);
-  if (isolated_because !== undefined) throw unavailable("sandbox", missing, isolated_because);
-  if (is_root) throw unavailable("sandbox", missing, ROOT_REASON);
+  if (isolatedBecause !== undefined) throw unavailable("sandbox", missing, isolatedBecause);
+  if (isRoot) throw unavailable("sandbox", missing, ROOT_REASON);
   input.log.warn(
     { missing: missing.map(({ what }) => what), remedies: missing.map(({ remedy }) => remedy) },
     "pods run as plain processes: this machine cannot keep organizations apart, so it serves one",
@@ -92,10 +92,10 @@ const AS_PROCESSES: DriverProblem = {
 /** What an operator must know of a driver; undefined for one that isolates pods. */
 export function driverProblem(
   { isolates }: Pick<PodDriver, "isolates">,
-  is_root = process.getuid?.() === 0,
+  isRoot = process.getuid?.() === 0,
 ): DriverProblem | undefined {
   if (isolates) return undefined;
-  return is_root ? AS_ROOT : AS_PROCESSES;
+  return isRoot ? AS_ROOT : AS_PROCESSES;
 }
 
 /** Whatever they were started by, they are processes of this machine. */
@@ -121,10 +121,10 @@ function unavailable(name: PodDriver["name"], missing: readonly MissingPart[], b
   const what = missing.map(({ what }) => what).join("; ");
   const reason = because === undefined ? "" : ` Plain processes do not take its place: ${because}.`;
   const otherwise = "or choose another driver: SERVICE_PODS=process serves one organization";
-  const as_root = `${otherwise}, and every member who deploys code to it is root`;
+  const asRoot = `${otherwise}, and every member who deploys code to it is root`;
   return appError("pods_unavailable", {
     detail: `The driver ${name} cannot run pods on this machine: ${what}.${reason}`,
-    hint: [...remedies, because === ROOT_REASON ? as_root : otherwise].join("; "),
+    hint: [...remedies, because === ROOT_REASON ? asRoot : otherwise].join("; "),
     meta: { driver: name, missing: missing.map(({ what }) => what) },
   });
 }

@@ -17,11 +17,11 @@ export function codeSights(
   shown: string,
   { folders, limits }: Pick<PodSpec, "folders" | "limits">,
 ): Sight[] {
-  const code_folders = folders.filter(({ mode }) => mode === "code").map(({ path }) => path);
+  const codeFolders = folders.filter(({ mode }) => mode === "code").map(({ path }) => path);
   const options = boxOptions({
     uid: CODE_UID,
     programs: systemPrograms(),
-    sights: ["/etc", ...code_folders].map((path) => ({ source: path, target: path, mode: "read" })),
+    sights: ["/etc", ...codeFolders].map((path) => ({ source: path, target: path, mode: "read" })),
     temporary: { size_bytes: Math.floor(codeLimits(limits).memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: "given",
     is_outer: false,

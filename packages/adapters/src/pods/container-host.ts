@@ -39,8 +39,8 @@ interface EngineAbout {
 
 /** Loads the engine's client; the engine is not asked yet. @throws pods_unavailable where there is none */
 export async function openContainerHost(input: PodDriverInput): Promise<ContainerHost> {
-  const { engine_socket, folder, users } = input;
-  const socket = findEngineSocket(engine_socket);
+  const { engine_socket: engineSocket, folder, users } = input;
+  const socket = findEngineSocket(engineSocket);
   if (socket === undefined) {
     throw appError("pods_unavailable", {
       detail: "There is no container engine on this machine.",
@@ -57,7 +57,9 @@ export async function openContainerHost(input: PodDriverInput): Promise<Containe
     return { image, groups, is_podman };
   });
   return {
-    ...{ folder, engine, about },
+    folder,
+    engine,
+    about,
     owner: createHash("sha256").update(folder).digest("hex").slice(0, 12),
     userOf: (owner) => allotUser(join(folder, ".users"), owner, users ?? POD_USERS),
     retire: (owner) => retireUser(join(folder, ".users"), owner),

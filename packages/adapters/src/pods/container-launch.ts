@@ -19,10 +19,10 @@ const INPUT_TIMEOUT_MS = 10_000;
  * Makes the files into which a container's first process writes its notes, each of which it sees by itself: were it a folder,
  * who runs in there could put a link in the place of a file that we read.
  */
-export function makeNotes(run_folder: string, uid: number): Sight[] {
-  mkdirSync(run_folder, { recursive: true, mode: 0o700 });
+export function makeNotes(runFolder: string, uid: number): Sight[] {
+  mkdirSync(runFolder, { recursive: true, mode: 0o700 });
   return NOTES.map((name) => {
-    const path = join(run_folder, name);
+    const path = join(runFolder, name);
     const file = openSync(path, "wx", 0o600);
     fchownSync(file, uid, uid);
     closeSync(file);
@@ -31,8 +31,8 @@ export function makeNotes(run_folder: string, uid: number): Sight[] {
 }
 
 /** Begins the file for what a pod prints by itself, and gives it to the pod's user. */
-export function giveOutput(log_folder: string, uid: number): void {
-  const file = openOutput(log_folder);
+export function giveOutput(logFolder: string, uid: number): void {
+  const file = openOutput(logFolder);
   fchownSync(file, uid, uid);
   closeSync(file);
 }
@@ -52,7 +52,7 @@ export interface ContainerStart {
 export async function launchContainer(
   engine: Engine,
   options: ContainerCreateOptions,
-  { bound, input, run_folder }: ContainerStart,
+  { bound, input, run_folder: runFolder }: ContainerStart,
   signal: AbortSignal,
 ): Promise<ProcessIdentity | null> {
   const container = await demandEngine("make a container", engine.docker.createContainer(options));
@@ -64,11 +64,11 @@ export async function launchContainer(
   try {
     await demandEngine("start a container", container.start());
     const { State } = await demandEngine("look at a container", container.inspect());
-    if (State.Pid > 0) writePid(run_folder, "shell", State.Pid);
+    if (State.Pid > 0) writePid(runFolder, "shell", State.Pid);
     await bound(State.Pid);
     stdin.write("go\n");
-    program = await waitForProgram(run_folder, State.Pid, signal);
-    if (program !== undefined) writePid(run_folder, "program", program);
+    program = await waitForProgram(runFolder, State.Pid, signal);
+    if (program !== undefined) writePid(runFolder, "program", program);
   } catch (error) {
     stdin.destroy();
     throw error;
@@ -78,21 +78,21 @@ export async function launchContainer(
   return program === undefined ? null : (identifyProcess(program) ?? null);
 }
 
-function writePid(run_folder: string, name: "shell" | "program", pid: number): void {
-  writeFileSync(join(run_folder, name), `${pid}\n`, { mode: 0o600 });
+function writePid(runFolder: string, name: "shell" | "program", pid: number): void {
+  writeFileSync(join(runFolder, name), `${pid}\n`, { mode: 0o600 });
 }
 
 /** The pid that the program has on this machine; undefined when it ended before anybody looked. @throws pod_failed */
-async function waitForProgram(run_folder: string, shell: number, signal: AbortSignal): Promise<number | undefined> {
+async function waitForProgram(runFolder: string, shell: number, signal: AbortSignal): Promise<number | undefined> {
   for (const until = performance.now() + START_TIMEOUT_MS; performance.now() < until; await sleep(POLL_MS)) {
     signal.throwIfAborted();
-    if (readRunNumber(run_folder, "exit") !== undefined) return undefined;
-    const inside = readRunNumber(run_folder, "inside");
+    if (readRunNumber(runFolder, "exit") !== undefined) return undefined;
+    const inside = readRunNumber(runFolder, "inside");
     const found = inside === undefined ? undefined : findInside(shell, inside);
     if (found !== undefined) return found;
     if (identifyProcess(shell) === undefined) break;
   }
-  if (readRunNumber(run_folder, "exit") !== undefined) return undefined;
+  if (readRunNumber(runFolder, "exit") !== undefined) return undefined;
   throw appError("pod_failed", { detail: "The container ended before its program ran." });
 }
 

@@ -44,7 +44,7 @@ export async function createContainerPods(input: PodDriverInput): Promise<PodDri
       await removeContainers(host, record.id);
       await (await host.about()).groups?.remove(groupOf(host, record.labels));
     },
-    forgetDatabase: async (database_id) => host.retire(databaseOwner(database_id)),
+    forgetDatabase: async (databaseId) => host.retire(databaseOwner(databaseId)),
     async run(task, signal) {
       await endLeftTasks(host);
       return await runContainerTask(host, task, signal);
@@ -77,8 +77,16 @@ async function launchPod(
     name: nameOf({ id: spec.id, run }),
     labels: { "appdb.pods": host.owner, "appdb.pod": spec.id },
     argv: [
-      ...["/bin/sh", "-c", POD_SHELL, "pod", run_folder, outputFile(spec.log_folder)],
-      ...[process.execPath, ...program.node_options, program.file, ...spec.args.slice(1)],
+      "/bin/sh",
+      "-c",
+      POD_SHELL,
+      "pod",
+      run_folder,
+      outputFile(spec.log_folder),
+      process.execPath,
+      ...program.node_options,
+      program.file,
+      ...spec.args.slice(1),
     ],
     env: { ...POD_ENVIRONMENT, ...launcher, [MARKER]: run },
     cwd: "/",
@@ -106,8 +114,8 @@ async function removeContainers({ engine, owner }: ContainerHost, id: string): P
 }
 
 /** By whose name a database has its user. */
-function databaseOwner(database_id: string): string {
-  return `database-${database_id}`;
+function databaseOwner(databaseId: string): string {
+  return `database-${databaseId}`;
 }
 
 function nameOf({ id, run }: Pick<PodRecord, "id" | "run">): string {
@@ -115,10 +123,10 @@ function nameOf({ id, run }: Pick<PodRecord, "id" | "run">): string {
 }
 
 /** All pods of a database are bounded together. */
-function groupOf({ owner }: ContainerHost, { database_id }: PodLabels): string {
-  return `${owner}-${database_id}`;
+function groupOf({ owner }: ContainerHost, { database_id: databaseId }: PodLabels): string {
+  return `${owner}-${databaseId}`;
 }
 
-function foldersOf({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
-  return [...folders, { path: run_folder, mode: "write" }, { path: log_folder, mode: "write" }];
+function foldersOf({ folders, log_folder: logFolder, run_folder }: PodSpec): PodFolder[] {
+  return [...folders, { path: run_folder, mode: "write" }, { path: logFolder, mode: "write" }];
 }

@@ -36,8 +36,8 @@ export interface ContainerInput {
  * of the machine, writes to nothing but those and a small temporary folder in memory, and cannot become more than it is. Pure.
  */
 export function containerOptions(input: ContainerInput): ContainerCreateOptions {
-  const { file_bytes, limits } = input;
-  const memory_bytes = limits.memory_mb * MEGABYTE;
+  const { file_bytes: fileBytes, limits } = input;
+  const memoryBytes = limits.memory_mb * MEGABYTE;
   return {
     name: input.name,
     Image: input.image,
@@ -49,7 +49,12 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
     User: `${input.uid}:${input.uid}`,
     Hostname: "pod",
     // whoever starts it is its input, and its end when they are gone
-    ...{ OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false },
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
     HostConfig: {
       Mounts: mountsOf(input.sights),
       Tmpfs: { "/tmp": `rw,nosuid,nodev,size=${TEMPORARY_MB}m,mode=1777` },
@@ -59,8 +64,8 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       SecurityOpt: ["no-new-privileges", ...input.security],
       ...networkOf(input.network),
       IpcMode: "private",
-      Memory: memory_bytes,
-      MemorySwap: memory_bytes,
+      Memory: memoryBytes,
+      MemorySwap: memoryBytes,
       NanoCpus: Math.round(limits.cpu * NANO),
       PidsLimit: limits.tasks,
       // of both or of neither; the group bounds tasks, this one is of all containers of the user
@@ -68,7 +73,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
         { Name: "nofile", Soft: OPEN_FILES, Hard: OPEN_FILES },
         { Name: "nproc", Soft: TASKS_OF_A_USER, Hard: TASKS_OF_A_USER },
         { Name: "core", Soft: 0, Hard: 0 },
-        ...(file_bytes === undefined ? [] : [{ Name: "fsize", Soft: file_bytes, Hard: file_bytes }]),
+        ...(fileBytes === undefined ? [] : [{ Name: "fsize", Soft: fileBytes, Hard: fileBytes }]),
       ],
       LogConfig: { Type: "none", Config: {} },
       RestartPolicy: { Name: "no" },
@@ -91,7 +96,9 @@ function mountsOf(sights: readonly Sight[]) {
     .sort((one, other) => (one.target < other.target ? -1 : 1))
     .map(({ mode, source, target }) => ({
       Type: "bind" as const,
-      ...{ Source: source, Target: target, ReadOnly: mode === "read" },
+      Source: source,
+      Target: target,
+      ReadOnly: mode === "read",
       BindOptions: { Propagation: "rprivate" as const },
     }));
 }

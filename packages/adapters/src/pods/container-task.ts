@@ -76,19 +76,25 @@ async function boxOf(
 ): Promise<ContainerInput> {
   const { image } = await host.about();
   const uid = host.userOf(taskOwner(task));
-  const notes_seen = makeNotes(notes, uid);
+  const notesSeen = makeNotes(notes, uid);
   giveFolders(task.folders, uid);
-  const is_seen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));
+  const isSeen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));
   return {
-    ...{ image, name, uid, network, cwd: task.cwd, env: task.env, limits: task.limits },
+    image,
+    name,
+    uid,
+    network,
+    cwd: task.cwd,
+    env: task.env,
+    limits: task.limits,
     file_bytes: taskFileBytes(task.limits),
     labels: { "appdb.pods": host.owner, "appdb.task": task.id, [RUNNER]: describeRunner() },
     argv: ["/bin/sh", "-c", TASK_SHELL, "task", notes, task.program, ...task.args],
     sights: [
       ...systemSights(join(notes, "shown"), uid),
-      ...(is_seen ? [] : toSights([{ path: task.program, mode: "read" }])),
+      ...(isSeen ? [] : toSights([{ path: task.program, mode: "read" }])),
       ...toSights(task.folders),
-      ...notes_seen,
+      ...notesSeen,
     ],
     security: await host.security("code"),
   };
@@ -126,14 +132,14 @@ async function runToEnd(
     if (signal.aborted) kill();
     streams.write("go\n");
     const ended = await demandEngine("wait for a container", engine.patient.getContainer(name).wait());
-    const watched_for = await watch.finish();
+    const watchedFor = await watch.finish();
     await drained;
     signal.throwIfAborted();
     // of a container that was killed on a busy machine Podman says 0 now and then: its shell wrote nothing down then
     const exit = exitOf(Number(ended.StatusCode) || (readRunNumber(notes, "exit") ?? KILLED_STATUS));
-    const exceeded = watched_for ?? exit.exceeded;
-    const is_out_of_memory = exit.code !== 0 && exceeded === null && (readRunNumber(notes, "kills") ?? 0) > 0;
-    return { ...exit, is_out_of_memory, exceeded };
+    const exceeded = watchedFor ?? exit.exceeded;
+    const isOutOfMemory = exit.code !== 0 && exceeded === null && (readRunNumber(notes, "kills") ?? 0) > 0;
+    return { ...exit, is_out_of_memory: isOutOfMemory, exceeded };
   } finally {
     signal.removeEventListener("abort", kill);
     await watch?.finish();

@@ -40,7 +40,7 @@ export function findGroupTrees(
   for (const line of mounts.split("\n")) {
     // fields up to a dash that differ in number, then the kind of file system, its source and its options
     const [before = "", after = ""] = line.split(" - ");
-    const [, , , mounted_group = "", point = ""] = before.split(" ");
+    const [, , , mountedGroup = "", point = ""] = before.split(" ");
     const [kind, , options = ""] = after.split(" ");
     if (kind !== "cgroup" && kind !== "cgroup2") continue;
     const version = kind === "cgroup" ? 1 : 2;
@@ -52,7 +52,7 @@ export function findGroupTrees(
         version === 1 ? names.split(",").includes(controller) : names === "",
       );
       const path = entry?.slice(2).join(":") ?? "/";
-      const inside = path.startsWith(mounted_group) ? path.slice(mounted_group.replace(/\/$/, "").length) : "/";
+      const inside = path.startsWith(mountedGroup) ? path.slice(mountedGroup.replace(/\/$/, "").length) : "/";
       found[controller] ??= { version, root, own: join(root, inside) };
     }
   }
@@ -102,23 +102,23 @@ export class ControlGroups {
 
   /** Bounds all processes of the group together; of a running one, too. Groups without a bound are bounded by those above. */
   bound(group: string, limits: PodLimits): void {
-    const cpu_us = Math.max(LEAST_CPU_US, Math.round(limits.cpu * CPU_PERIOD_US));
+    const cpuUs = Math.max(LEAST_CPU_US, Math.round(limits.cpu * CPU_PERIOD_US));
     if (this.#trees.cpu.version === 1) {
       this.#write("cpu", group, "cpu.cfs_period_us", String(CPU_PERIOD_US));
-      this.#write("cpu", group, "cpu.cfs_quota_us", String(cpu_us));
-    } else this.#write("cpu", group, "cpu.max", `${cpu_us} ${CPU_PERIOD_US}`);
+      this.#write("cpu", group, "cpu.cfs_quota_us", String(cpuUs));
+    } else this.#write("cpu", group, "cpu.max", `${cpuUs} ${CPU_PERIOD_US}`);
     this.boundMemory(group, limits.memory_mb);
     this.#write("pids", group, "pids.max", String(limits.tasks));
   }
 
   /** Bounds the memory of all processes of the group together, swap included; fails in version 1 where more is in use. */
-  boundMemory(group: string, memory_mb: number): void {
-    const memory_bytes = String(memory_mb * BYTES_PER_MB);
+  boundMemory(group: string, memoryMb: number): void {
+    const memoryBytes = String(memoryMb * BYTES_PER_MB);
     if (this.#trees.memory.version === 1) {
-      this.#boundMemory(group, memory_bytes);
+      this.#boundMemory(group, memoryBytes);
       return;
     }
-    this.#write("memory", group, "memory.max", memory_bytes);
+    this.#write("memory", group, "memory.max", memoryBytes);
     this.#writeIfThere("memory", group, "memory.swap.max", "0");
   }
 
@@ -158,11 +158,11 @@ export class ControlGroups {
   /** Bytes that its processes need, files that the system may drop from memory left out; undefined for no group. */
   memoryBytes(group: string): number | undefined {
     const folder = this.folder("memory", group);
-    const is_first = this.#trees.memory.version === 1;
-    const used = readIfThere(join(folder, is_first ? "memory.usage_in_bytes" : "memory.current"));
+    const isFirst = this.#trees.memory.version === 1;
+    const used = readIfThere(join(folder, isFirst ? "memory.usage_in_bytes" : "memory.current"));
     const stat = readIfThere(join(folder, "memory.stat"));
     if (used === undefined || stat === undefined) return undefined;
-    const name = is_first ? "total_inactive_file" : "inactive_file";
+    const name = isFirst ? "total_inactive_file" : "inactive_file";
     const idle = Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1] ?? 0);
     return Math.max(0, Number(used) - idle);
   }

@@ -34,7 +34,7 @@ export const POD_ENVIRONMENT = {
 /** What a driver whose pods are processes of this machine does in its own way. */
 export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
   /** Refuses an organization beside those that are here. @throws pods_one_organization */
-  admit(organization_id: string, others: readonly string[]): void;
+  admit(organizationId: string, others: readonly string[]): void;
   /** Makes what one start of a pod needs, and says how its program is run. Nothing of an earlier start is left. @throws pod_failed */
   prepare(spec: PodSpec, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
   /** Starts it in another way than as a process of this one's; writes what `launch` does. @throws pod_failed; the abort's reason */
@@ -74,11 +74,11 @@ export function createLocalPods(
     if (former !== undefined) removeRun(folder, former);
     try {
       const launched = await host.prepare(spec, record);
-      const { log_folder } = spec;
+      const { log_folder: logFolder } = spec;
       const { run } = record;
-      const run_folder = join(folder, spec.id, run);
+      const runFolder = join(folder, spec.id, run);
       const input = spec.input.reveal();
-      const whole = { ...launched, run, run_folder, input, log_folder };
+      const whole = { ...launched, run, run_folder: runFolder, input, log_folder: logFolder };
       const identity = await (host.launch?.(spec, whole, until(signal)) ?? launch(whole, until(signal)));
       const started = { ...record, process: identity };
       writePodRecord(folder, started);
@@ -97,22 +97,31 @@ export function createLocalPods(
   async function takePlace(spec: PodSpec, spec_hash: string, signal: AbortSignal): Promise<PodRecord> {
     using _lock = await waitForLock(join(folder, PLACES), LOCK, signal);
     admit(spec.labels);
-    const { id, labels, log_folder } = spec;
-    const started_at = new Date(clock.now()).toISOString();
+    const { id, labels, log_folder: logFolder } = spec;
+    const startedAt = new Date(clock.now()).toISOString();
     const run = randomBytes(8).toString("hex");
     const driver = host.name;
-    const record: PodRecord = { id, labels, driver, spec_hash, started_at, log_folder, run, process: null };
+    const record: PodRecord = {
+      id,
+      labels,
+      driver,
+      spec_hash,
+      started_at: startedAt,
+      log_folder: logFolder,
+      run,
+      process: null,
+    };
     writePodRecord(folder, record);
     return record;
   }
 
-  function admit({ organization_id }: PodLabels): void {
+  function admit({ organization_id: organizationId }: PodLabels): void {
     const others = [...listPodRecords(folder).map(({ labels }) => labels.organization_id), ...tasks.values()];
-    host.admit(organization_id, others);
+    host.admit(organizationId, others);
   }
 
-  async function end(record: PodRecord, grace_ms: number): Promise<void> {
-    await endRun(folder, record, grace_ms, () => host.processes(record));
+  async function end(record: PodRecord, graceMs: number): Promise<void> {
+    await endRun(folder, record, graceMs, () => host.processes(record));
     await host.release(record);
   }
 
@@ -130,8 +139,8 @@ export function createLocalPods(
   function statusOf(record: PodRecord): PodStatus | undefined {
     const run = readRun(folder, record);
     if (run.state === "unstarted") return undefined;
-    const { id, labels, spec_hash, started_at } = record;
-    const known = { id, labels, spec_hash, started_at, memory_bytes: null };
+    const { id, labels, spec_hash, started_at: startedAt } = record;
+    const known = { id, labels, spec_hash, started_at: startedAt, memory_bytes: null };
     if (run.state === "running") return { ...known, state: "running", pid: run.program?.pid ?? null, exit: null };
     const exit = { ...run.exit, is_out_of_memory: host.isOutOfMemory(record, run.exit) };
     return { ...known, state: "exited", pid: null, exit };
@@ -141,11 +150,11 @@ export function createLocalPods(
     name: host.name,
     isolates: host.isolates,
     ensure,
-    async stop(id, grace_ms) {
+    async stop(id, graceMs) {
       if (readPodRecord(folder, id) === undefined) return;
       using _lock = await lockToEnd(id);
       const record = readPodRecord(folder, id);
-      if (record !== undefined) await end(record, grace_ms);
+      if (record !== undefined) await end(record, graceMs);
     },
     async inspect(id) {
       const record = readPodRecord(folder, id);
@@ -155,10 +164,10 @@ export function createLocalPods(
     },
     async list(labels) {
       const records = listPodRecords(folder).filter((record) => hasLabels(record.labels, labels));
-      for (const { log_folder } of records) boundOutput(log_folder);
+      for (const { log_folder: logFolder } of records) boundOutput(logFolder);
       return records.flatMap((record) => statusOf(record) ?? []);
     },
-    logs: (log_folder, input) => readPodLog(log_folder, { ...input, signal: until(input.signal) }),
+    logs: (logFolder, input) => readPodLog(logFolder, { ...input, signal: until(input.signal) }),
     async forget(id) {
       if (readPodRecord(folder, id) === undefined) return;
       using _lock = await lockToEnd(id);

@@ -42,8 +42,8 @@ function parseEntry(text: string): Record<string, unknown> | undefined {
   if (!text.startsWith("{")) return undefined;
   try {
     const found: unknown = JSON.parse(text);
-    const is_entry = typeof found === "object" && found !== null && "msg" in found && typeof found.msg === "string";
-    return is_entry ? { ...found } : undefined;
+    const isEntry = typeof found === "object" && found !== null && "msg" in found && typeof found.msg === "string";
+    return isEntry ? { ...found } : undefined;
   } catch {
     // a print that looks like JSON, or a line that a crash cut
     return undefined;

@@ -4,13 +4,13 @@ import type { PodExit } from "./pod-driver.ts";
 
 const crash: PodExit = { code: 1, signal: null, is_out_of_memory: false, exceeded: null };
 const kill: PodExit = { ...crash, code: null, signal: "SIGKILL" };
-const out_of_memory: PodExit = { ...kill, is_out_of_memory: true };
+const outOfMemory: PodExit = { ...kill, is_out_of_memory: true };
 
 /** The pauses after losses that come `every_ms`. */
-function pauses(count: number, loss: Omit<PodLoss, "at">, every_ms: number): (number | undefined)[] {
+function pauses(count: number, loss: Omit<PodLoss, "at">, everyMs: number): (number | undefined)[] {
   let history: LossHistory = NO_LOSSES;
   return Array.from({ length: count }, (_, place) => {
-    const judged = judgeLoss(history, { ...loss, at: place * every_ms });
+    const judged = judgeLoss(history, { ...loss, at: place * everyMs });
     history = judged.history;
     return judged.pause_ms;
   });
@@ -31,11 +31,11 @@ test("crashes of long ago do not count", () => {
 test("one that is killed from outside is never given up; one that needs too much memory is", () => {
   expect(pauses(20, { ready_ms: 60_000, exit: kill }, 1_000)).toEqual(Array(20).fill(100));
   expect(pauses(12, { ready_ms: 500, exit: kill }, 1_000).slice(-3)).toEqual(Array(3).fill(10_000));
-  expect(pauses(6, { ready_ms: 60_000, exit: out_of_memory }, 1_000).at(-1)).toBeUndefined();
+  expect(pauses(6, { ready_ms: 60_000, exit: outOfMemory }, 1_000).at(-1)).toBeUndefined();
 });
 
 test("how a pod ended is said in words", () => {
-  expect([crash, kill, out_of_memory, { ...crash, code: null }, null].map(describeExit)).toEqual([
+  expect([crash, kill, outOfMemory, { ...crash, code: null }, null].map(describeExit)).toEqual([
     "it ended with code 1",
     "it was ended by SIGKILL",
     "it needed more memory than its database has",

@@ -30,14 +30,17 @@ export const NO_LOSSES: LossHistory = { quick_ends: 0, own_ends: [] };
  */
 export function judgeLoss(
   history: LossHistory,
-  { at, ready_ms, exit }: PodLoss,
+  { at, ready_ms: readyMs, exit }: PodLoss,
 ): { readonly history: LossHistory; readonly pause_ms: number | undefined } {
-  const quick_ends = ready_ms < QUICK_MS ? history.quick_ends + 1 : 0;
-  const was_killed = exit.signal !== null && KILLS.has(exit.signal) && !exit.is_out_of_memory;
+  const quickEnds = readyMs < QUICK_MS ? history.quick_ends + 1 : 0;
+  const wasKilled = exit.signal !== null && KILLS.has(exit.signal) && !exit.is_out_of_memory;
   const recent = history.own_ends.filter((before) => at - before < WINDOW_MS);
-  const own_ends = was_killed ? recent : [...recent, at];
-  const gives_up = !was_killed && own_ends.length >= MOST_LOSSES;
-  return { history: { quick_ends, own_ends }, pause_ms: gives_up ? undefined : restartPause(quick_ends) };
+  const ownEnds = wasKilled ? recent : [...recent, at];
+  const givesUp = !wasKilled && ownEnds.length >= MOST_LOSSES;
+  return {
+    history: { quick_ends: quickEnds, own_ends: ownEnds },
+    pause_ms: givesUp ? undefined : restartPause(quickEnds),
+  };
 }
 
 /** How a pod ended, the rest of a sentence that begins with it. */

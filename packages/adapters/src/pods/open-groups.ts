@@ -52,8 +52,8 @@ export function openControlGroups(group: string): ControlGroups {
       hint: "Start the server with SERVICE_PODS=sandbox: it says all that this machine lacks",
     });
   }
-  const is_of_root = process.getuid?.() === 0 || trees.pids.version === 1;
-  return is_of_root ? new ControlGroups(trees, group) : openOwnGroups(trees, group);
+  const isOfRoot = process.getuid?.() === 0 || trees.pids.version === 1;
+  return isOfRoot ? new ControlGroups(trees, group) : openOwnGroups(trees, group);
 }
 
 function openOwnGroups(trees: GroupTrees, group: string): ControlGroups {

@@ -96,15 +96,15 @@ export interface PodDriver extends AsyncDisposable {
    */
   ensure(spec: PodSpec, signal: AbortSignal): Promise<PodStatus>;
   /** Ends the pod with all of its processes: asked first, by force after `grace_ms`. Resolves when none is left; nothing for one that is gone. */
-  stop(id: string, grace_ms: number): Promise<void>;
+  stop(id: string, graceMs: number): Promise<void>;
   inspect(id: string): Promise<PodStatus | undefined>;
   list(labels: Partial<PodLabels>): Promise<PodStatus[]>;
   /** Lines of `pod.log`, the oldest first; a file that was rotated meanwhile is read to its end. */
-  logs(log_folder: string, input: PodLogsInput): AsyncIterable<PodLine>;
+  logs(logFolder: string, input: PodLogsInput): AsyncIterable<PodLine>;
   /** Forgets a pod that has ended: what the driver keeps of it goes. Nothing for one that is not known. @throws pod_failed when it runs */
   forget(id: string): Promise<void>;
   /** Lets go of what is kept for a database beyond its pods, its user above all: once its storage is gone. Safe to repeat. */
-  forgetDatabase(database_id: string): Promise<void>;
+  forgetDatabase(databaseId: string): Promise<void>;
   /** Runs a program to its end, in the same bounds as a pod; it ends with the signal, and with whoever runs it.
    *  @throws pod_failed, only when it could not be started; pods_one_organization as `ensure` */
   run(task: PodTask, signal: AbortSignal): Promise<PodExit>;

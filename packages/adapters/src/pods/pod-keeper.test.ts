@@ -50,15 +50,17 @@ function openKeeper() {
 
 const STARTS = ["2026-03-01T10:00:00.000Z", "2026-03-01T10:05:00.000Z"];
 
-function running(started_at = STARTS[0] ?? ""): PodStatus {
+function running(startedAt = STARTS[0] ?? ""): PodStatus {
   const labels = { organization_id: "org-1", database_id: "1", kind: "database" } as const;
   const state = { state: "running", pid: 4711, exit: null, memory_bytes: null } as const;
-  return { id: "db-1", labels, spec_hash: "", started_at, ...state };
+  return { id: "db-1", labels, spec_hash: "", started_at: startedAt, ...state };
 }
 
-const exited = (exit: PodExit, started_at = STARTS[0] ?? ""): PodStatus => ({
-  ...running(started_at),
-  ...{ state: "exited", pid: null, exit },
+const exited = (exit: PodExit, startedAt = STARTS[0] ?? ""): PodStatus => ({
+  ...running(startedAt),
+  state: "exited",
+  pid: null,
+  exit,
 });
 
 test("a pod is ready once it answers so, and said to be so once", async () => {

@@ -76,7 +76,7 @@ interface Watched {
 export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): AsyncGenerator<PodEvent, void, void> {
   const watched = new Map<string, Watched>();
   const histories = new Map<string, LossHistory>();
-  const look_ms = deps.look_ms ?? LOOK_MS;
+  const lookMs = deps.look_ms ?? LOOK_MS;
   let probes = 0;
 
   async function probe(pod: Watched, status: PodStatus): Promise<void> {
@@ -89,7 +89,7 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
       pod.answer = "silent";
     } finally {
       probes -= 1;
-      pod.next_probe_at = deps.clock.now() + (pod.state === "ready" && pod.answer === "ready" ? PROBE_MS : look_ms);
+      pod.next_probe_at = deps.clock.now() + (pod.state === "ready" && pod.answer === "ready" ? PROBE_MS : lookMs);
     }
   }
 
@@ -112,14 +112,19 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
         void probe(pod, status);
       }
     }
-    await sleep(look_ms, undefined, { signal }).catch(() => undefined);
+    await sleep(lookMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
-function begin(started_at: string): Watched {
+function begin(startedAt: string): Watched {
   return {
-    ...{ started_at, state: "starting", ready_at: undefined, silent_since: undefined },
-    ...{ answer: undefined, next_probe_at: 0, is_being_ended: false },
+    started_at: startedAt,
+    state: "starting",
+    ready_at: undefined,
+    silent_since: undefined,
+    answer: undefined,
+    next_probe_at: 0,
+    is_being_ended: false,
   };
 }
 
@@ -151,9 +156,9 @@ function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEv
   }
   // until it was ready once, whoever started it waits for it
   if (pod.ready_at === undefined) return undefined;
-  const silent_ms = now - (pod.silent_since ?? now);
-  if (silent_ms >= SILENT_MS && !pod.is_being_ended) endSilent(deps, pod, status);
-  if (pod.state !== "ready" || (answer === "silent" && silent_ms < LOST_MS)) return undefined;
+  const silentMs = now - (pod.silent_since ?? now);
+  if (silentMs >= SILENT_MS && !pod.is_being_ended) endSilent(deps, pod, status);
+  if (pod.state !== "ready" || (answer === "silent" && silentMs < LOST_MS)) return undefined;
   pod.state = "lost";
   const reason = answer === "silent" ? "it does not answer" : "its PostgreSQL does not answer";
   deps.log.warn({ pod: status.id, reason }, "a pod was lost");
@@ -177,24 +182,24 @@ async function hearEnd(
   histories: Map<string, LossHistory>,
 ): Promise<PodEvent | undefined> {
   if (pod.state === "over") return undefined;
-  const { database_id } = status.labels;
-  let is_wanted: boolean;
+  const { database_id: databaseId } = status.labels;
+  let isWanted: boolean;
   try {
-    is_wanted = await deps.isWanted(status);
+    isWanted = await deps.isWanted(status);
   } catch (error) {
     // looked at again the next time
     deps.log.error({ err: error, pod: status.id }, "a pod ended, and whether it is wanted is not known");
     return undefined;
   }
   pod.state = "over";
-  if (!is_wanted) return undefined;
+  if (!isWanted) return undefined;
   const exit = status.exit ?? { code: null, signal: null, is_out_of_memory: false, exceeded: null };
   const at = deps.clock.now();
   const judged = judgeLoss(histories.get(status.id) ?? NO_LOSSES, { at, ready_ms: at - (pod.ready_at ?? at), exit });
   histories.set(status.id, judged.history);
   const words = await readLastWords(deps.logFolder(status), new Date(status.started_at), LAST_LINES);
   const reason = [describeExit(status.exit), ...words].join(" | ");
-  const who = { database_id, pod_id: status.id, reason, exit: status.exit };
+  const who = { database_id: databaseId, pod_id: status.id, reason, exit: status.exit };
   if (judged.pause_ms === undefined) {
     deps.log.error({ pod: status.id, reason }, "a pod ended too often and is given up");
     return { event: "failed", ...who };

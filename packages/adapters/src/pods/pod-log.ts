@@ -41,9 +41,9 @@ const FOLDER = ["EISDIR", "EPERM"];
  * Reads a pod's log: lines of `pod.log` and of the files that it was rotated to, the oldest first. With `follow` it goes on until the
  * signal, through rotations, and waits for a log that is not there yet. It ends quietly when the signal comes.
  */
-export async function* readPodLog(log_folder: string, input: PodLogsInput): AsyncGenerator<PodLine, void, void> {
+export async function* readPodLog(logFolder: string, input: PodLogsInput): AsyncGenerator<PodLine, void, void> {
   const { signal } = input;
-  await using files = new LogFiles(join(log_folder, LOG_FILE));
+  await using files = new LogFiles(join(logFolder, LOG_FILE));
   if (input.tail !== undefined) await files.seekLast(input.tail);
   const since = input.since?.toISOString() ?? "";
   const texts: string[] = [];
@@ -67,16 +67,16 @@ export async function* readPodLog(log_folder: string, input: PodLogsInput): Asyn
 }
 
 /** The last lines of a pod since it was started, what it printed by itself last: why it ended, if it could still say so. */
-export async function readLastWords(log_folder: string, started_at: Date, count: number): Promise<string[]> {
+export async function readLastWords(logFolder: string, startedAt: Date, count: number): Promise<string[]> {
   const input = {
     tail: count * LINES_OF_REQUESTS,
-    since: started_at,
+    since: startedAt,
     follow: false,
     signal: new AbortController().signal,
   };
   const words: string[] = [];
-  for await (const { line } of readPodLog(log_folder, input)) if (!line.startsWith(REQUEST_LINE)) words.push(line);
-  await using output = new LogFiles(join(log_folder, OUTPUT_FILE));
+  for await (const { line } of readPodLog(logFolder, input)) if (!line.startsWith(REQUEST_LINE)) words.push(line);
+  await using output = new LogFiles(join(logFolder, OUTPUT_FILE));
   await output.seekLast(count);
   const lines = createLineSplitter((text) => void words.push(parseLogLine(text, "").line), MAX_LINE_LENGTH);
   for (let piece = await output.read(); piece !== undefined; piece = await output.read()) lines.push(piece.bytes);
@@ -85,17 +85,17 @@ export async function readLastWords(log_folder: string, started_at: Date, count:
 }
 
 /** Where what a program prints by itself goes. */
-export function outputFile(log_folder: string): string {
-  return join(log_folder, OUTPUT_FILE);
+export function outputFile(logFolder: string): string {
+  return join(logFolder, OUTPUT_FILE);
 }
 
 /**
  * Opens a new file for what a program prints by itself from now on; the former program's goes to `output.log.old`.
  * @throws pod_failed when something else than a folder has the folder's place
  */
-export function openOutput(log_folder: string): number {
-  mkdirSync(log_folder, { recursive: true, mode: 0o700 });
-  const file = inTenantFolderNow(log_folder, (folder) => {
+export function openOutput(logFolder: string): number {
+  mkdirSync(logFolder, { recursive: true, mode: 0o700 });
+  const file = inTenantFolderNow(logFolder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found?.size === 0) rmSync(path);
@@ -104,13 +104,13 @@ export function openOutput(log_folder: string): number {
   });
   if (file !== undefined) return file;
   throw appError("pod_failed", {
-    detail: `The folder ${log_folder} for a pod's log is none: something else has its name.`,
+    detail: `The folder ${logFolder} for a pod's log is none: something else has its name.`,
   });
 }
 
 /** Keeps what a program prints by itself from growing: what is older goes to `output.log.old` once there is much of it. */
-export function boundOutput(log_folder: string): void {
-  inTenantFolderNow(log_folder, (folder) => {
+export function boundOutput(logFolder: string): void {
+  inTenantFolderNow(logFolder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || !found.isFile() || found.size < MAX_OUTPUT_BYTES) return;

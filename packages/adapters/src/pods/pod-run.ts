@@ -23,17 +23,17 @@ export type PodRun =
 
 /** Looks how a start of a pod is. The record is believed where it names the process, the run's own files where it does not yet. */
 export function readRun(folder: string, record: PodRecord): PodRun {
-  const run_folder = join(folder, record.id, record.run);
-  const status = readRunNumber(run_folder, "exit");
+  const runFolder = join(folder, record.id, record.run);
+  const status = readRunNumber(runFolder, "exit");
   if (status !== undefined) return { state: "exited", exit: exitOf(status) };
   if (record.process !== null && isAlive(record.process)) return { state: "running", program: record.process };
-  const shell = findShell(run_folder);
+  const shell = findShell(runFolder);
   if (shell !== undefined) {
-    const pid = readRunNumber(run_folder, "program");
+    const pid = readRunNumber(runFolder, "program");
     return { state: "running", program: pid === undefined ? undefined : identifyProcess(pid) };
   }
   // it may have written between the two looks, as the last thing it did
-  const late = readRunNumber(run_folder, "exit");
+  const late = readRunNumber(runFolder, "exit");
   if (late === undefined && record.process === null) return { state: "unstarted" };
   return { state: "exited", exit: exitOf(late) };
 }
@@ -57,25 +57,25 @@ export function runFamily(folder: string, record: PodRecord, others: readonly nu
 export async function endRun(
   folder: string,
   record: PodRecord,
-  grace_ms: number,
+  graceMs: number,
   findOthers: () => readonly number[] = () => [],
 ): Promise<void> {
   const family = () => runFamily(folder, record, findOthers());
-  const run_folder = join(folder, record.id, record.run);
+  const runFolder = join(folder, record.id, record.run);
   const run = readRun(folder, record);
-  if (run.state === "unstarted") callOff(run_folder);
+  if (run.state === "unstarted") callOff(runFolder);
   else if (run.state === "running" && run.program !== undefined) {
-    await endProcess(run.program, [{ signal: "SIGTERM", wait_ms: grace_ms }]);
+    await endProcess(run.program, [{ signal: "SIGTERM", wait_ms: graceMs }]);
   }
-  const is_ended = await killAll(family, KILL_TIMEOUT_MS);
-  const shell = findShell(run_folder) ?? findShell(calledOff(run_folder));
+  const isEnded = await killAll(family, KILL_TIMEOUT_MS);
+  const shell = findShell(runFolder) ?? findShell(calledOff(runFolder));
   const identity = shell === undefined ? undefined : identifyProcess(shell);
   if (identity !== undefined) {
     await waitForEnd(identity, NOTE_TIMEOUT_MS);
     await endProcess(identity, [{ signal: "SIGKILL", wait_ms: KILL_TIMEOUT_MS }]);
     // it may have begun the program while it was looked for
     if (await killAll(family, KILL_TIMEOUT_MS)) return;
-  } else if (is_ended) return;
+  } else if (isEnded) return;
   const left = family().map(({ pid }) => pid);
   throw appError("pod_failed", {
     detail: `Processes of the pod ${record.id} do not end: ${left.join(", ")}.`,
@@ -85,27 +85,26 @@ export async function endRun(
 }
 
 /** The shell writes into its folder before it runs anything, and gives up when that is gone. */
-function callOff(run_folder: string): void {
+function callOff(runFolder: string): void {
   try {
-    renameSync(run_folder, calledOff(run_folder));
+    renameSync(runFolder, calledOff(runFolder));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
 
-function calledOff(run_folder: string): string {
-  return `${run_folder}.off`;
+function calledOff(runFolder: string): string {
+  return `${runFolder}.off`;
 }
 
-async function waitForEnd(identity: ProcessIdentity, wait_ms: number): Promise<void> {
-  for (const until = performance.now() + wait_ms; performance.now() < until && isAlive(identity); )
-    await sleep(POLL_MS);
+async function waitForEnd(identity: ProcessIdentity, waitMs: number): Promise<void> {
+  for (const until = performance.now() + waitMs; performance.now() < until && isAlive(identity); ) await sleep(POLL_MS);
 }
 
 /** The pid of the run's shell while it lives: its number may have been given to another process, its arguments not. */
 function findShell(folder: string): number | undefined {
   const pid = readRunNumber(folder, "shell");
   if (pid === undefined) return undefined;
-  const run_folder = folder.replace(/\.off$/, "");
-  return commandLine(pid)?.includes(run_folder) ? pid : undefined;
+  const runFolder = folder.replace(/\.off$/, "");
+  return commandLine(pid)?.includes(runFolder) ? pid : undefined;
 }

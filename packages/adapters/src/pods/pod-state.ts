@@ -78,10 +78,10 @@ export function hasLabels(labels: PodLabels, asked: Partial<PodLabels>): boolean
  * How a process ended by what a shell says of it: 128 and the signal's number, or its code. Null when nobody saw it. The kernel ends
  * what writes a larger file than a task may (`taskFileBytes`) before its folders are looked at.
  */
-export function exitOf(shell_status: number | undefined, is_out_of_memory = false): PodExit {
-  const signal = Object.entries(constants.signals).find(([, number]) => number + 128 === shell_status)?.[0] ?? null;
+export function exitOf(shellStatus: number | undefined, isOutOfMemory = false): PodExit {
+  const signal = Object.entries(constants.signals).find(([, number]) => number + 128 === shellStatus)?.[0] ?? null;
   const exceeded = signal === "SIGXFSZ" ? "disk" : null;
-  return { code: signal === null ? (shell_status ?? null) : null, signal, is_out_of_memory, exceeded };
+  return { code: signal === null ? (shellStatus ?? null) : null, signal, is_out_of_memory: isOutOfMemory, exceeded };
 }
 
 /**
@@ -89,11 +89,11 @@ export function exitOf(shell_status: number | undefined, is_out_of_memory = fals
  * inside, and how many processes were killed for want of memory. Undefined while it has not.
  */
 export function readRunNumber(
-  run_folder: string,
+  runFolder: string,
   name: "shell" | "program" | "exit" | "inside" | "kills",
 ): number | undefined {
   // in a container the program can write it too
-  const found = /^(\d+)\n$/.exec(readTenantFile(join(run_folder, name), NUMBER_BYTES) ?? "")?.[1];
+  const found = /^(\d+)\n$/.exec(readTenantFile(join(runFolder, name), NUMBER_BYTES) ?? "")?.[1];
   return found === undefined ? undefined : Number(found);
 }
 

@@ -12,12 +12,12 @@ import { giveFolders } from "./sandbox-folders.ts";
  * (Linux), unless it threw that away too.
  */
 export function createProcessPods(input: PodDriverInput): PodDriver {
-  const { file, node_options } = input.program;
+  const { file, node_options: nodeOptions } = input.program;
   return createLocalPods(input, {
     name: "process",
     isolates: false,
-    admit(organization_id, others) {
-      if (others.every((other) => other === organization_id)) return;
+    admit(organizationId, others) {
+      if (others.every((other) => other === organizationId)) return;
       throw appError("pods_one_organization", {
         detail: "The driver `process` keeps nothing apart, and pods of another organization are on this machine.",
         hint: "Run the server with the driver `sandbox` or `container` to serve several organizations.",
@@ -26,7 +26,7 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
     async prepare(spec) {
       // of a driver that had given them to a user of the pod's own
       if (process.getuid?.() === 0) giveFolders(writtenBy(spec), 0);
-      return { argv: [process.execPath, ...node_options, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
+      return { argv: [process.execPath, ...nodeOptions, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
     },
     begun: async () => undefined,
     processes: () => [],
@@ -41,7 +41,7 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
   });
 }
 
-function writtenBy({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
-  const own = [run_folder, log_folder].map((path): PodFolder => ({ path, mode: "write" }));
+function writtenBy({ folders, log_folder: logFolder, run_folder: runFolder }: PodSpec): PodFolder[] {
+  const own = [runFolder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
   return [...folders.filter(({ mode }) => mode === "write"), ...own];
 }

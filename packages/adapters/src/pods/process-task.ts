@@ -73,14 +73,14 @@ export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal):
   const failure = await ended;
   signal.removeEventListener("abort", abort);
   const exceeded = await watch.finish();
-  const is_over = await endAll();
+  const isOver = await endAll();
   // who left the family with an environment of its own may hold the pipes for ever
   if (!(await Promise.race([drained.then(() => true), sleep(DRAIN_TIMEOUT_MS, false, { ref: false })]))) {
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
   signal.throwIfAborted();
-  if (failure !== undefined || !is_over) {
+  if (failure !== undefined || !isOver) {
     const detail = failure ?? "its processes do not end";
     throw appError("pod_failed", { detail: `The task ${task.id} failed: ${detail}.` });
   }

@@ -18,15 +18,15 @@ const SERVER_LEAST_MB = 512;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** The memory of a machine that its pods may use together. */
-export function podsMemory(machine_mb: number): number {
-  const reserve_mb = Math.max(SERVER_LEAST_MB, machine_mb * SERVER_SHARE);
-  return Math.floor(Math.max(machine_mb - reserve_mb, machine_mb / 2));
+export function podsMemory(machineMb: number): number {
+  const reserveMb = Math.max(SERVER_LEAST_MB, machineMb * SERVER_SHARE);
+  return Math.floor(Math.max(machineMb - reserveMb, machineMb / 2));
 }
 
 /** Bounds all pods of the machine together: the kernel ends one of them, and never the server, when they want too much memory. */
-export function boundAllPods(groups: Pick<ControlGroups, "boundMemory">, machine_mb = totalmem() / BYTES_PER_MB): void {
+export function boundAllPods(groups: Pick<ControlGroups, "boundMemory">, machineMb = totalmem() / BYTES_PER_MB): void {
   try {
-    groups.boundMemory("", podsMemory(machine_mb));
+    groups.boundMemory("", podsMemory(machineMb));
   } catch (error) {
     // pods of before this bound use more: they go on, and a start after they have ended sets it
     if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
@@ -42,9 +42,9 @@ export interface PodGroups {
 }
 
 /** The names of a pod's groups. */
-export function podGroups(database_id: string, pod_id: string): PodGroups {
-  const database = `database-${database_id}`;
-  const pod = `${database}/${pod_id}`;
+export function podGroups(databaseId: string, podId: string): PodGroups {
+  const database = `database-${databaseId}`;
+  const pod = `${database}/${podId}`;
   return { database, pod, engine: `${pod}/engine`, code: `${pod}/code` };
 }
 
@@ -60,9 +60,9 @@ export function boundPod(groups: ControlGroups, names: PodGroups, limits: PodLim
 }
 
 /** Says in a file into which group the sandbox's first step goes. */
-export function enterGroup(groups: ControlGroups, group: string, run_folder: string): void {
+export function enterGroup(groups: ControlGroups, group: string, runFolder: string): void {
   writeFileSync(
-    join(run_folder, "groups"),
+    join(runFolder, "groups"),
     groups
       .entrances(group)
       .map((path) => `${path}\n`)
@@ -71,8 +71,8 @@ export function enterGroup(groups: ControlGroups, group: string, run_folder: str
 }
 
 /** What is left for the application's code when PostgreSQL and the engine have theirs. */
-export function codeLimits({ cpu, memory_mb, tasks }: PodLimits): PodLimits {
-  const engine_mb = Math.min(Math.max(memory_mb * ENGINE_SHARE, ENGINE_LEAST_MB), memory_mb / 2);
-  const engine_tasks = Math.min(Math.max(tasks * ENGINE_SHARE, ENGINE_LEAST_TASKS), tasks / 2);
-  return { cpu, memory_mb: Math.floor(memory_mb - engine_mb), tasks: Math.floor(tasks - engine_tasks) };
+export function codeLimits({ cpu, memory_mb: memoryMb, tasks }: PodLimits): PodLimits {
+  const engineMb = Math.min(Math.max(memoryMb * ENGINE_SHARE, ENGINE_LEAST_MB), memoryMb / 2);
+  const engineTasks = Math.min(Math.max(tasks * ENGINE_SHARE, ENGINE_LEAST_TASKS), tasks / 2);
+  return { cpu, memory_mb: Math.floor(memoryMb - engineMb), tasks: Math.floor(tasks - engineTasks) };
 }

@@ -52,9 +52,9 @@ export async function checkSandbox(input: SandboxPodsInput): Promise<MissingPart
 }
 
 function missingPrograms(): MissingPart[] {
-  const parts = Object.entries(PROGRAMS).flatMap(([name, debian_package]): MissingPart[] =>
+  const parts = Object.entries(PROGRAMS).flatMap(([name, debianPackage]): MissingPart[] =>
     findProgram(name) === undefined
-      ? [{ what: `there is no program ${name}`, remedy: `apt-get install ${debian_package}` }]
+      ? [{ what: `there is no program ${name}`, remedy: `apt-get install ${debianPackage}` }]
       : [],
   );
   const bwrap = findProgram("bwrap");
@@ -126,8 +126,8 @@ async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
   } catch (error) {
     lines.push(error instanceof Error ? error.message : String(error));
   }
-  const is_root = process.getuid?.() === 0;
-  const remedy = is_root
+  const isRoot = process.getuid?.() === 0;
+  const remedy = isRoot
     ? "run the service where root may make namespaces and control groups; in a container, give it those rights"
     : "run the service as root, or give its user control groups of its own: a unit with Delegate=yes";
   return [{ what: `a sandbox cannot be made: ${lines.join("; ")}`, remedy }];

@@ -25,14 +25,14 @@ nogroup:x:65534:
  * Writes the files of /etc that differ from the system's into a folder, and says where they are to be seen. Names of the
  * operator's hosts are in them, since the machine that asks for one may be answered otherwise than the pod.
  */
-export function writeSettings(folder: string, has_network: boolean, allowed: readonly AllowedHost[]): Sight[] {
+export function writeSettings(folder: string, hasNetwork: boolean, allowed: readonly AllowedHost[]): Sight[] {
   const hosts = allowed.flatMap(({ addresses, name }) =>
     addresses.filter((address) => address !== name).map((address) => `${address} ${name}\n`),
   );
   const files = {
     ...SETTINGS,
     hosts: SETTINGS.hosts + hosts.join(""),
-    "resolv.conf": has_network ? `nameserver ${RESOLVER}\n` : "",
+    "resolv.conf": hasNetwork ? `nameserver ${RESOLVER}\n` : "",
   };
   return Object.entries(files).map(([name, text]) => {
     return { source: writeShown(folder, name, text), target: `/etc/${name}`, mode: "read" };

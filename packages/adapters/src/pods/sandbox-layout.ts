@@ -74,23 +74,42 @@ export interface BoxInput {
  */
 export function boxOptions(box: BoxInput): string[] {
   return [
-    ...["--unshare-user", "--uid", String(box.uid), "--gid", String(box.uid), "--cap-drop", "ALL", "--die-with-parent"],
-    ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "pod"],
+    "--unshare-user",
+    "--uid",
+    String(box.uid),
+    "--gid",
+    String(box.uid),
+    "--cap-drop",
+    "ALL",
+    "--die-with-parent",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--hostname",
+    "pod",
     ...(box.network === "own" ? ["--unshare-net"] : []),
     // a session of its own: code that signals its process group reaches nobody around its sandbox
     ...(box.is_outer ? [] : ["--unshare-cgroup", "--disable-userns", "--new-session"]),
     ...box.programs,
-    ...["--proc", "/proc", "--dev", "/dev"],
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
     ...("source" in box.temporary
       ? ["--bind", box.temporary.source, "/tmp"]
       : ["--size", String(box.temporary.size_bytes), "--tmpfs", "/tmp"]),
-    ...["--symlink", "../tmp", "/var/tmp", "--dir", "/run"],
+    "--symlink",
+    "../tmp",
+    "/var/tmp",
+    "--dir",
+    "/run",
     ...inOrder(box.sights).flatMap(({ mode, source, target }) => [
       mode === "read" ? "--ro-bind" : "--bind",
       source,
       target,
     ]),
-    ...["--remount-ro", "/"],
+    "--remount-ro",
+    "/",
     ...(box.cwd === null ? [] : ["--chdir", box.cwd]),
     ...(box.env === null ? [] : environmentOptions(box.env)),
   ];

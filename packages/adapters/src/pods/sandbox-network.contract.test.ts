@@ -15,8 +15,18 @@ const PUBLIC_IPV6 = "2a00:1::34";
 const OWN = ["93.184.216.33", "2a00:1::33"];
 const INDEX = "10.20.30.40";
 const DENIED = [
-  ...["10.1.2.3", "100.64.1.1", "169.254.169.254", "172.16.5.5", "192.168.7.7", "198.18.0.9"],
-  ...["fd12::1", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fec0::1", "2001:db8::7", "::a9fe:a9fe"],
+  "10.1.2.3",
+  "100.64.1.1",
+  "169.254.169.254",
+  "172.16.5.5",
+  "192.168.7.7",
+  "198.18.0.9",
+  "fd12::1",
+  "64:ff9b::a9fe:a9fe",
+  "2002:a9fe:a9fe::1",
+  "fec0::1",
+  "2001:db8::7",
+  "::a9fe:a9fe",
 ];
 /** Who answers for names on that machine, in a network that no pod reaches; the second name is of an address that no pod reaches. */
 const RESOLVER = "10.1.2.3";
@@ -96,8 +106,8 @@ beforeAll(async () => {
       ...(address.includes(":") ? ["nodad"] : []),
     );
   for (const address of [PUBLIC, PUBLIC_IPV6, INDEX, ...DENIED]) {
-    const is_ipv6 = address.includes(":");
-    ip("-n", WORLD, "addr", "add", `${address}/${is_ipv6 ? 64 : 24}`, "dev", "in", ...(is_ipv6 ? ["nodad"] : []));
+    const isIpv6 = address.includes(":");
+    ip("-n", WORLD, "addr", "add", `${address}/${isIpv6 ? 64 : 24}`, "dev", "in", ...(isIpv6 ? ["nodad"] : []));
   }
   ip("-n", MACHINE, "route", "add", "default", "via", PUBLIC);
   ip("-n", MACHINE, "-6", "route", "add", "default", "via", PUBLIC_IPV6);
@@ -132,7 +142,7 @@ function reachFromMachine(hosts: readonly string[]): Record<string, string> {
 const WITH_SETTINGS = 'mount --bind "$0" /etc/resolv.conf && exec "$@"';
 
 /** Asks from a task in a sandbox on that machine. */
-async function reachFromTask(hosts: readonly string[], network: "none" | "internet", allowed_hosts: string[] = []) {
+async function reachFromTask(hosts: readonly string[], network: "none" | "internet", allowedHosts: string[] = []) {
   const task = {
     id: "reach",
     labels: { organization_id: "org-1", database_id: "db-1", kind: "database" },
@@ -143,7 +153,7 @@ async function reachFromTask(hosts: readonly string[], network: "none" | "intern
     folders: [],
     limits: { cpu: 1, memory_mb: 128, tasks: 50, timeout_ms: 50_000, disk_bytes: 1_000_000, files: 1_000 },
     network,
-    allowed_hosts,
+    allowed_hosts: allowedHosts,
   };
   const input = {
     module: "@appdb/adapters/pods/sandbox-pods",
@@ -172,14 +182,14 @@ test.runIf(options !== undefined)(
   async () => {
     writeFileSync(join(folder, "pod.js"), "");
     const hosts = [PUBLIC, PUBLIC_IPV6, INDEX, ...OWN, ...DENIED, ...WRITTEN];
-    const from_machine = reachFromMachine(hosts);
-    expect(Object.entries(from_machine).filter(([, said]) => said !== "reached")).toEqual([]);
+    const fromMachine = reachFromMachine(hosts);
+    expect(Object.entries(fromMachine).filter(([, said]) => said !== "reached")).toEqual([]);
     const asked = [PUBLIC_IPV6, ...hosts, ...LOOPBACK, `${INDEX}|81`, ...Object.keys(NAMES), "nobody.test"];
-    const from_task = await reachFromTask(asked, "internet", [`${INDEX}:80`]);
-    const reached = Object.keys(from_task).filter((host) => from_task[host] === "reached");
+    const fromTask = await reachFromTask(asked, "internet", [`${INDEX}:80`]);
+    const reached = Object.keys(fromTask).filter((host) => fromTask[host] === "reached");
     expect(reached.sort()).toEqual([INDEX, PUBLIC_IPV6, PUBLIC, "public.test"].sort());
     // it has an address, which is not reached, and not a name that nobody knows
-    expect([from_task["metadata.test"], from_task["nobody.test"]]).toEqual([from_task["169.254.169.254"], "gaierror"]);
+    expect([fromTask["metadata.test"], fromTask["nobody.test"]]).toEqual([fromTask["169.254.169.254"], "gaierror"]);
     const alone = await reachFromTask(asked, "none");
     expect(Object.values(alone).filter((said) => said === "reached")).toEqual([]);
   },

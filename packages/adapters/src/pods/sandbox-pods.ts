@@ -69,7 +69,7 @@ export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDri
       if (!(await groups.remove(pod))) input.log.warn({ pod: record.id }, "a group of processes cannot be removed");
       for (const above of [database, ""]) groups.removeIfEmpty(above);
     },
-    forgetDatabase: async (database_id) => retireUser(join(folder, USERS), podGroups(database_id, "").database),
+    forgetDatabase: async (databaseId) => retireUser(join(folder, USERS), podGroups(databaseId, "").database),
     run: (task, signal) => runSandboxTask(host, task, signal),
   });
 }
@@ -86,16 +86,16 @@ function preparePod(
   run_folder: string,
   names: PodGroups,
 ): string[] {
-  const { groups, is_root } = host;
+  const { groups, is_root: isRoot } = host;
   const shown = join(run_folder, "shown");
   mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
-  const uid = is_root ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
+  const uid = isRoot ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
   const folders = foldersOf(spec);
   const given = uid === null ? refuseLinksTo(folders) : giveFolders(folders, uid);
   boundPod(groups, names, spec.limits, uid);
   enterGroup(groups, names.engine, run_folder);
-  const of_program = [dirname(program.file), ...(program.folders ?? [])];
-  const programs = [...of_program, process.execPath].filter((path) => !isOfSystem(path));
+  const ofProgram = [dirname(program.file), ...(program.folders ?? [])];
+  const programs = [...ofProgram, process.execPath].filter((path) => !isOfSystem(path));
   const sights: Sight[] = [
     ...systemSettings(),
     ...writeSettings(shown, spec.network === "internet", []),
@@ -106,11 +106,11 @@ function preparePod(
     ...programs.map((path): Sight => ({ source: path, target: path, mode: "read" })),
     ...folders.map(({ mode, path }): Sight => ({ source: path, target: path, mode: mode === "write" ? mode : "read" })),
   ];
-  const gathered = [shown, ...of_program, dirname(process.execPath), ...folders.map(({ path }) => path)];
+  const gathered = [shown, ...ofProgram, dirname(process.execPath), ...folders.map(({ path }) => path)];
   const options = boxOptions({
     uid: POD_UID,
     programs: systemPrograms(),
-    sights: gatherSights(sights, gathered, run_folder, is_root, given),
+    sights: gatherSights(sights, gathered, run_folder, isRoot, given),
     temporary: { size_bytes: Math.floor(spec.limits.memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: spec.network === "none" ? "own" : "given",
     is_outer: true,
@@ -125,22 +125,22 @@ function preparePod(
 }
 
 /** All that a pod of this spec sees of the machine, beside system and program. */
-function foldersOf({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
-  const own = [run_folder, log_folder].map((path): PodFolder => ({ path, mode: "write" }));
-  return [...folders.filter(({ path }) => path !== run_folder && path !== log_folder), ...own];
+function foldersOf({ folders, log_folder: logFolder, run_folder }: PodSpec): PodFolder[] {
+  const own = [run_folder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
+  return [...folders.filter(({ path }) => path !== run_folder && path !== logFolder), ...own];
 }
 
 /** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */
 async function waitForBegin(folder: string, record: PodRecord, run_folder: string, signal: AbortSignal): Promise<void> {
-  const has_begun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
-  for (const until = performance.now() + BEGIN_TIMEOUT_MS; !has_begun(); await sleep(POLL_MS)) {
+  const hasBegun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
+  for (const until = performance.now() + BEGIN_TIMEOUT_MS; !hasBegun(); await sleep(POLL_MS)) {
     signal.throwIfAborted();
-    const has_ended = readRun(folder, record).state === "exited" && !has_begun();
-    if (!has_ended && performance.now() < until) continue;
+    const hasEnded = readRun(folder, record).state === "exited" && !hasBegun();
+    if (!hasEnded && performance.now() < until) continue;
     const said = await readLastWords(record.log_folder, new Date(record.started_at), LAST_LINES);
-    const of_network = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
+    const ofNetwork = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
     throw appError("pod_failed", {
-      detail: `The sandbox of the pod ${record.id} was not made: ${[...said, ...of_network].filter(Boolean).join("; ")}`,
+      detail: `The sandbox of the pod ${record.id} was not made: ${[...said, ...ofNetwork].filter(Boolean).join("; ")}`,
       hint: "Start the server anew with SERVICE_PODS=sandbox: it says all that this machine lacks",
     });
   }

@@ -14,19 +14,19 @@ import { GATHERED } from "./sandbox-scripts.ts";
 export function gatherSights(
   sights: readonly Sight[],
   folders: readonly string[],
-  run_folder: string,
-  is_root: boolean,
+  runFolder: string,
+  isRoot: boolean,
   given: GivenFolders = new Map(),
 ): Sight[] {
-  if (!is_root) return [...sights];
+  if (!isRoot) return [...sights];
   const gathered = [...new Set(folders)];
   const found = gathered.map((path) => statSync(path, { bigint: true }));
   // a file is bound to a file, a folder to a folder
   const names = found.map((one, at) => `${one.isDirectory() ? "folder" : "file"} ${at}\n`);
-  writeFileSync(join(run_folder, "names"), names.join(""));
+  writeFileSync(join(runFolder, "names"), names.join(""));
   const identities = found.map((one, at) => given.get(gathered[at] ?? "") ?? one);
-  writeFileSync(join(run_folder, "identities"), identities.map(({ dev, ino }) => `${dev}:${ino}\n`).join(""));
-  writeFileSync(join(run_folder, "places"), bindTable(gathered, join(run_folder, "gather")));
+  writeFileSync(join(runFolder, "identities"), identities.map(({ dev, ino }) => `${dev}:${ino}\n`).join(""));
+  writeFileSync(join(runFolder, "places"), bindTable(gathered, join(runFolder, "gather")));
   return sights.map((sight) => ({ ...sight, source: reachable(sight.source, gathered) }));
 }
 

@@ -112,8 +112,8 @@ export interface EntryInput {
 }
 
 /** How a program is run in a sandbox: what stands before it. */
-export function entryCommand({ makes_tunnel, network, run_folder, uid }: EntryInput): string[] {
-  const user = uid === null ? ["none", run_folder, "none"] : [String(uid), run_folder, GATHER];
+export function entryCommand({ makes_tunnel: makesTunnel, network, run_folder: runFolder, uid }: EntryInput): string[] {
+  const user = uid === null ? ["none", runFolder, "none"] : [String(uid), runFolder, GATHER];
   const way = network === null ? ["none", "", "", "", ""] : ["internet", INSIDE, UPLINK, network.rules];
   const options = network === null ? [] : [network.uplink_options.join(" ")];
   const begin = ["/bin/sh", "-c", BEGIN, "begin"];
@@ -124,7 +124,7 @@ export function entryCommand({ makes_tunnel, network, run_folder, uid }: EntryIn
     "enter",
     ...user,
     MONITOR,
-    makes_tunnel ? "make" : "take",
+    makesTunnel ? "make" : "take",
     ...way,
     ...options,
     ...begin,

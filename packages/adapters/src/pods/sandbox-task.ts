@@ -34,39 +34,38 @@ const FILE_UNIT_BYTES = 512;
  * @throws pod_failed when it could not be started; the abort's reason
  */
 export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: AbortSignal): Promise<PodExit> {
-  const { groups, is_root } = host;
+  const { groups, is_root: isRoot } = host;
   const name = randomBytes(8).toString("hex");
   const group = `${GROUPS}/${name}`;
-  const run_folder = join(host.folder, TASKS, name);
-  const temporary = join(run_folder, "tmp");
+  const runFolder = join(host.folder, TASKS, name);
+  const temporary = join(runFolder, "tmp");
   const allowed = await findAllowedHosts(task.allowed_hosts);
   try {
-    makeRunFolder(run_folder, temporary);
-    const uid = is_root ? allotUser(join(host.folder, ".users"), taskOwner(task), host.users) : null;
+    makeRunFolder(runFolder, temporary);
+    const uid = isRoot ? allotUser(join(host.folder, ".users"), taskOwner(task), host.users) : null;
     const given = uid === null ? refuseLinksTo(task.folders) : giveFolders(task.folders, uid);
     if (uid !== null) chownSync(temporary, uid, uid);
     groups.make(group);
     groups.bound(group, task.limits);
-    enterGroup(groups, group, run_folder);
+    enterGroup(groups, group, runFolder);
     const blocks = Math.ceil(taskFileBytes(task.limits) / FILE_UNIT_BYTES);
-    writeFileSync(join(run_folder, "size"), String(blocks));
-    writeFileSync(join(run_folder, "filter"), seccompFilter(host.machine, "code"));
+    writeFileSync(join(runFolder, "size"), String(blocks));
+    writeFileSync(join(runFolder, "filter"), seccompFilter(host.machine, "code"));
     const sights: Sight[] = [
       ...systemSettings(),
-      ...writeSettings(join(run_folder, "shown"), task.network === "internet", allowed),
+      ...writeSettings(join(runFolder, "shown"), task.network === "internet", allowed),
       ...task.folders.map(
         ({ mode, path }): Sight => ({ source: path, target: path, mode: mode === "write" ? mode : "read" }),
       ),
       ...programSights(task),
     ];
     const folders = [
-      join(run_folder, "shown"),
+      join(runFolder, "shown"),
       temporary,
       dirname(task.program),
       ...task.folders.map(({ path }) => path),
     ];
-    const reach = (seen: readonly Sight[]) =>
-      gatherSights(seen, folders.filter(existsSync), run_folder, is_root, given);
+    const reach = (seen: readonly Sight[]) => gatherSights(seen, folders.filter(existsSync), runFolder, isRoot, given);
     const options = boxOptions({
       uid: CODE_UID,
       programs: systemPrograms(),
@@ -79,7 +78,7 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
     });
     const network = entryNetwork(task.network, allowed);
     const argv = [
-      ...entryCommand({ run_folder, uid, makes_tunnel: isTunnelClosed(), network }),
+      ...entryCommand({ run_folder: runFolder, uid, makes_tunnel: isTunnelClosed(), network }),
       task.program,
       ...task.args,
     ];
@@ -106,15 +105,15 @@ export async function endLeftTasks(host: SandboxHost): Promise<void> {
 }
 
 /** Its folder is there before its group, so that a killed driver's next one finds both. */
-function makeRunFolder(run_folder: string, temporary: string): void {
-  mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
-  writeFileSync(join(run_folder, OWNER), JSON.stringify(identifyProcess(process.pid)));
+function makeRunFolder(runFolder: string, temporary: string): void {
+  mkdirSync(join(runFolder, "gather"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(runFolder, OWNER), JSON.stringify(identifyProcess(process.pid)));
   mkdirSync(temporary, { mode: 0o700 });
 }
 
-function hasOwner(run_folder: string): boolean {
+function hasOwner(runFolder: string): boolean {
   try {
-    return isAlive(JSON.parse(readFileSync(join(run_folder, OWNER), "utf8")) as ProcessIdentity);
+    return isAlive(JSON.parse(readFileSync(join(runFolder, OWNER), "utf8")) as ProcessIdentity);
   } catch (error) {
     // killed before it was written
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return false;
@@ -132,6 +131,6 @@ async function endTask({ folder, groups }: SandboxHost, name: string): Promise<v
 
 /** The program itself, where it is in no folder that the task sees. */
 function programSights({ folders, program }: PodTask): Sight[] {
-  const is_seen = isOfSystem(program) || folders.some(({ path }) => program.startsWith(`${path}/`));
-  return is_seen || !existsSync(program) ? [] : [{ source: program, target: program, mode: "read" }];
+  const isSeen = isOfSystem(program) || folders.some(({ path }) => program.startsWith(`${path}/`));
+  return isSeen || !existsSync(program) ? [] : [{ source: program, target: program, mode: "read" }];
 }

@@ -16,7 +16,7 @@ function decide(filter: Buffer, number: number, args: readonly number[] = [], ma
   let loaded = 0;
   for (let at = 0; at < filter.byteLength; at += 8) {
     const value = filter.readUInt32LE(at + 4);
-    const jump = (is_met: boolean) => 8 * filter.readUInt8(at + (is_met ? 2 : 3));
+    const jump = (isMet: boolean) => 8 * filter.readUInt8(at + (isMet ? 2 : 3));
     switch (filter.readUInt16LE(at)) {
       case 0x20:
         loaded = data.getUint32(value, true);
@@ -51,14 +51,14 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (ma
 
   it("refuses exactly what is listed, in a pod and for the application's code", () => {
     const denied = Object.values(DENIED_CALLS).map((call) => call[column]);
-    const denied_of_code = Object.values(DENIED_CALLS_OF_CODE).map((call) => call[column]);
+    const deniedOfCode = Object.values(DENIED_CALLS_OF_CODE).map((call) => call[column]);
     const checked = Object.values(CHECKED_CALLS).map((call) => call[column]);
     for (let number = 0; number <= LAST_CALL; number += 1) {
       if (checked.some((other) => other === number)) continue;
-      const is_unused = number >= (machine === "x64" ? 335 : 295) && number <= 423;
-      const here = is_unused ? "error 38" : denied.some((other) => other === number) ? "error 1" : "allowed";
+      const isUnused = number >= (machine === "x64" ? 335 : 295) && number <= 423;
+      const here = isUnused ? "error 38" : denied.some((other) => other === number) ? "error 1" : "allowed";
       expect(`${number} ${decide(pod, number, [], architecture)}`).toBe(`${number} ${here}`);
-      const there = denied_of_code.some((other) => other === number) ? "error 1" : here;
+      const there = deniedOfCode.some((other) => other === number) ? "error 1" : here;
       expect(`${number} ${decide(code, number, [], architecture)}`).toBe(`${number} ${there}`);
     }
   });
@@ -79,8 +79,8 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (ma
     expect(families.filter((family) => decide(code, socket, [family, 1, 0], architecture) === "allowed")).toEqual([
       1, 2, 10, 16,
     ]);
-    const packet_netlink = [16, 3, 12];
-    expect(decide(code, socket, packet_netlink, architecture)).toBe("error 97");
+    const packetNetlink = [16, 3, 12];
+    expect(decide(code, socket, packetNetlink, architecture)).toBe("error 97");
     expect(decide(pod, socket, [40, 1, 0], architecture)).toBe("error 97");
   });
 

@@ -5,10 +5,19 @@ import type { PodSpec } from "./pod-driver.ts";
 export function specHash(spec: PodSpec): string {
   const { labels, limits } = spec;
   const parts = [
-    ...[spec.id, labels.organization_id, labels.database_id, labels.kind, spec.args],
-    ...[createHash("sha256").update(spec.input.reveal()).digest("hex")],
-    ...[spec.folders.map(({ path, mode }) => [path, mode]), spec.run_folder, spec.log_folder],
-    ...[limits.cpu, limits.memory_mb, limits.tasks, spec.network],
+    spec.id,
+    labels.organization_id,
+    labels.database_id,
+    labels.kind,
+    spec.args,
+    createHash("sha256").update(spec.input.reveal()).digest("hex"),
+    spec.folders.map(({ path, mode }) => [path, mode]),
+    spec.run_folder,
+    spec.log_folder,
+    limits.cpu,
+    limits.memory_mb,
+    limits.tasks,
+    spec.network,
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

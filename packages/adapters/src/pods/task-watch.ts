@@ -20,7 +20,7 @@ const TICK_MS = 20;
  * lost less than the task may write and make: a cache of packages has more files than can be looked at for each build.
  */
 export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: () => void): Promise<TaskWatch> {
-  const { disk_bytes, files: most_files, timeout_ms } = task.limits;
+  const { disk_bytes: diskBytes, files: mostFiles, timeout_ms: timeoutMs } = task.limits;
   const folders = task.folders.filter(({ mode }) => mode === "write").map(({ path }) => path);
   const started = new Date(Date.now() - TICK_MS);
   const free = await findFree(folders);
@@ -37,24 +37,24 @@ export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: 
     const disks = [...(await findFree(folders))];
     const lost = (kind: "bytes" | "files") =>
       sum(disks.map(([disk, now]) => Math.max(0, (free.get(disk) ?? now)[kind] - now[kind]))) + FREED_MEANWHILE[kind];
-    if (lost("bytes") < disk_bytes && lost("files") < most_files) return null;
-    const used = await folderUse(folders, { most_files, written_since: started });
-    if (used.files > most_files) return "files";
+    if (lost("bytes") < diskBytes && lost("files") < mostFiles) return null;
+    const used = await folderUse(folders, { most_files: mostFiles, written_since: started });
+    if (used.files > mostFiles) return "files";
     // files that were deleted while they are written to are in no folder, and fill the disk all the same
-    return used.bytes + deletedBytes(folders) > disk_bytes ? "disk" : null;
+    return used.bytes + deletedBytes(folders) > diskBytes ? "disk" : null;
   }
 
-  const timer = setTimeout(() => exceed("time"), timeout_ms);
+  const timer = setTimeout(() => exceed("time"), timeoutMs);
   const looking = look();
 
   async function look(): Promise<void> {
-    for (let pause_ms = FIRST_PAUSE_MS; !stopping.signal.aborted; ) {
-      await sleep(pause_ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+    for (let pauseMs = FIRST_PAUSE_MS; !stopping.signal.aborted; ) {
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
-      const looked_at = performance.now();
+      const lookedAt = performance.now();
       const limit = await findExceeded();
       if (limit !== null) exceed(limit);
-      pause_ms = Math.max(FIRST_PAUSE_MS, PAUSES_PER_LOOK * (performance.now() - looked_at));
+      pauseMs = Math.max(FIRST_PAUSE_MS, PAUSES_PER_LOOK * (performance.now() - lookedAt));
     }
   }
 
@@ -69,8 +69,8 @@ export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: 
 }
 
 /** The largest file that a task may write, as a limit of the kernel: a task writes faster than its folders are looked at. */
-export function taskFileBytes({ disk_bytes }: Pick<PodTask["limits"], "disk_bytes">): number {
-  return disk_bytes + FILE_SPARE_BYTES;
+export function taskFileBytes({ disk_bytes: diskBytes }: Pick<PodTask["limits"], "disk_bytes">): number {
+  return diskBytes + FILE_SPARE_BYTES;
 }
 
 /** What is free, by file system. One that makes places for files as they are needed says of each that none is lost. */

@@ -38,15 +38,15 @@ const newestOf = (migrations: typeof NEW) => migrations.at(-1)?.id ?? 0;
 const [OLD_CATALOG, NEW_CATALOG] = [newestOf(OLD), newestOf(NEW)];
 
 let home: string;
-let runtime_folder: string;
+let runtimeFolder: string;
 
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), "appdb-upgrade-"));
-  runtime_folder = nameRuntimeFolder(home, undefined);
+  runtimeFolder = nameRuntimeFolder(home, undefined);
 });
 
 afterAll(() => {
-  for (const folder of [home, runtime_folder]) rmSync(folder, { recursive: true, force: true });
+  for (const folder of [home, runtimeFolder]) rmSync(folder, { recursive: true, force: true });
 });
 
 const inCluster = (...path: string[]) => join(home, "postgres", "18", ...path);
@@ -57,7 +57,11 @@ const readMark = (folder: string) => JSON.parse(readFileSync(join(folder, "forma
 /** The PostgreSQL of a version. */
 function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): EmbeddedPostgres {
   return new EmbeddedPostgres({
-    ...{ bin, folder, runtime_folder, log_file: join(home, "postgres.log"), log: createSilentLog() },
+    bin,
+    folder,
+    runtime_folder: runtimeFolder,
+    log_file: join(home, "postgres.log"),
+    log: createSilentLog(),
     // no power is cut here, and other tests keep the disk busy
     settings: { fsync: "off" },
     format: { ...CATALOG_FORMAT, newest: newestOf(migrations) },
@@ -183,12 +187,12 @@ async function withTool(name: string, script: string, work: () => Promise<void>)
 
 /** A process of its own starts the new version, and is killed while it copies. */
 async function killWhileCopying(): Promise<void> {
-  const [folder, log_file] = [join(home, "postgres"), join(home, "postgres.log")];
+  const [folder, logFile] = [join(home, "postgres"), join(home, "postgres.log")];
   const script = `
     import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
     import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const options = ${JSON.stringify({ bin, folder, runtime_folder, log_file })};
+    const options = ${JSON.stringify({ bin, folder, runtime_folder: runtimeFolder, log_file: logFile })};
     await new EmbeddedPostgres({ ...options, log, format: CATALOG_FORMAT }).start();
   `;
   const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "-e", script];

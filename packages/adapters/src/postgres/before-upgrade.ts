@@ -61,16 +61,16 @@ export async function findFormats(
  * @throws disk_full, postgres_failed before anything is changed; an AbortError by the signal
  */
 export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
-  const { bin, folder, data_folder, log, signal } = input;
+  const { bin, folder, data_folder: dataFolder, log, signal } = input;
   // what a killed one left takes room
   await removeUnfinished(folder);
   const unfinished = nameUnfinished(folder);
   const copies = join(folder, COPIES_FOLDER);
   const copy = join(copies, VERSION);
   try {
-    const bytes = await checkRoom(folder, data_folder, `${unfinished}-block`);
+    const bytes = await checkRoom(folder, dataFolder, `${unfinished}-block`);
     log.info({ bytes }, "the cluster is copied before it is upgraded");
-    await copyCluster(data_folder, unfinished, { timeout_ms: COPY_TIMEOUT_MS, signal });
+    await copyCluster(dataFolder, unfinished, { timeout_ms: COPY_TIMEOUT_MS, signal });
     await syncCluster(bin, unfinished, { timeout_ms: COPY_TIMEOUT_MS, with_all: true });
     await mkdir(copies, { recursive: true, mode: 0o700 });
     const former = (await readdir(copies)).filter((name) => !name.startsWith(PUT_ASIDE));
@@ -87,17 +87,17 @@ export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
 }
 
 /** Bytes that the copy takes; 0 where blocks are shared. @throws disk_full */
-async function checkRoom(folder: string, data_folder: string, block: string): Promise<number> {
-  if (await sharesBlocks(data_folder, block)) return 0;
-  const [bytes, disk] = [await folderBytes([data_folder]), await statfs(folder)];
+async function checkRoom(folder: string, dataFolder: string, block: string): Promise<number> {
+  if (await sharesBlocks(dataFolder, block)) return 0;
+  const [bytes, disk] = [await folderBytes([dataFolder]), await statfs(folder)];
   const free = disk.bavail * disk.bsize;
   if (free >= bytes + SPARE_BYTES) return bytes;
   throw tooLittleRoom(`${Math.ceil((bytes + SPARE_BYTES) / MB)} MB are needed, ${Math.floor(free / MB)} MB are free`);
 }
 
-async function sharesBlocks(data_folder: string, block: string): Promise<boolean> {
+async function sharesBlocks(dataFolder: string, block: string): Promise<boolean> {
   try {
-    await copyFile(join(data_folder, "global", "pg_control"), block, constants.COPYFILE_FICLONE_FORCE);
+    await copyFile(join(dataFolder, "global", "pg_control"), block, constants.COPYFILE_FICLONE_FORCE);
     return true;
   } catch {
     return false;

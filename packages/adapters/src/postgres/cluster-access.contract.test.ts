@@ -20,24 +20,28 @@ const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postg
 const SERVICE = "svc_0123456789ab";
 
 let home: string;
-let runtime_folder: string;
+let runtimeFolder: string;
 const started: EmbeddedPostgres[] = [];
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "appdb-access-"));
-  runtime_folder = nameRuntimeFolder(home, undefined);
+  runtimeFolder = nameRuntimeFolder(home, undefined);
 });
 
 afterEach(async () => {
   for (const postgres of started.splice(0)) await postgres.stop();
   rmSync(home, { recursive: true, force: true });
-  rmSync(runtime_folder, { recursive: true, force: true });
+  rmSync(runtimeFolder, { recursive: true, force: true });
 });
 
 const cluster = (...path: string[]) => join(home, "postgres", "18", ...path);
 
 async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
-  const places = { folder: join(home, "postgres"), runtime_folder, log_file: join(home, "logs", "postgres.log") };
+  const places = {
+    folder: join(home, "postgres"),
+    runtime_folder: runtimeFolder,
+    log_file: join(home, "logs", "postgres.log"),
+  };
   const postgres = new EmbeddedPostgres({ bin, ...places, log: silent, ...more });
   started.push(postgres);
   await postgres.start();
@@ -99,7 +103,7 @@ test("neither the engine's role nor a service's leaves PostgreSQL or becomes its
   const password = servicePassword("token", SERVICE);
   const role = { name: SERVICE, password };
   await Promise.all([ensureServiceRole(superuser, role), ensureServiceRole(superuser, role)]);
-  const service = socketDsn({ folder: runtime_folder, database: "main", user: SERVICE, password });
+  const service = socketDsn({ folder: runtimeFolder, database: "main", user: SERVICE, password });
   // the superuser, as whom both worked once, is refused none of these
   expect(await refusals(postgres.superuserDsn("main"), POWERS.slice(0, 1))).toEqual({ [POWERS[0] ?? ""]: "done" });
   expect(await refusals(postgres.dsn("main"), POWERS)).toEqual(REFUSED);
@@ -157,13 +161,13 @@ test("nobody connects without the password of this run, which is its owner's alo
   const postgres = await startSole();
   const former = [postgres.dsn("main"), postgres.superuserDsn("main")];
   for (const user of ["postgres", "appdb_owner"]) {
-    await refusedBy(socketDsn({ folder: runtime_folder, database: "main", user, password: "guessed" }));
+    await refusedBy(socketDsn({ folder: runtimeFolder, database: "main", user, password: "guessed" }));
   }
   await ask(postgres.superuserDsn("main"), "create role stranger login password 'known'");
-  await refusedBy(socketDsn({ folder: runtime_folder, database: "main", user: "stranger", password: "known" }));
+  await refusedBy(socketDsn({ folder: runtimeFolder, database: "main", user: "stranger", password: "known" }));
   const template = JSON.parse(readFileSync(join(home, "template", "access.json"), "utf8")) as { superuser: string };
   await refusedBy(
-    socketDsn({ folder: runtime_folder, database: "main", user: "postgres", password: template.superuser }),
+    socketDsn({ folder: runtimeFolder, database: "main", user: "postgres", password: template.superuser }),
   );
   expect([statSync(cluster("access.json")).mode & 0o777, await methods(postgres)]).toEqual([
     0o600,
@@ -204,7 +208,9 @@ async function makeOldCluster(database: string): Promise<void> {
   const old = { bin, data_folder: cluster(), is_synced: false };
   await runAlone(old, "postgres", [`create database "${database}" ${DATABASE_OPTIONS}`]);
   await runAlone(old, database, [
-    ...["create schema appdb", "create extension vector schema appdb", 'create schema "Reports"'],
+    "create schema appdb",
+    "create extension vector schema appdb",
+    'create schema "Reports"',
     "create table appdb.state (id int primary key)",
     "create table docs (id int generated always as identity primary key, n serial, v appdb.vector(2), title text)",
     "insert into docs (title) values ('kept')",
@@ -255,7 +261,7 @@ test("a database of version 0.8.0 becomes the owner's with all that is in it, ho
   await using superuser = createPgPool({ dsn: first.superuserDsn("main"), max: 1, application_name: "test" });
   const password = servicePassword("token", SERVICE);
   await ensureServiceRole(superuser, { name: SERVICE, password });
-  const service = socketDsn({ folder: runtime_folder, database: "main", user: SERVICE, password });
+  const service = socketDsn({ folder: runtimeFolder, database: "main", user: SERVICE, password });
   expect(await ask(service, "select title, current_user from docs order by id")).toEqual([
     ["kept", "appdb_owner"],
     ["new", "appdb_owner"],

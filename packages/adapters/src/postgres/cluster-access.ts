@@ -42,8 +42,8 @@ function makePassword(): string {
 }
 
 /** What the folder of a cluster says; undefined where no version that has passwords ran, or what it wrote is not whole. */
-export function readAccess(data_folder: string): ClusterAccess | undefined {
-  const text = ifThere(() => readFileSync(join(data_folder, FILE), "utf8"));
+export function readAccess(dataFolder: string): ClusterAccess | undefined {
+  const text = ifThere(() => readFileSync(join(dataFolder, FILE), "utf8"));
   if (text === undefined) return undefined;
   try {
     const found: unknown = JSON.parse(text);
@@ -57,8 +57,8 @@ export function readAccess(data_folder: string): ClusterAccess | undefined {
 function isAccess(found: unknown): found is ClusterAccess {
   if (typeof found !== "object" || found === null) return false;
   const { superuser, owner, former, prepared } = found as Partial<Record<keyof ClusterAccess, unknown>>;
-  const are_texts = [superuser, owner].every((password) => typeof password === "string");
-  return are_texts && (former === null || typeof former === "string") && Number.isInteger(prepared);
+  const areTexts = [superuser, owner].every((password) => typeof password === "string");
+  return areTexts && (former === null || typeof former === "string") && Number.isInteger(prepared);
 }
 
 /** The same for the newest cluster below `folder`, each in a folder that is named by its major version. */
@@ -69,16 +69,16 @@ export function findAccess(folder: string): ClusterAccess | undefined {
 }
 
 /** @throws disk_full */
-export function writeAccess(data_folder: string, { superuser, owner, former, prepared }: ClusterAccess): void {
-  writePrivateFile(join(data_folder, FILE), `${JSON.stringify({ superuser, owner, former, prepared })}\n`);
+export function writeAccess(dataFolder: string, { superuser, owner, former, prepared }: ClusterAccess): void {
+  writePrivateFile(join(dataFolder, FILE), `${JSON.stringify({ superuser, owner, former, prepared })}\n`);
 }
 
 /**
  * Writes who may connect to the cluster, and gives the file's path: those two roles, and members of the owner, which services are.
  * Each shows a password. `type` and `address` are how the system reaches a server of its own (local-address.ts).
  */
-export function writeRules(data_folder: string, [type, address]: readonly [type: string, address: string]): string {
-  const path = join(data_folder, RULES_FILE);
+export function writeRules(dataFolder: string, [type, address]: readonly [type: string, address: string]): string {
+  const path = join(dataFolder, RULES_FILE);
   const roles = [SUPERUSER, OWNER, `+${OWNER}`];
   writeFileSync(path, roles.map((role) => `${type} all ${role} ${address} scram-sha-256\n`).join(""), { mode: 0o600 });
   return path;

@@ -26,8 +26,8 @@ export interface ClusterMark {
 }
 
 /** What a cluster's mark says; undefined when it has none that can be read: its databases are asked then. */
-export function readMark(data_folder: string): ClusterMark | undefined {
-  const text = ifThere(() => readFileSync(join(data_folder, MARK), "utf8"));
+export function readMark(dataFolder: string): ClusterMark | undefined {
+  const text = ifThere(() => readFileSync(join(dataFolder, MARK), "utf8"));
   if (text === undefined) return undefined;
   try {
     const found: unknown = JSON.parse(text);
@@ -49,8 +49,8 @@ export function isOurs(mark: ClusterMark | undefined, format: ClusterFormat): bo
 }
 
 /** Marks a cluster as this version's, on the disk once it resolves. */
-export async function writeMark(data_folder: string, format: ClusterFormat): Promise<void> {
-  const path = join(data_folder, MARK);
+export async function writeMark(dataFolder: string, format: ClusterFormat): Promise<void> {
+  const path = join(dataFolder, MARK);
   const file = openSync(`${path}.tmp`, "w", 0o600);
   try {
     writeFileSync(file, markText(format));
@@ -59,12 +59,12 @@ export async function writeMark(data_folder: string, format: ClusterFormat): Pro
     closeSync(file);
   }
   moveFile(`${path}.tmp`, path);
-  await syncPath(data_folder);
+  await syncPath(dataFolder);
 }
 
 /** Marks a cluster that was just made, whose files are all still to be synced. */
-export function markNew(data_folder: string, format: ClusterFormat): void {
-  writeFileSync(join(data_folder, MARK), markText(format), { mode: 0o600 });
+export function markNew(dataFolder: string, format: ClusterFormat): void {
+  writeFileSync(join(dataFolder, MARK), markText(format), { mode: 0o600 });
 }
 
 function markText({ newest }: ClusterFormat): string {

@@ -13,12 +13,12 @@ test("several who need the template at once make one, that everybody may read, a
   const folder = mkdtempSync(join(tmpdir(), "appdb-template-"));
   try {
     // what somebody who was killed left long ago, and what somebody makes now
-    for (const [name, age_ms] of [
+    for (const [name, ageMs] of [
       ["18.unfinished-old", 3_600_000],
       ["18.unfinished-new", 0],
     ] as const) {
       mkdirSync(join(folder, name));
-      const made = new Date(Date.now() - age_ms);
+      const made = new Date(Date.now() - ageMs);
       utimesSync(join(folder, name), made, made);
     }
     const template = join(folder, "18");

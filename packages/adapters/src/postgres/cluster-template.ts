@@ -60,22 +60,22 @@ function removeForgotten(template_folder: string): void {
 }
 
 /** Makes a cluster in a folder that is not there yet: a copy of the template, or the same from the start where none can be kept. */
-export async function provisionCluster(bin: string, template_folder: string, data_folder: string): Promise<void> {
+export async function provisionCluster(bin: string, template_folder: string, dataFolder: string): Promise<void> {
   try {
     await ensureTemplate(bin, template_folder);
   } catch (error) {
     if (!NOT_OURS.includes(codeOf(error))) throw error;
-    await makeCluster(bin, data_folder);
+    await makeCluster(bin, dataFolder);
     return;
   }
-  await copyCluster(template_folder, data_folder, { timeout_ms: COPY_TIMEOUT_MS });
+  await copyCluster(template_folder, dataFolder, { timeout_ms: COPY_TIMEOUT_MS });
 }
 
-async function makeCluster(bin: string, data_folder: string): Promise<void> {
+async function makeCluster(bin: string, dataFolder: string): Promise<void> {
   const passwords = makePasswords();
-  await initCluster(bin, data_folder, passwords.superuser);
-  await makeSoleDatabase(bin, data_folder, SOLE_DATABASE, preparedFromStart(SOLE_DATABASE, passwords));
-  writeAccess(data_folder, { ...passwords, former: null, prepared: PREPARED });
+  await initCluster(bin, dataFolder, passwords.superuser);
+  await makeSoleDatabase(bin, dataFolder, SOLE_DATABASE, preparedFromStart(SOLE_DATABASE, passwords));
+  writeAccess(dataFolder, { ...passwords, former: null, prepared: PREPARED });
 }
 
 function codeOf(error: unknown): string {

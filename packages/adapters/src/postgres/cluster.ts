@@ -34,7 +34,7 @@ export interface ClusterInput {
  * @throws postgres_failed with what initdb said; postgres_unsupported for a PostgreSQL below 18
  */
 export async function ensureCluster(input: ClusterInput): Promise<{ data_folder: string; is_new: boolean }> {
-  const { bin, folder, passwords, template_folder } = input;
+  const { bin, folder, passwords, template_folder: templateFolder } = input;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // initdb writes PG_VERSION among its first: what a killed owner left has one too, under another name
   const found = readdirSync(folder).filter(
@@ -45,17 +45,17 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
   if (own !== undefined && found.includes(own)) return { data_folder: join(folder, own), is_new: false };
   const unfinished = nameUnfinished(folder);
   try {
-    if (template_folder === undefined) {
+    if (templateFolder === undefined) {
       await initCluster(bin, unfinished, passwords.superuser);
       writeAccess(unfinished, { ...passwords, former: null, prepared: 0 });
     } else {
-      await provisionCluster(bin, template_folder, unfinished);
+      await provisionCluster(bin, templateFolder, unfinished);
     }
     const major = Number.parseInt(readFileSync(join(unfinished, "PG_VERSION"), "utf8"), 10);
     refuseOldVersion(bin, major, `PostgreSQL ${major}`);
-    const data_folder = join(folder, String(major));
-    moveFile(unfinished, data_folder);
-    return { data_folder, is_new: true };
+    const dataFolder = join(folder, String(major));
+    moveFile(unfinished, dataFolder);
+    return { data_folder: dataFolder, is_new: true };
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }

@@ -57,8 +57,17 @@ export class ControlledServer implements ServerHandle {
   async start(place: ControlledPlace): Promise<string | undefined> {
     const options = Object.entries(place.settings).map(([name, value]) => `-c "${name}=${value}"`);
     const command = asServerUser(join(place.bin, "pg_ctl"), [
-      ...["start", "-s", "-w", "-t", String(START_TIMEOUT_S)],
-      ...["-D", place.data_folder, "-l", place.log_file, "-o", options.join(" ")],
+      "start",
+      "-s",
+      "-w",
+      "-t",
+      String(START_TIMEOUT_S),
+      "-D",
+      place.data_folder,
+      "-l",
+      place.log_file,
+      "-o",
+      options.join(" "),
     ]);
     const child = spawn(command.program, command.args, { stdio: ["ignore", "ignore", "pipe"], windowsHide: true });
     let said = "";

@@ -17,26 +17,26 @@ const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 
 let home: string;
-let runtime_folder: string;
+let runtimeFolder: string;
 const started: EmbeddedPostgres[] = [];
 
 beforeEach(() => {
   home = join(mkdtempSync(join(tmpdir(), "appdb-pg-")), "Müllers Häuschen");
   mkdirSync(home);
-  runtime_folder = nameRuntimeFolder(home, undefined);
+  runtimeFolder = nameRuntimeFolder(home, undefined);
 });
 
 afterEach(async () => {
   for (const postgres of started.splice(0)) await postgres.stop();
   rmSync(join(home, ".."), { recursive: true, force: true });
-  rmSync(runtime_folder, { recursive: true, force: true });
+  rmSync(runtimeFolder, { recursive: true, force: true });
 });
 
 function makePostgres(): EmbeddedPostgres {
   const postgres = new EmbeddedPostgres({
     bin,
     folder: join(home, "postgres"),
-    runtime_folder,
+    runtime_folder: runtimeFolder,
     log_file: join(home, "logs", "postgres.log"),
     log: silent,
   });
@@ -79,7 +79,7 @@ test("a new home gets a server whose text compares as Python's does, and no TCP 
   });
   expect(facts).toEqual({ upper: "STRASSE", code_points: true, tcp: "", sync: "on", fsync: "on" });
   await postgres.stop();
-  expect(existsSync(runtime_folder)).toBe(false);
+  expect(existsSync(runtimeFolder)).toBe(false);
 });
 
 test("a killed server comes back by itself with every row", { timeout: TIMEOUT }, async () => {
@@ -99,11 +99,11 @@ test("a server left by a killed owner is stopped before the next one starts", { 
   await makeRows(first);
   await first.stop();
   // a server without its owner: as after kill -9 of the daemon
-  const data_folder = join(home, "postgres", readdirSync(join(home, "postgres"))[0] ?? "");
-  mkdirSync(runtime_folder, { mode: 0o700 });
-  const address = socketAddress(runtime_folder);
-  const log_file = join(home, "logs", "postgres.log");
-  await startServer({ bin, data_folder, address, log_file, way: "child" }, () => {});
+  const dataFolder = join(home, "postgres", readdirSync(join(home, "postgres"))[0] ?? "");
+  mkdirSync(runtimeFolder, { mode: 0o700 });
+  const address = socketAddress(runtimeFolder);
+  const logFile = join(home, "logs", "postgres.log");
+  await startServer({ bin, data_folder: dataFolder, address, log_file: logFile, way: "child" }, () => {});
   const orphan = identifyProcess(serverPid());
   const second = makePostgres();
   await second.start();
@@ -129,10 +129,10 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
       await postgres.stop();
       writeFileSync(
         lock,
-        `${pid}\n${join(home, "postgres", version)}\n1700000000\n5432\n${runtime_folder}\n\n 1 2\nready\n`,
+        `${pid}\n${join(home, "postgres", version)}\n1700000000\n5432\n${runtimeFolder}\n\n 1 2\nready\n`,
       );
-      mkdirSync(runtime_folder, { mode: 0o700 });
-      writeFileSync(join(runtime_folder, ".s.PGSQL.5432.lock"), `${pid}\n`);
+      mkdirSync(runtimeFolder, { mode: 0o700 });
+      writeFileSync(join(runtimeFolder, ".s.PGSQL.5432.lock"), `${pid}\n`);
       await postgres.start();
       expect(await countRows(postgres)).toBe(100);
     }
@@ -152,7 +152,7 @@ test("a server that is stopped while its cluster is made leaves no process and n
   await postgres.stop();
   expect(await starting).toMatchObject({ code: "postgres_failed" });
   expect(readdirSync(join(home, "postgres"))).toEqual(["18"]);
-  expect(existsSync(runtime_folder)).toBe(false);
+  expect(existsSync(runtimeFolder)).toBe(false);
   await postgres.start();
   expect(postgres.state()).toBe("up");
 });
@@ -161,7 +161,7 @@ test("a folder that is no PostgreSQL is refused by name", async () => {
   const empty = new EmbeddedPostgres({
     bin: home,
     folder: join(home, "postgres"),
-    runtime_folder,
+    runtime_folder: runtimeFolder,
     log_file: join(home, "postgres.log"),
     log: silent,
   });
@@ -179,5 +179,5 @@ test("a cluster that cannot start says what PostgreSQL said and leaves no proces
     code: "postgres_failed",
     message: expect.stringContaining("no_such_setting"),
   });
-  expect(existsSync(join(runtime_folder, ".s.PGSQL.5432"))).toBe(false);
+  expect(existsSync(join(runtimeFolder, ".s.PGSQL.5432"))).toBe(false);
 });

@@ -86,7 +86,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   #starting: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #state: PostgresState = "down";
-  #is_stopping = false;
+  #isStopping = false;
   #copying = new AbortController();
 
   constructor(options: EmbeddedPostgresOptions) {
@@ -159,7 +159,7 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   async stop(): Promise<void> {
     const starting = this.#starting;
-    this.#is_stopping = true;
+    this.#isStopping = true;
     this.#copying.abort();
     this.#starting = undefined;
     await this.#endServer();
@@ -190,12 +190,12 @@ export class EmbeddedPostgres implements PostgresProvider {
     const server = this.#server;
     if (server === undefined) return;
     // fast shutdown: sessions end, a checkpoint is written; immediate: as after a crash; no data is lost by either
-    for (const [signal, wait_ms] of [
+    for (const [signal, waitMs] of [
       ["SIGINT", FAST_SHUTDOWN_MS],
       ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS],
     ] as const) {
       server.signal(signal);
-      if (await settlesWithin(server.ended, wait_ms)) break;
+      if (await settlesWithin(server.ended, waitMs)) break;
       this.#options.log.warn({ signal }, "PostgreSQL does not stop");
     }
     if (server.end === undefined) server.signal("SIGKILL");
@@ -203,35 +203,56 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async #open(): Promise<void> {
-    const { bin, folder, log, log_file, template_folder, settings, dies_with_parent } = this.#options;
-    this.#is_stopping = false;
+    const {
+      bin,
+      folder,
+      log,
+      log_file: logFile,
+      template_folder: templateFolder,
+      settings,
+      dies_with_parent: diesWithParent,
+    } = this.#options;
+    this.#isStopping = false;
     this.#copying = new AbortController();
     this.#state = "starting";
-    mkdirSync(dirname(log_file), { recursive: true, mode: 0o700 });
+    mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
     const passwords = this.#passwords;
-    const { data_folder, is_new } = await ensureCluster({ bin, folder, template_folder, passwords });
+    const { data_folder: dataFolder, is_new: isNew } = await ensureCluster({
+      bin,
+      folder,
+      template_folder: templateFolder,
+      passwords,
+    });
     const { format } = this.#options;
-    if (format !== undefined && is_new) markNew(data_folder, format);
+    if (format !== undefined && isNew) markNew(dataFolder, format);
     const way = this.#options.way ?? SERVER_WAY;
-    const place = { bin, data_folder, address: this.#address, log_file, settings, dies_with_parent, way };
+    const place = {
+      bin,
+      data_folder: dataFolder,
+      address: this.#address,
+      log_file: logFile,
+      settings,
+      dies_with_parent: diesWithParent,
+      way,
+    };
     await this.#start(place);
     try {
-      await this.#take(place, is_new);
+      await this.#take(place, isNew);
     } catch (error) {
       await this.#endServer();
-      throw this.#is_stopping ? stoppedMeanwhile() : error;
+      throw this.#isStopping ? stoppedMeanwhile() : error;
     }
-    if (format !== undefined && !isOurs(readMark(data_folder), format)) {
+    if (format !== undefined && !isOurs(readMark(dataFolder), format)) {
       try {
         await this.#prepareUpgrade(place, format);
       } catch (error) {
         await this.#endServer();
-        throw this.#is_stopping ? stoppedMeanwhile() : error;
+        throw this.#isStopping ? stoppedMeanwhile() : error;
       }
     }
     this.#serve(place);
     // neither is waited for: the first command is
-    const tidy = is_new ? [syncCluster(bin, data_folder), removeUnfinished(folder)] : [removeUnfinished(folder)];
+    const tidy = isNew ? [syncCluster(bin, dataFolder), removeUnfinished(folder)] : [removeUnfinished(folder)];
     this.#tidying = Promise.all(tidy).then(
       () => undefined,
       (error: unknown) => log.warn({ err: error }, "the cluster's folder was not tidied"),
@@ -242,40 +263,40 @@ export class EmbeddedPostgres implements PostgresProvider {
    * Makes the server take this run's passwords, and arranges roles and owners where no version that does so ran last. One whose
    * password nobody knows, as an older version left it, is given one while it does not run.
    */
-  async #take(place: ServerPlace, is_new: boolean): Promise<void> {
-    const { data_folder } = place;
+  async #take(place: ServerPlace, isNew: boolean): Promise<void> {
+    const { data_folder: dataFolder } = place;
     const { format } = this.#options;
     const wanted = this.#passwords;
-    const kept = readAccess(data_folder);
-    const is_other = format !== undefined && !is_new && !isOurs(readMark(data_folder), format);
-    const arranges = is_other || kept?.prepared !== PREPARED;
+    const kept = readAccess(dataFolder);
+    const isOther = format !== undefined && !isNew && !isOurs(readMark(dataFolder), format);
+    const arranges = isOther || kept?.prepared !== PREPARED;
     if (!this.#isSole && kept?.superuser === wanted.superuser && !arranges) return;
     const prepared = arranges ? 0 : PREPARED;
     const known = [kept?.superuser, kept?.former].filter((password) => typeof password === "string");
-    let is_taken = false;
+    let isTaken = false;
     for (const former of known) {
       // written before it is tried: a kill in between leaves both
-      writeAccess(data_folder, { ...wanted, former, prepared });
-      is_taken ||= await takeRoles(this.#dsnOf(this.#firstDatabase, SUPERUSER, former), wanted, arranges);
-      if (is_taken) break;
+      writeAccess(dataFolder, { ...wanted, former, prepared });
+      isTaken ||= await takeRoles(this.#dsnOf(this.#firstDatabase, SUPERUSER, former), wanted, arranges);
+      if (isTaken) break;
     }
-    if (!is_taken) await this.#resetRoles(place);
+    if (!isTaken) await this.#resetRoles(place);
     if (!arranges) return;
     for (const database of this.#isSole
       ? [SOLE_DATABASE]
       : await listDatabases(this.superuserDsn(this.#firstDatabase))) {
       await prepareDatabase(this.superuserDsn(database), database, this.#preparing);
     }
-    writeAccess(data_folder, { ...wanted, former: null, prepared: PREPARED });
+    writeAccess(dataFolder, { ...wanted, former: null, prepared: PREPARED });
   }
 
   async #resetRoles(place: ServerPlace): Promise<void> {
-    const { bin, data_folder } = place;
+    const { bin, data_folder: dataFolder } = place;
     const { superuser } = this.#passwords;
     this.#options.log.info({}, "PostgreSQL is given a password");
     await this.#endServer();
-    await runAlone({ bin, data_folder, is_synced: true }, this.#firstDatabase, [resetPassword(superuser)]);
-    writeAccess(data_folder, { ...this.#passwords, former: superuser, prepared: 0 });
+    await runAlone({ bin, data_folder: dataFolder, is_synced: true }, this.#firstDatabase, [resetPassword(superuser)]);
+    writeAccess(dataFolder, { ...this.#passwords, former: superuser, prepared: 0 });
     await this.#start(place);
     if (await takeRoles(this.superuserDsn(this.#firstDatabase), this.#passwords, true)) return;
     throw appError("postgres_failed", { detail: "PostgreSQL does not take the password that it was given." });
@@ -292,8 +313,8 @@ export class EmbeddedPostgres implements PostgresProvider {
    */
   async #prepareUpgrade(place: ServerPlace, format: ClusterFormat): Promise<void> {
     const { bin, folder, log } = this.#options;
-    const { data_folder } = place;
-    const marked = readMark(data_folder)?.catalog;
+    const { data_folder: dataFolder } = place;
+    const marked = readMark(dataFolder)?.catalog;
     const databases = this.#isSole ? [SOLE_DATABASE] : await listDatabases(this.superuserDsn("postgres"));
     const found = await findFormats(
       // what they keep is the owner's, who could have put a function of its own there
@@ -302,16 +323,16 @@ export class EmbeddedPostgres implements PostgresProvider {
     );
     // newer than ours: it is refused where a database is opened, and keeps its mark
     if (found !== undefined && found.newest > format.newest) return;
-    const is_older = found !== undefined && found.oldest < format.newest;
-    if (is_older && marked !== format.newest) {
+    const isOlder = found !== undefined && found.oldest < format.newest;
+    if (isOlder && marked !== format.newest) {
       await this.#endServer();
-      await copyBeforeUpgrade({ bin, folder, data_folder, log, signal: this.#copying.signal });
-      await writeMark(data_folder, format);
+      await copyBeforeUpgrade({ bin, folder, data_folder: dataFolder, log, signal: this.#copying.signal });
+      await writeMark(dataFolder, format);
       await this.#start(place);
       return;
     }
     // a full disk is no reason not to start: the next start looks again
-    await writeMark(data_folder, format).catch((error: unknown) =>
+    await writeMark(dataFolder, format).catch((error: unknown) =>
       log.warn({ err: error }, "the cluster was not marked"),
     );
   }
@@ -320,11 +341,11 @@ export class EmbeddedPostgres implements PostgresProvider {
   async #start(place: ServerPlace): Promise<void> {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
-      if (this.#is_stopping || !this.#ownsHome()) throw stoppedMeanwhile();
-      const { address, data_folder } = place;
+      if (this.#isStopping || !this.#ownsHome()) throw stoppedMeanwhile();
+      const { address, data_folder: dataFolder } = place;
       address.prepare();
       const send = place.way === "pg_ctl" ? sendByPgCtl(place.bin) : undefined;
-      await clearStaleLocks(data_folder, address.socket_folder, this.#options.log, send);
+      await clearStaleLocks(dataFolder, address.socket_folder, this.#options.log, send);
       await address.claim();
       try {
         await startServer(place, (server) => {
@@ -332,8 +353,8 @@ export class EmbeddedPostgres implements PostgresProvider {
         });
         return;
       } catch (error) {
-        const is_leftover = error instanceof Error && error.message.includes("pre-existing shared memory block");
-        if (!is_leftover || performance.now() > until) throw error;
+        const isLeftover = error instanceof Error && error.message.includes("pre-existing shared memory block");
+        if (!isLeftover || performance.now() > until) throw error;
         await sleep(FIRST_RETRY_MS);
       }
     }
@@ -348,13 +369,13 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async #revive(place: ServerPlace, server: ServerHandle): Promise<void> {
-    if (this.#is_stopping) return;
+    if (this.#isStopping) return;
     const { log } = this.#options;
     this.#state = "starting";
     log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended, it is started again");
     for (
       let pause = FIRST_RETRY_MS;
-      !this.#is_stopping && this.#ownsHome();
+      !this.#isStopping && this.#ownsHome();
       pause = Math.min(pause * 2, LONGEST_RETRY_MS)
     ) {
       try {
@@ -362,7 +383,7 @@ export class EmbeddedPostgres implements PostgresProvider {
         this.#serve(place);
         return;
       } catch (error) {
-        if (this.#is_stopping || !this.#ownsHome()) return;
+        if (this.#isStopping || !this.#ownsHome()) return;
         log.error({ err: error }, "PostgreSQL could not be started again");
         await sleep(pause);
       }
@@ -370,9 +391,9 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 }
 
-async function settlesWithin(work: Promise<unknown>, wait_ms: number): Promise<boolean> {
+async function settlesWithin(work: Promise<unknown>, waitMs: number): Promise<boolean> {
   const timer = new AbortController();
-  const timeout = sleep(wait_ms, false, { signal: timer.signal }).catch(() => false);
+  const timeout = sleep(waitMs, false, { signal: timer.signal }).catch(() => false);
   const first = await Promise.race([work.then(() => true), timeout]);
   timer.abort();
   return first;

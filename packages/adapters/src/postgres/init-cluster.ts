@@ -20,14 +20,14 @@ export const DATABASE_OPTIONS =
  * syncCluster.
  * @throws postgres_failed
  */
-export async function initCluster(bin: string, data_folder: string, superuser_password: string): Promise<void> {
+export async function initCluster(bin: string, dataFolder: string, superuserPassword: string): Promise<void> {
   // initdb takes a password from a file alone; next to the cluster, so that a killed server's is removed with what it left unfinished
-  const password_file = `${data_folder}-password`;
+  const passwordFile = `${dataFolder}-password`;
   const command = asServerUser(join(bin, "initdb"), [
-    `--pgdata=${data_folder}`,
+    `--pgdata=${dataFolder}`,
     `--username=${SUPERUSER}`,
     "--auth=scram-sha-256",
-    `--pwfile=${password_file}`,
+    `--pwfile=${passwordFile}`,
     "--encoding=UTF8",
     "--locale-provider=builtin",
     "--builtin-locale=PG_UNICODE_FAST",
@@ -38,7 +38,7 @@ export async function initCluster(bin: string, data_folder: string, superuser_pa
     "--no-sync",
   ]);
   try {
-    writeFileSync(password_file, `${superuser_password}\n`, { mode: 0o600, flag: "wx" });
+    writeFileSync(passwordFile, `${superuserPassword}\n`, { mode: 0o600, flag: "wx" });
     await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS, windowsHide: true });
   } catch (cause) {
     const words = lastWords(cause);
@@ -48,7 +48,7 @@ export async function initCluster(bin: string, data_folder: string, superuser_pa
       cause,
     });
   } finally {
-    rmSync(password_file, { force: true });
+    rmSync(passwordFile, { force: true });
   }
 }
 
@@ -61,12 +61,12 @@ export interface SyncOptions {
 /** Brings the files of a new cluster to the disk; what the server writes later it syncs itself. */
 export async function syncCluster(
   bin: string,
-  data_folder: string,
-  { timeout_ms, with_all }: SyncOptions = { timeout_ms: INITDB_TIMEOUT_MS },
+  dataFolder: string,
+  { timeout_ms: timeoutMs, with_all: withAll }: SyncOptions = { timeout_ms: INITDB_TIMEOUT_MS },
 ): Promise<void> {
-  const method = with_all === true && process.platform === "linux" ? ["--sync-method=syncfs"] : [];
-  const command = asServerUser(join(bin, "initdb"), ["--sync-only", ...method, `--pgdata=${data_folder}`]);
-  await run(command.program, command.args, { timeout: timeout_ms, windowsHide: true });
+  const method = withAll === true && process.platform === "linux" ? ["--sync-method=syncfs"] : [];
+  const command = asServerUser(join(bin, "initdb"), ["--sync-only", ...method, `--pgdata=${dataFolder}`]);
+  await run(command.program, command.args, { timeout: timeoutMs, windowsHide: true });
 }
 
 /**
@@ -76,11 +76,11 @@ export async function syncCluster(
  */
 export async function makeSoleDatabase(
   bin: string,
-  data_folder: string,
+  dataFolder: string,
   database: string,
   statements: readonly string[],
 ): Promise<void> {
-  const cluster = { bin, data_folder, is_synced: false };
+  const cluster = { bin, data_folder: dataFolder, is_synced: false };
   await runAlone(cluster, "postgres", [`create database "${database}" ${DATABASE_OPTIONS}`]);
   await runAlone(cluster, database, [
     ...statements,
@@ -103,12 +103,12 @@ export interface AloneInput {
  * @throws postgres_failed
  */
 export async function runAlone(
-  { bin, data_folder, is_synced }: AloneInput,
+  { bin, data_folder: dataFolder, is_synced: isSynced }: AloneInput,
   database: string,
   statements: readonly string[],
 ): Promise<void> {
-  const syncing = is_synced ? [] : ["-c", "fsync=off"];
-  const options = ["--single", "-D", data_folder, "-c", "exit_on_error=on", ...syncing, database];
+  const syncing = isSynced ? [] : ["-c", "fsync=off"];
+  const options = ["--single", "-D", dataFolder, "-c", "exit_on_error=on", ...syncing, database];
   const command = asServerUser(join(bin, "postgres"), options);
   const child = spawn(command.program, command.args, {
     stdio: ["pipe", "ignore", "pipe"],

@@ -35,10 +35,10 @@ export interface LocalAddress {
 
 /** How each system reaches a server of its own: Windows by TCP, since Node has no unix sockets there; others by a socket in a private folder. */
 export function localAddress(
-  { folder, runtime_folder }: { readonly folder: string; readonly runtime_folder: string },
+  { folder, runtime_folder: runtimeFolder }: { readonly folder: string; readonly runtime_folder: string },
   platform: NodeJS.Platform = process.platform,
 ): LocalAddress {
-  return platform === "win32" ? loopbackAddress(`${folder}/port`) : socketAddress(runtime_folder);
+  return platform === "win32" ? loopbackAddress(`${folder}/port`) : socketAddress(runtimeFolder);
 }
 
 /** A unix socket in a folder that its owner alone may enter. */
@@ -59,30 +59,30 @@ export function socketAddress(folder: string): LocalAddress {
  * A port of loopback, which other users of the machine reach as well: each connection shows a password of 256 random bits. The
  * port is kept in a file, and stays the same while this process lives, because pools know it.
  */
-export function loopbackAddress(port_file: string): LocalAddress {
+export function loopbackAddress(portFile: string): LocalAddress {
   let port: number | undefined;
 
   function known(): number {
-    port ??= readPort(port_file);
+    port ??= readPort(portFile);
     if (port === undefined) throw new Error("The port of PostgreSQL is known once it was started.");
     return port;
   }
 
-  let is_claimed = false;
+  let isClaimed = false;
   return {
     socket_folder: undefined,
     rule: ["host", `${LOOPBACK}/32`],
     prepare: () => undefined,
     async claim() {
-      if (is_claimed) return;
-      const kept = readPort(port_file);
+      if (isClaimed) return;
+      const kept = readPort(portFile);
       port = (kept === undefined ? undefined : await freePort(kept)) ?? (await freePort(0));
       if (port === undefined) throw new Error(`No port of ${LOOPBACK} is free.`);
       if (port !== kept) {
-        mkdirSync(dirname(port_file), { recursive: true, mode: 0o700 });
-        writePrivateFile(port_file, `${port}\n`);
+        mkdirSync(dirname(portFile), { recursive: true, mode: 0o700 });
+        writePrivateFile(portFile, `${port}\n`);
       }
-      is_claimed = true;
+      isClaimed = true;
     },
     remove: () => undefined,
     settings: () => ({ unix_socket_directories: "", listen_addresses: LOOPBACK, port: String(known()) }),

@@ -106,8 +106,8 @@ test("a server left by a killed owner is stopped by pg_ctl", { timeout: TIMEOUT 
   await first.stop();
   const address = loopbackAddress(join(folder, "port"));
   await address.claim();
-  const log_file = join(home, "logs", "postgres.log");
-  await startServer({ bin, data_folder: join(folder, "18"), address, log_file, way: "pg_ctl" }, () => {});
+  const logFile = join(home, "logs", "postgres.log");
+  await startServer({ bin, data_folder: join(folder, "18"), address, log_file: logFile, way: "pg_ctl" }, () => {});
   const orphan = identifyProcess(Number(serverLock()[0]));
   const second = makePostgres();
   await second.start();

@@ -62,12 +62,12 @@ function isMisuse(error: unknown): boolean {
 }
 
 /** No connection could be had: the server is away, starting, stopping, full, or refuses the role. `status_command` tells more of it. */
-export function unavailableError(error: unknown, status_command?: string): AppError {
+export function unavailableError(error: unknown, statusCommand?: string): AppError {
   if (error instanceof AppError) return error;
   const sqlstate = error instanceof DatabaseError ? error.code : undefined;
   return appError("database_unavailable", {
     detail: `PostgreSQL does not accept connections (${reason(error)}).`,
-    hint: `Try again in a moment.${status_command === undefined ? "" : ` How it is: ${status_command}`}`,
+    hint: `Try again in a moment.${statusCommand === undefined ? "" : ` How it is: ${statusCommand}`}`,
     meta: sqlstate === undefined ? {} : { sqlstate },
     cause: error,
   });

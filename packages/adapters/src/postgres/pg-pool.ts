@@ -55,9 +55,9 @@ class PgPool implements SqlPool {
 
   constructor(options: PgPoolOptions) {
     this.#options = options;
-    const { dsn, application_name } = options;
+    const { dsn, application_name: applicationName } = options;
     this.#config = {
-      application_name,
+      application_name: applicationName,
       types: RAW_TYPES,
       ...(typeof dsn === "string" ? { connectionString: dsn } : connectionOf(dsn)),
     };
@@ -148,8 +148,8 @@ class PgPool implements SqlPool {
   }
 
   #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
-    const { most_bytes, take_row, signal } = statement;
-    if (most_bytes === undefined && take_row === undefined && signal === undefined) return run(client, statement);
+    const { most_bytes: mostBytes, take_row: takeRow, signal } = statement;
+    if (mostBytes === undefined && takeRow === undefined && signal === undefined) return run(client, statement);
     return runBounded(client, this.#tapOf(client), statement, () => this.#cancel(client));
   }
 

@@ -27,24 +27,24 @@ export async function runBounded(
   cancel: () => Promise<void>,
 ): Promise<SqlResult> {
   const most = statement.most_bytes ?? Number.POSITIVE_INFINITY;
-  const { signal, take_row } = statement;
+  const { signal, take_row: takeRow } = statement;
   const rows: TextRow[] = [];
   let bytes = 0;
   let cancelling: Promise<void> | undefined;
   const stop = () => {
     cancelling ??= cancel();
   };
-  if (take_row !== undefined) {
+  if (takeRow !== undefined) {
     tap.take = (row, start, end) => {
       bytes += end - start;
-      if (bytes <= most) take_row(row, start, end);
+      if (bytes <= most) takeRow(row, start, end);
       else stop();
     };
   }
   try {
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted) stop();
-    const row_count = await new Promise<number>((resolve, reject) => {
+    const rowCount = await new Promise<number>((resolve, reject) => {
       const query = new Query<TextRow, unknown[]>(configOf(statement));
       query.on("row", (row) => {
         if (bytes > most) return;
@@ -60,7 +60,7 @@ export async function runBounded(
       client.query(query);
     });
     if (bytes > most) throw new ResultTooLarge(most);
-    return { rows, row_count };
+    return { rows, row_count: rowCount };
   } catch (error) {
     throw bytes > most ? new ResultTooLarge(most) : statementError(error);
   } finally {

@@ -5,13 +5,13 @@ const small = { cpu: 0.5, memory_mb: 256, disk_gb: 1, workers: 1 };
 const large = { cpu: 8, memory_mb: 32_768, disk_gb: 500, workers: 8 };
 
 test("PostgreSQL's memory follows the size, and its parts together stay below it", () => {
-  const of = (memory_mb: number) => {
-    const settings = postgresSettings({ ...small, memory_mb });
+  const of = (memoryMb: number) => {
+    const settings = postgresSettings({ ...small, memory_mb: memoryMb });
     return (
       Number.parseInt(settings.shared_buffers ?? "", 10) + Number.parseInt(settings.maintenance_work_mem ?? "", 10)
     );
   };
-  for (const memory_mb of [256, 512, 1_024, 4_096, 65_536]) expect(of(memory_mb)).toBeLessThan(memory_mb / 4);
+  for (const memoryMb of [256, 512, 1_024, 4_096, 65_536]) expect(of(memoryMb)).toBeLessThan(memoryMb / 4);
   expect(of(4_096)).toBeGreaterThan(of(512));
 });
 

@@ -3,8 +3,8 @@ import type { Resources } from "@appdb/contract/pod-spec";
 const MB_PER_GB = 1024;
 
 /** What the write-ahead log may take of a disk, in megabytes: its own budget, so that data can never crowd it out. */
-export function walBudgetMb({ disk_gb }: Pick<Resources, "disk_gb">): number {
-  return clamp((disk_gb * MB_PER_GB) / 8, 64, 4_096);
+export function walBudgetMb({ disk_gb: diskGb }: Pick<Resources, "disk_gb">): number {
+  return clamp((diskGb * MB_PER_GB) / 8, 64, 4_096);
 }
 
 /**
@@ -13,21 +13,21 @@ export function walBudgetMb({ disk_gb }: Pick<Resources, "disk_gb">): number {
  * does not need are left out, since an idle one shall cost little.
  */
 export function postgresSettings(resources: Resources): Readonly<Record<string, string>> {
-  const { cpu, memory_mb, disk_gb } = resources;
+  const { cpu, memory_mb: memoryMb, disk_gb: diskGb } = resources;
   const cores = Math.max(1, Math.floor(cpu));
-  const wal_mb = walBudgetMb(resources);
+  const walMb = walBudgetMb(resources);
   return {
-    max_connections: String(clamp(memory_mb / 8, 40, 400)),
-    shared_buffers: mb(clamp(memory_mb / 8, 16, 8_192)),
-    effective_cache_size: mb(clamp(memory_mb / 2, 64, 262_144)),
-    work_mem: mb(clamp(memory_mb / 128, 2, 256)),
-    maintenance_work_mem: mb(clamp(memory_mb / 16, 16, 2_048)),
+    max_connections: String(clamp(memoryMb / 8, 40, 400)),
+    shared_buffers: mb(clamp(memoryMb / 8, 16, 8_192)),
+    effective_cache_size: mb(clamp(memoryMb / 2, 64, 262_144)),
+    work_mem: mb(clamp(memoryMb / 128, 2, 256)),
+    maintenance_work_mem: mb(clamp(memoryMb / 16, 16, 2_048)),
     // -1: a thirty-second of the cache
     wal_buffers: "-1",
-    max_wal_size: mb(wal_mb),
-    min_wal_size: mb(clamp(wal_mb / 8, 16, 256)),
+    max_wal_size: mb(walMb),
+    min_wal_size: mb(clamp(walMb / 8, 16, 256)),
     // a statement that spills more would fill the disk of everything else
-    temp_file_limit: mb(clamp((disk_gb * MB_PER_GB) / 8, 64, 1_048_576)),
+    temp_file_limit: mb(clamp((diskGb * MB_PER_GB) / 8, 64, 1_048_576)),
     max_worker_processes: String(cores + 1),
     max_parallel_workers: String(cores),
     max_parallel_workers_per_gather: String(clamp(cores / 2, 0, 4)),

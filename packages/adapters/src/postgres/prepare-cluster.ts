@@ -125,11 +125,15 @@ export async function takeRoles(dsn: string, passwords: Passwords, arranges: boo
  * Makes a database the owner's, with all that is in it, in one transaction. `dsn` is the superuser's. Safe to repeat and to race.
  * @throws database_unavailable
  */
-export async function prepareDatabase(dsn: string, database: string, { has_vector }: PrepareOptions): Promise<void> {
+export async function prepareDatabase(
+  dsn: string,
+  database: string,
+  { has_vector: hasVector }: PrepareOptions,
+): Promise<void> {
   await withClient(dsn, async (client) => {
     await client.query("begin");
     await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
-    for (const statement of has_vector ? MAKE_VECTOR : []) await client.query(statement);
+    for (const statement of hasVector ? MAKE_VECTOR : []) await client.query(statement);
     await client.query(MOVE_OWNERS);
     // last: what has this owner is complete
     await client.query(`alter database ${quoteIdent(database)} owner to ${OWNER}`);
@@ -143,7 +147,7 @@ export async function ensureOwnDatabase(
   database: string,
   options: PrepareOptions,
 ): Promise<void> {
-  const is_complete = await withClient(dsnOf(FIRST_DATABASE), async (client) => {
+  const isComplete = await withClient(dsnOf(FIRST_DATABASE), async (client) => {
     await createWith(client, database);
     const found = await client.query<{ complete: boolean }>(
       `select datdba = '${OWNER}'::regrole as complete from pg_database where datname = $1`,
@@ -151,5 +155,5 @@ export async function ensureOwnDatabase(
     );
     return found.rows[0]?.complete === true;
   });
-  if (!is_complete) await prepareDatabase(dsnOf(database), database, options);
+  if (!isComplete) await prepareDatabase(dsnOf(database), database, options);
 }

@@ -83,10 +83,10 @@ export class ReadTrip implements Submittable, TapListener {
   takeRow(bytes: Buffer, start: number, end: number): void {
     const read = this.#reads[this.#at];
     if (read === undefined) return;
-    const { most_bytes, take_row } = read.statement;
+    const { most_bytes: mostBytes, take_row: takeRow } = read.statement;
     this.#rows += 1;
     this.#bytes += end - start;
-    if (most_bytes === undefined || this.#bytes <= most_bytes) take_row(bytes, start, end);
+    if (mostBytes === undefined || this.#bytes <= mostBytes) takeRow(bytes, start, end);
     else this.#stop();
   }
 

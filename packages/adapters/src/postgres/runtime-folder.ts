@@ -32,9 +32,9 @@ export function openRuntimeFolder(folder: string, users?: { readonly first: numb
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // the temporary folder belongs to everybody: somebody else may have taken the name, or linked it elsewhere
   const found = lstatSync(folder);
-  const is_given = users !== undefined && found.uid >= users.first && found.uid < users.first + users.count;
-  const is_ours = found.uid === (process.getuid?.() ?? found.uid) || is_given;
-  if (found.isDirectory() && is_ours && (found.mode & 0o077) === 0) return;
+  const isGiven = users !== undefined && found.uid >= users.first && found.uid < users.first + users.count;
+  const isOurs = found.uid === (process.getuid?.() ?? found.uid) || isGiven;
+  if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
   throw appError("postgres_failed", {
     detail: `The folder ${folder} for PostgreSQL's socket is not a private folder of yours.`,
     hint: `Look who made it, then remove it: ls -ld ${folder}`,

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { createPgPool } from "./pg-pool.ts";
 import { connectionOf, parseServerAddress, type ServerAddress } from "./server-address.ts";
 
-function accepted(text: string, allow_private = false): ServerAddress {
-  const found = parseServerAddress(text, allow_private);
+function accepted(text: string, allowPrivate = false): ServerAddress {
+  const found = parseServerAddress(text, allowPrivate);
   if ("problem" in found) throw new Error(found.problem);
   return found;
 }
@@ -14,8 +14,13 @@ test("an address becomes fields, and nothing of its text reaches the driver", ()
   const { stream, ...fields } = connectionOf(address);
   expect(stream).toBeTypeOf("function");
   expect(fields).toEqual({
-    ...{ host: "db.example.com", port: 6432, user: "me", password: "p@ss", database: "ware house" },
-    ...{ ssl: {}, enableChannelBinding: false },
+    host: "db.example.com",
+    port: 6432,
+    user: "me",
+    password: "p@ss",
+    database: "ware house",
+    ssl: {},
+    enableChannelBinding: false,
   });
 });
 

@@ -43,12 +43,12 @@ export interface RefusedAddress {
  * Reads `postgresql://user:password@host:5432/database` of somebody who is not trusted: one TCP host, known parameters. Unless
  * `allow_private`, a host that is this machine or in a private network is refused; names are looked up when they are connected to.
  */
-export function parseServerAddress(text: string, allow_private: boolean): ServerAddress | RefusedAddress {
+export function parseServerAddress(text: string, allowPrivate: boolean): ServerAddress | RefusedAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !SCHEMES.includes(url.protocol)) return { problem: "is no URL of PostgreSQL" };
   const host = /^\[.*\]$/.test(url.hostname) ? url.hostname.slice(1, -1) : url.hostname;
   if (isIP(host) === 0 && !HOST.test(host)) return { problem: "names no TCP host" };
-  if (!allow_private && isNear(host)) return { problem: "names this machine or a private network" };
+  if (!allowPrivate && isNear(host)) return { problem: "names this machine or a private network" };
   const given = [...url.searchParams.keys()];
   const unknown = given.find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) return { problem: `has the parameter ${shown(unknown)}, which is not taken here` };
@@ -64,23 +64,41 @@ export function parseServerAddress(text: string, allow_private: boolean): Server
   if (parts.includes(null)) return { problem: "is not percent-encoded correctly" };
   const [user, password, database] = parts.map((part) => (part === "" ? undefined : (part ?? undefined)));
   return {
-    ...{ host, user, password, database },
+    host,
+    user,
+    password,
+    database,
     port: url.port === "" ? DEFAULT_PORT : Number(url.port),
     ssl: mode === null ? undefined : SSL_MODES[mode],
     application_name: url.searchParams.get("application_name") ?? undefined,
     binds_channel: binding === "prefer" || binding === "require",
-    is_public: !allow_private,
+    is_public: !allowPrivate,
   };
 }
 
 /** How the driver connects to it. Of a public server it connects to the very address that was looked at. */
 export function connectionOf(address: ServerAddress): ClientConfig {
-  const { host, port, user, password, database, ssl, application_name, binds_channel, is_public } = address;
+  const {
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl,
+    application_name: applicationName,
+    binds_channel: bindsChannel,
+    is_public: isPublic,
+  } = address;
   return {
-    ...{ host, port, user, password, database, ssl },
-    enableChannelBinding: binds_channel,
-    ...(application_name === undefined ? {} : { application_name }),
-    ...(is_public ? { stream: () => new PublicSocket() } : {}),
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl,
+    enableChannelBinding: bindsChannel,
+    ...(applicationName === undefined ? {} : { application_name: applicationName }),
+    ...(isPublic ? { stream: () => new PublicSocket() } : {}),
   };
 }
 

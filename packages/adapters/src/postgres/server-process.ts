@@ -61,8 +61,8 @@ const SETTINGS = {
  * @throws postgres_failed with its last words when it ends or does not answer in two minutes; disk_full
  */
 export async function startServer(place: ServerPlace, onSpawn: (server: ServerHandle) => void): Promise<void> {
-  const { address, data_folder } = place;
-  const rules = { hba_file: writeRules(data_folder, address.rule) };
+  const { address, data_folder: dataFolder } = place;
+  const rules = { hba_file: writeRules(dataFolder, address.rule) };
   const settings = { ...SETTINGS, ...place.settings, ...address.settings(), ...rules };
   if (place.way === "child") await startChild(place, settings, onSpawn);
   else await startControlled(place, settings, onSpawn);
@@ -73,11 +73,11 @@ async function startControlled(
   settings: Readonly<Record<string, string>>,
   onSpawn: (server: ServerHandle) => void,
 ): Promise<void> {
-  const log_start = rotateLog(place.log_file);
+  const logStart = rotateLog(place.log_file);
   const server = new ControlledServer(place);
   onSpawn(server);
   const failure = await server.start({ ...place, settings });
-  if (failure !== undefined) throw failedStart(place, failure.replace(/\.$/, ""), log_start);
+  if (failure !== undefined) throw failedStart(place, failure.replace(/\.$/, ""), logStart);
 }
 
 /** As our direct child, with a session of its own: Ctrl-C in a terminal reaches us alone, and we stop it in order. */
@@ -90,7 +90,7 @@ async function startChild(
   const server = { program: join(place.bin, "postgres"), args: ["-D", place.data_folder] };
   const bound = place.dies_with_parent === true ? boundToParent(server, "INT") : server;
   const command = asServerUser(bound.program, [...bound.args, ...options]);
-  const log_start = rotateLog(place.log_file);
+  const logStart = rotateLog(place.log_file);
   const log = openSync(place.log_file, "a", 0o600);
   const child = spawn(command.program, command.args, { stdio: ["ignore", log, log], detached: true });
   closeSync(log);
@@ -108,21 +108,25 @@ async function startChild(
     if (lock?.pid === child.pid && lock?.status === "ready") return;
     if (failure === undefined && performance.now() > until)
       failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
-    if (failure !== undefined) throw failedStart(place, failure, log_start);
+    if (failure !== undefined) throw failedStart(place, failure, logStart);
     await sleep(POLL_MS);
   }
 }
 
-function failedStart({ data_folder, log_file }: ServerPlace, failure: string, log_start: number): Error {
-  const said = (ifThere(() => readFileSync(log_file)) ?? Buffer.alloc(0)).subarray(log_start).toString("utf8");
-  const { bavail, bsize } = statfsSync(data_folder);
+function failedStart(
+  { data_folder: dataFolder, log_file: logFile }: ServerPlace,
+  failure: string,
+  logStart: number,
+): Error {
+  const said = (ifThere(() => readFileSync(logFile)) ?? Buffer.alloc(0)).subarray(logStart).toString("utf8");
+  const { bavail, bsize } = statfsSync(dataFolder);
   return startFailure({ failure, said, free_bytes: bavail * bsize });
 }
 
 /** Moves a log that has grown away and tells how long the one is to which the server will append. */
-function rotateLog(log_file: string): number {
-  const size = statSync(log_file, { throwIfNoEntry: false })?.size ?? 0;
+function rotateLog(logFile: string): number {
+  const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (size < LOG_BYTES) return size;
-  moveFile(log_file, `${log_file}.1`);
+  moveFile(logFile, `${logFile}.1`);
   return 0;
 }

@@ -16,8 +16,8 @@ export interface ServiceRole {
  * What a service shows for a password: made from the token of its database's pod, so that whoever knows that finds it, and a service
  * finds neither the token nor another's password.
  */
-export function servicePassword(pod_token: string, role: string): string {
-  return lateCrypto().createHmac("sha256", pod_token).update(`postgres ${role}`).digest("base64url");
+export function servicePassword(podToken: string, role: string): string {
+  return lateCrypto().createHmac("sha256", podToken).update(`postgres ${role}`).digest("base64url");
 }
 
 /**

@@ -24,7 +24,7 @@ afterAll(async () => {
 /** Runs a statement whose rows are taken, and gives the texts of their first fields. */
 async function read(sql: SqlPool, statement: Statement): Promise<(string | null)[]> {
   let rows: (string | null)[] = [];
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     ...statement,
     take_row: (bytes, start) => {
       const length = bytes.readInt32BE(start + 2);
@@ -34,7 +34,7 @@ async function read(sql: SqlPool, statement: Statement): Promise<(string | null)
       rows = [];
     },
   });
-  expect(row_count).toBe(rows.length);
+  expect(rowCount).toBe(rows.length);
   return rows;
 }
 

@@ -20,8 +20,8 @@ function fakeConnection() {
 }
 
 function aRead(rows: number[], signal?: AbortSignal): NamedRead {
-  const take_row = (_bytes: Buffer, start: number) => void rows.push(start);
-  return { name: "r", text: "select 1", values: [], take_row, restart: () => undefined, signal };
+  const takeRow = (_bytes: Buffer, start: number) => void rows.push(start);
+  return { name: "r", text: "select 1", values: [], take_row: takeRow, restart: () => undefined, signal };
 }
 
 const SOCKET = { stream: { write: () => true } };

@@ -92,8 +92,8 @@ export class SharedTrips {
   /** The first read on a connection has the driver prepare the statement. */
   async #goFirst(client: PoolClient, tap: RowTap, read: WaitingRead): Promise<unknown> {
     try {
-      const { row_count } = await runBounded(client, tap, read.statement, () => this.#pool.cancel(client));
-      read.end({ rows: row_count, bytes: 0 });
+      const { row_count: rowCount } = await runBounded(client, tap, read.statement, () => this.#pool.cancel(client));
+      read.end({ rows: rowCount, bytes: 0 });
       return undefined;
     } catch (error) {
       read.fail(error);
@@ -131,8 +131,8 @@ interface Queue {
   took_ms: number;
 }
 
-function together({ took_ms }: Queue): number {
-  return Math.min(Math.max(Math.trunc(TRIP_MS / took_ms), 1), MOST_TOGETHER);
+function together({ took_ms: tookMs }: Queue): number {
+  return Math.min(Math.max(Math.trunc(TRIP_MS / tookMs), 1), MOST_TOGETHER);
 }
 
 /** Takes those that go next; who was left meanwhile goes nowhere. */
@@ -176,8 +176,8 @@ class WaitingRead implements TripRead {
   }
 
   end({ rows, bytes }: ReadOutcome): void {
-    const { most_bytes } = this.statement;
-    if (most_bytes !== undefined && bytes > most_bytes) this.fail(new ResultTooLarge(most_bytes));
+    const { most_bytes: mostBytes } = this.statement;
+    if (mostBytes !== undefined && bytes > mostBytes) this.fail(new ResultTooLarge(mostBytes));
     else {
       this.#settle();
       this.#resolve({ rows: NO_ROWS, row_count: rows });
@@ -208,8 +208,8 @@ const NO_ROWS: SqlResult["rows"] = [];
 
 /** Whether a statement can go on shared trips: it may run again, and its values are plain. */
 export function isNamedRead(statement: Statement): statement is NamedRead {
-  const { name, take_row, restart, values = [] } = statement;
-  return name !== undefined && take_row !== undefined && restart !== undefined && values.every(isPlain);
+  const { name, take_row: takeRow, restart, values = [] } = statement;
+  return name !== undefined && takeRow !== undefined && restart !== undefined && values.every(isPlain);
 }
 
 function isPlain(value: unknown): value is ReadValue {

@@ -10,6 +10,6 @@ test.each([
   ["win32", WINDOWS, "C:\\Users\\Jörg\\other\\postgres\\18", false],
   ["linux", "/opt/bin/postgres -D /srv/Home/postgres/18", "/srv/Home/postgres/18", true],
   ["linux", "/opt/bin/postgres -D /srv/Home/postgres/18", "/srv/home/postgres/18", false],
-] as const)("knows a server by its folder on %s (%#)", (platform, command, folder, is_its) => {
-  expect(namesFolder(command, folder, platform)).toBe(is_its);
+] as const)("knows a server by its folder on %s (%#)", (platform, command, folder, isIts) => {
+  expect(namesFolder(command, folder, platform)).toBe(isIts);
 });

@@ -26,15 +26,15 @@ export type SendToServer = (server: ProcessIdentity, signal: NodeJS.Signals) => 
  * go. To be called only by who holds the home's lock: no other server can be meant to run then.
  */
 export async function clearStaleLocks(
-  data_folder: string,
-  socket_folder: string | undefined,
+  dataFolder: string,
+  socketFolder: string | undefined,
   log: Logger,
   send: SendToServer = sendSignal,
 ): Promise<void> {
-  const lock = join(data_folder, "postmaster.pid");
-  const sockets = socket_folder === undefined ? [] : SOCKET_FILES.map((name) => join(socket_folder, name));
+  const lock = join(dataFolder, "postmaster.pid");
+  const sockets = socketFolder === undefined ? [] : SOCKET_FILES.map((name) => join(socketFolder, name));
   const orphan = [lock, ...sockets.slice(0, 1)]
-    .map((file) => findServer(readLockPid(file), data_folder))
+    .map((file) => findServer(readLockPid(file), dataFolder))
     .find((found) => found !== undefined);
   if (orphan !== undefined) {
     log.warn({ pid: orphan.pid }, "stopping a PostgreSQL that an earlier daemon left");
@@ -45,8 +45,8 @@ export async function clearStaleLocks(
 }
 
 /** The first lines of `postmaster.pid`; undefined when there is no such file or it is not finished. */
-export function readLock(data_folder: string): { pid: number; status: string } | undefined {
-  const lines = ifThere(() => readFileSync(join(data_folder, "postmaster.pid"), "utf8"), UNREADABLE)?.split("\n");
+export function readLock(dataFolder: string): { pid: number; status: string } | undefined {
+  const lines = ifThere(() => readFileSync(join(dataFolder, "postmaster.pid"), "utf8"), UNREADABLE)?.split("\n");
   const status = lines?.[7]?.trim();
   return lines === undefined || status === undefined ? undefined : { pid: Number(lines[0]), status };
 }
@@ -58,10 +58,10 @@ function readLockPid(path: string): number | undefined {
 }
 
 /** The process of that pid if it serves this very folder: the system may have given the number to somebody else. */
-function findServer(pid: number | undefined, data_folder: string): ProcessIdentity | undefined {
+function findServer(pid: number | undefined, dataFolder: string): ProcessIdentity | undefined {
   if (pid === undefined) return undefined;
   const identity = identifyProcess(pid);
-  return identity !== undefined && namesFolder(commandLine(pid) ?? "", data_folder) ? identity : undefined;
+  return identity !== undefined && namesFolder(commandLine(pid) ?? "", dataFolder) ? identity : undefined;
 }
 
 /** Whether a server's command line names the folder. PostgreSQL of Windows writes paths with slashes, whose case does not count there. */

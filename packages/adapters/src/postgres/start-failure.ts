@@ -16,21 +16,21 @@ export interface FailedStart {
 }
 
 /** Why PostgreSQL did not start, without paths: a person of a hosted database may read it. */
-export function startFailure({ failure, free_bytes, said }: FailedStart): Error {
-  const [, of_data, of_server] =
+export function startFailure({ failure, free_bytes: freeBytes, said }: FailedStart): Error {
+  const [, ofData, ofServer] =
     /initialized by PostgreSQL version (\S+), which is not compatible with this version (\S+?)\.?\s/.exec(said) ?? [];
-  if (of_data !== undefined) {
+  if (ofData !== undefined) {
     return appError("postgres_unsupported", {
-      detail: `The data is of PostgreSQL ${of_data}, the server of this installation is PostgreSQL ${of_server}.`,
-      hint: `Bring the data over by pg_dumpall of PostgreSQL ${of_data}, or go back to the installation that has that.`,
-      meta: { data: of_data, server: of_server },
+      detail: `The data is of PostgreSQL ${ofData}, the server of this installation is PostgreSQL ${ofServer}.`,
+      hint: `Bring the data over by pg_dumpall of PostgreSQL ${ofData}, or go back to the installation that has that.`,
+      meta: { data: ofData, server: ofServer },
     });
   }
-  if (free_bytes < LEAST_BYTES || /No space left on device|Disk quota exceeded/.test(said)) {
+  if (freeBytes < LEAST_BYTES || /No space left on device|Disk quota exceeded/.test(said)) {
     return appError("disk_full", {
-      detail: `PostgreSQL could not be started: the disk of its data has ${Math.floor(free_bytes / 1_000)} kB left.`,
+      detail: `PostgreSQL could not be started: the disk of its data has ${Math.floor(freeBytes / 1_000)} kB left.`,
       hint: "Free space on that disk, then start again. Nothing is lost.",
-      meta: { free_bytes },
+      meta: { free_bytes: freeBytes },
     });
   }
   const words = said

@@ -45,9 +45,9 @@ test("a child is asked by its channel where there are no signals", async () => {
 /** On Windows, the first signal kills. */
 const WAYS = process.platform === "win32" ? [false] : [true, false];
 
-test.each(WAYS)("a child that does not listen is killed (signals: %s)", async (has_signals) => {
+test.each(WAYS)("a child that does not listen is killed (signals: %s)", async (hasSignals) => {
   const child = await start(DEAF);
   const [asking, killing] = STEPS;
-  expect(await endChild(child, [{ ...asking, wait_ms: 200 }, killing], { has_signals })).toBe(true);
+  expect(await endChild(child, [{ ...asking, wait_ms: 200 }, killing], { has_signals: hasSignals })).toBe(true);
   expect(child.signalCode).toBe("SIGKILL");
 });

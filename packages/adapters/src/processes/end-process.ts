@@ -71,8 +71,8 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
 }
 
-async function becomesTrue(look: () => boolean, wait_ms: number): Promise<boolean> {
-  const until = performance.now() + wait_ms;
+async function becomesTrue(look: () => boolean, waitMs: number): Promise<boolean> {
+  const until = performance.now() + waitMs;
   while (performance.now() < until) {
     if (look()) return true;
     await sleep(POLL_MS);

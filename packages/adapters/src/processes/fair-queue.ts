@@ -14,14 +14,14 @@ export interface FairQueue {
   waiting(owner: string): number;
 }
 
-export function createFairQueue({ at_once, of_one }: FairQueueLimits): FairQueue {
+export function createFairQueue({ at_once: atOnce, of_one: ofOne }: FairQueueLimits): FairQueue {
   const running = new Map<string, number>();
   // the owner that was served last stands last
   const waiting = new Map<string, (() => void)[]>();
   let total = 0;
 
   function hasPlace(owner: string): boolean {
-    return total < at_once && (running.get(owner) ?? 0) < of_one;
+    return total < atOnce && (running.get(owner) ?? 0) < ofOne;
   }
 
   function take(owner: string): void {

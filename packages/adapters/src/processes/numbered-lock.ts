@@ -61,11 +61,11 @@ export function findLockOwner(folder: string, prefix: string): ProcessIdentity |
 /** Waits for the lock, which the returned object lets go of. It knows processes: who has it and waits again waits for ever.
  *  @throws the abort's reason */
 export async function waitForLock(folder: string, prefix: string, signal?: AbortSignal): Promise<Disposable> {
-  for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS)) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     signal?.throwIfAborted();
     const result = tryLock(folder, prefix);
     if (result.outcome === "acquired") return { [Symbol.dispose]: result.release };
-    await sleep(pause_ms, undefined, signal === undefined ? {} : { signal });
+    await sleep(pauseMs, undefined, signal === undefined ? {} : { signal });
   }
 }
 

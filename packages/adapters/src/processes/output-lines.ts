@@ -5,7 +5,7 @@ const MAX_LINE_LENGTH = 8 * 1024;
 /** Turns bytes as they come into lines; longer ones are given in pieces of `max_length`. `end` gives what is left without a line break. */
 export function createLineSplitter(
   onLine: (line: string) => void,
-  max_length = MAX_LINE_LENGTH,
+  maxLength = MAX_LINE_LENGTH,
 ): { push(bytes: Buffer): void; end(): void } {
   const decoder = new StringDecoder("utf8");
   let rest = "";
@@ -14,16 +14,16 @@ export function createLineSplitter(
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) give(line);
-    while (rest.length > max_length) {
-      onLine(rest.slice(0, max_length));
-      rest = rest.slice(max_length);
+    while (rest.length > maxLength) {
+      onLine(rest.slice(0, maxLength));
+      rest = rest.slice(maxLength);
     }
   }
 
   function give(line: string): void {
     const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-    for (let start = 0; start === 0 || start < text.length; start += max_length) {
-      onLine(text.slice(start, start + max_length));
+    for (let start = 0; start === 0 || start < text.length; start += maxLength) {
+      onLine(text.slice(start, start + maxLength));
     }
   }
 

@@ -10,8 +10,8 @@ test.runIf(process.platform === "linux")(
     const burn =
       "const until = process.cpuUsage().user + 200_000; while (process.cpuUsage().user < until) for (let i = 0; i < 1e6; i += 1);";
     spawnSync(process.execPath, ["-e", burn]);
-    const used_ms = (familyCpuMs(process.pid) ?? Number.NaN) - before;
-    expect(used_ms).toBeGreaterThanOrEqual(190);
+    const usedMs = (familyCpuMs(process.pid) ?? Number.NaN) - before;
+    expect(usedMs).toBeGreaterThanOrEqual(190);
     expect(familyCpuMs(process.pid)).toBeLessThan(before + 10_000);
   },
 );

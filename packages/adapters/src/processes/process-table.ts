@@ -36,8 +36,8 @@ export function findFamily(roots: readonly number[], marker?: string, table = re
  * Kills whatever `find` finds, again and again, until it finds nothing: some may be making others meanwhile. Resolves to
  * whether none is left; processes in uninterruptible sleep may outlive `wait_ms`.
  */
-export async function killAll(find: () => readonly ProcessEntry[], wait_ms: number): Promise<boolean> {
-  const until = performance.now() + wait_ms;
+export async function killAll(find: () => readonly ProcessEntry[], waitMs: number): Promise<boolean> {
+  const until = performance.now() + waitMs;
   for (;;) {
     const found = find().flatMap(({ pid }) => identifyProcess(pid) ?? []);
     if (found.length === 0) return true;

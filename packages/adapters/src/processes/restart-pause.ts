@@ -2,6 +2,6 @@ const FIRST_MS = 100;
 const LONGEST_MS = 10_000;
 
 /** Milliseconds to wait before a process is started again that has ended at once so many times in a row: 100 at first, 10 s at most. */
-export function restartPause(quick_ends: number): number {
-  return Math.min(FIRST_MS * 2 ** quick_ends, LONGEST_MS);
+export function restartPause(quickEnds: number): number {
+  return Math.min(FIRST_MS * 2 ** quickEnds, LONGEST_MS);
 }

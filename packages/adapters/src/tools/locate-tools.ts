@@ -89,13 +89,13 @@ function findWheel(start: string): Installation | undefined {
 function readEnvironment(root: string): Omit<Installation, "library"> | undefined {
   const lib = join(root, "lib");
   const versions = existsSync(lib) ? readdirSync(lib).filter((name) => name.startsWith("python")) : [];
-  const site_packages = firstThere([
+  const sitePackages = firstThere([
     ...versions.map((version) => join(lib, version, "site-packages")),
     join(root, "Lib", "site-packages"),
   ]);
-  return site_packages === undefined
+  return sitePackages === undefined
     ? undefined
-    : { python: firstThere(pythonsOf(root)), uv: firstThere(uvsOf(root)), site_packages };
+    : { python: firstThere(pythonsOf(root)), uv: firstThere(uvsOf(root)), site_packages: sitePackages };
 }
 
 function uvsOf(root: string): string[] {
@@ -107,10 +107,10 @@ function pythonsOf(root: string): string[] {
   return names.map((name) => join(root, name));
 }
 
-function postgresBin(site_packages: string | undefined): string | undefined {
-  return site_packages === undefined
+function postgresBin(sitePackages: string | undefined): string | undefined {
+  return sitePackages === undefined
     ? undefined
-    : firstThere([join(site_packages, "embedded_postgres", "pginstall", "bin")]);
+    : firstThere([join(sitePackages, "embedded_postgres", "pginstall", "bin")]);
 }
 
 function firstThere(paths: readonly (string | undefined)[]): string | undefined {

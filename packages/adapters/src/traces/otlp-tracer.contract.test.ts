@@ -11,16 +11,16 @@ test("a request becomes a span of its caller's trace, what it waited for spans b
   await using collector = await startTraceCollector();
   const log = createSilentLog();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_HEADERS: "x-token=a%20b" };
-  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
   {
     await using tracer = await openTracer(env, ABOUT, log);
-    const headers = { traceparent: `00-${trace_id}-00f067aa0ba902b7-01` };
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
     const trace = tracer?.begin({ ...REQUEST, headers });
     const now = performance.now();
     trace?.note("py", now - 30, now - 10, [{ id: "app:shout", module: "app", name: "shout" }]);
     trace?.note("db", now - 10, now - 5, undefined);
     trace?.end(200);
-    expect(trace?.traceparent).toMatch(new RegExp(`^00-${trace_id}-[0-9a-f]{16}-01$`));
+    expect(trace?.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
     // a caller that does not trace decides for us as well
     expect(tracer?.begin({ ...REQUEST, headers: { traceparent: headers.traceparent.replace(/1$/, "0") } })).toBe(
       undefined,
@@ -28,10 +28,12 @@ test("a request becomes a span of its caller's trace, what it waited for spans b
   }
   const request = collector.spans.find(({ name }) => name === "POST /notes");
   expect(request).toMatchObject({
-    ...{ traceId: trace_id, parentSpanId: "00f067aa0ba902b7", service: "main/notes" },
+    traceId: traceId,
+    parentSpanId: "00f067aa0ba902b7",
+    service: "main/notes",
     attributes: { "http.route": "/notes", "http.response.status_code": 200, "appdb.request_id": "req-1" },
   });
-  const below = { traceId: trace_id, parentSpanId: request?.spanId };
+  const below = { traceId: traceId, parentSpanId: request?.spanId };
   expect(collector.spans.find(({ name }) => name === "Python shout")).toMatchObject(below);
   expect(collector.spans.find(({ name }) => name === "Python shout")?.ms).toBeCloseTo(20, 0);
   expect(collector.spans.find(({ name }) => name === "PostgreSQL")).toMatchObject(below);
@@ -45,7 +47,9 @@ test("nobody traces unless an address is set; a bad setting is told by its name 
   expect(
     readTraceSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:1/otlp/", OTEL_TRACES_SAMPLER_ARG: "0.1" }),
   ).toEqual({
-    ...{ url: "http://c:1/otlp/v1/traces", headers: {}, ratio: 0.1 },
+    url: "http://c:1/otlp/v1/traces",
+    headers: {},
+    ratio: 0.1,
   });
   const exact = { OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://x", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://c/own" };
   expect(readTraceSettings(exact)?.url).toBe("https://c/own");

@@ -87,7 +87,8 @@ export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTr
     spanProcessors: [
       new BatchSpanProcessor({
         exporter: sayFailures(exporter, log),
-        ...{ scheduledDelayMillis: EXPORT_EVERY_MS, exportTimeoutMillis: EXPORT_MS },
+        scheduledDelayMillis: EXPORT_EVERY_MS,
+        exportTimeoutMillis: EXPORT_MS,
       }),
     ],
   });
@@ -135,18 +136,18 @@ function parentOf(headers: TracedRequest["headers"]): Context {
 }
 
 function notePartsBelow(tracer: Tracer, inside: Context): NotePart {
-  return (part, since_ms, until_ms, functions) => {
+  return (part, sinceMs, untilMs, functions) => {
     const names = functions?.map(({ name }) => name) ?? [];
     const span = tracer.startSpan(
       part === "db" ? "PostgreSQL" : ["Python", names.join(", ")].join(" ").trimEnd(),
       {
         kind: part === "db" ? SpanKind.CLIENT : SpanKind.INTERNAL,
-        startTime: performance.timeOrigin + since_ms,
+        startTime: performance.timeOrigin + sinceMs,
         attributes: part === "db" ? { "db.system.name": "postgresql" } : { "appdb.functions": names },
       },
       inside,
     );
-    span.end(performance.timeOrigin + until_ms);
+    span.end(performance.timeOrigin + untilMs);
   };
 }
 
@@ -158,13 +159,13 @@ function endSpan(span: Span, status: number): void {
 
 /** A collector that does not answer costs spans and nothing else; it is said once a minute. */
 function sayFailures(inner: SpanExporter, log: Logger): SpanExporter {
-  let next_at = 0;
+  let nextAt = 0;
   return {
     export: (spans, done) =>
       inner.export(spans, (result) => {
         const now = performance.now();
-        if (result.code !== ExportResultCode.SUCCESS && now >= next_at) {
-          next_at = now + SAY_EVERY_MS;
+        if (result.code !== ExportResultCode.SUCCESS && now >= nextAt) {
+          nextAt = now + SAY_EVERY_MS;
           log.warn(
             { spans: spans.length, reason: result.error?.message },
             "traces could not be sent to their collector",

@@ -37,8 +37,8 @@ function pass(ms: number): void {
   now = until;
 }
 
-function ask(number: number, attempt = 0, retry_after_s: number | null = null, owner: object = worker): void {
-  pools.acquire(owner, number, "api", attempt, retry_after_s, () => granted.push(number));
+function ask(number: number, attempt = 0, retryAfterS: number | null = null, owner: object = worker): void {
+  pools.acquire(owner, number, "api", attempt, retryAfterS, () => granted.push(number));
 }
 
 function declare(limits: { max_concurrent?: number; per_minute?: number }): void {

@@ -61,22 +61,22 @@ export class CallPools {
   }
 
   /** Has `grant` called once the call may begin, at once when there is room or the pool is unknown. */
-  acquire(owner: object, ask: number, name: string, attempt: number, retry_after_s: number | null, grant: () => void) {
+  acquire(owner: object, ask: number, name: string, attempt: number, retryAfterS: number | null, grant: () => void) {
     const pool = this.#pools.get(name);
     if (pool === undefined) {
       grant();
       return;
     }
     const now = this.#deps.now();
-    let ready_at = now;
-    if (retry_after_s !== null) {
-      ready_at = now + retry_after_s * 1000;
-      pool.closed_until = Math.max(pool.closed_until, ready_at);
+    let readyAt = now;
+    if (retryAfterS !== null) {
+      readyAt = now + retryAfterS * 1000;
+      pool.closed_until = Math.max(pool.closed_until, readyAt);
     } else if (attempt > 0) {
       const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1));
-      ready_at = now + pause * (0.5 + this.#deps.random() / 2);
+      readyAt = now + pause * (0.5 + this.#deps.random() / 2);
     }
-    pool.waiting.push({ owner, ask, ready_at, grant });
+    pool.waiting.push({ owner, ask, ready_at: readyAt, grant });
     this.#admit(pool);
   }
 
@@ -120,28 +120,28 @@ export class CallPools {
   #admit(pool: Pool): void {
     pool.cancelWake?.();
     pool.cancelWake = undefined;
-    const { max_concurrent, per_minute } = pool.limits;
-    while (pool.waiting.length > 0 && pool.running.length < (max_concurrent ?? Number.POSITIVE_INFINITY)) {
+    const { max_concurrent: maxConcurrent, per_minute: perMinute } = pool.limits;
+    while (pool.waiting.length > 0 && pool.running.length < (maxConcurrent ?? Number.POSITIVE_INFINITY)) {
       const now = this.#deps.now();
-      const wait_ms = Math.max(this.#minuteIsFull(pool, per_minute, now), pool.closed_until - now, soonest(pool, now));
-      if (wait_ms > 0) {
-        pool.cancelWake = this.#deps.after(wait_ms, () => this.#admit(pool));
+      const waitMs = Math.max(this.#minuteIsFull(pool, perMinute, now), pool.closed_until - now, soonest(pool, now));
+      if (waitMs > 0) {
+        pool.cancelWake = this.#deps.after(waitMs, () => this.#admit(pool));
         return;
       }
       const at = pool.waiting.findIndex((place) => place.ready_at <= now);
       const [place] = pool.waiting.splice(at, 1) as [Place];
       pool.running.push(place);
-      if (per_minute !== null) pool.begun.push(now);
+      if (perMinute !== null) pool.begun.push(now);
       place.grant();
     }
   }
 
   /** How long until the minute has room for another call; 0 when it has. */
-  #minuteIsFull(pool: Pool, per_minute: number | null, now: number): number {
-    if (per_minute === null) return 0;
+  #minuteIsFull(pool: Pool, perMinute: number | null, now: number): number {
+    if (perMinute === null) return 0;
     while (pool.begun.length > 0 && (pool.begun[0] as number) <= now - MINUTE_MS) pool.begun.shift();
-    if (pool.begun.length < per_minute) return 0;
-    return (pool.begun[pool.begun.length - per_minute] as number) + MINUTE_MS - now;
+    if (pool.begun.length < perMinute) return 0;
+    return (pool.begun[pool.begun.length - perMinute] as number) + MINUTE_MS - now;
   }
 }
 

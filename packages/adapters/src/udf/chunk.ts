@@ -29,12 +29,12 @@ export class Chunk {
   /** Rows of a batch whose answers have come in turn so far: of none there is a `Row` yet. */
   #part: BatchPart | undefined;
 
-  constructor({ call, graph, load, is_solo, began_at }: ChunkPlan) {
+  constructor({ call, graph, load, is_solo: isSolo, began_at: beganAt }: ChunkPlan) {
     const isPart = "batch" in load;
     this.call = call;
     this.graph = graph;
-    this.is_solo = is_solo;
-    this.began_at = began_at;
+    this.is_solo = isSolo;
+    this.began_at = beganAt;
     this.#part = isPart ? load : undefined;
     this.#rows = isPart ? [] : [...load];
     this.size = isPart ? load.count : load.length;

@@ -31,7 +31,7 @@ export class HandlerCall {
   readonly answer: Promise<HandlerAnswer>;
   /** The process that runs it. */
   home: HandlerProcess | undefined;
-  readonly #timeout_ms: number;
+  readonly #timeoutMs: number;
   readonly #onEnd: (call: HandlerCall) => void;
   readonly #pieces = new PieceQueue();
   #settle!: { resolve: (answer: HandlerAnswer) => void; reject: (error: unknown) => void };
@@ -42,10 +42,10 @@ export class HandlerCall {
   #onRoom: (() => void) | undefined;
   #forget: (() => void) | undefined;
 
-  constructor(number: number, request: HandlerRequest, timeout_ms: number, onEnd: (call: HandlerCall) => void) {
+  constructor(number: number, request: HandlerRequest, timeoutMs: number, onEnd: (call: HandlerCall) => void) {
     this.number = number;
     this.request = request;
-    this.#timeout_ms = timeout_ms;
+    this.#timeoutMs = timeoutMs;
     this.#onEnd = onEnd;
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -73,9 +73,9 @@ export class HandlerCall {
     this.#send = send;
     const { head, handler, body } = this.request;
     const isWhole = body instanceof Uint8Array && body.length <= HTTP_WINDOW_BYTES;
-    const timeout_s = this.#timeout_ms / 1000;
+    const timeoutS = this.#timeoutMs / 1000;
     const data = isWhole ? body : EMPTY;
-    send({ t: "http", call: this.number, handler, request: head, timeout_s, data, more: !isWhole });
+    send({ t: "http", call: this.number, handler, request: head, timeout_s: timeoutS, data, more: !isWhole });
     if (isWhole) return;
     this.#sendBody(body instanceof Uint8Array ? [body] : body).catch((error: unknown) => this.#leave(error));
   }

@@ -58,8 +58,8 @@ class HandlerWorkers implements HandlerRunner {
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
     this.#lastCall += 1;
-    const timeout_ms = request.timeout_ms ?? this.#options.function_timeout_ms;
-    const call = new HandlerCall(this.#lastCall, request, timeout_ms, (ended) => this.#onCallEnd(ended));
+    const timeoutMs = request.timeout_ms ?? this.#options.function_timeout_ms;
+    const call = new HandlerCall(this.#lastCall, request, timeoutMs, (ended) => this.#onCallEnd(ended));
     this.#ensureProcesses();
     this.#waiting.push(call);
     this.#pump();
@@ -193,9 +193,9 @@ class HandlerWorkers implements HandlerRunner {
   #look(): void {
     const now = performance.now();
     for (const one of this.#all()) {
-      const silent_ms = now - one.heard_at;
-      if (one.calls.size > 0 && silent_ms > this.#options.function_timeout_ms + SILENCE_MS) {
-        one.process.kill(`it was silent for ${Math.round(silent_ms)} ms`);
+      const silentMs = now - one.heard_at;
+      if (one.calls.size > 0 && silentMs > this.#options.function_timeout_ms + SILENCE_MS) {
+        one.process.kill(`it was silent for ${Math.round(silentMs)} ms`);
       }
     }
     if (this.#all().every((one) => one.calls.size === 0) && this.#waiting.length === 0) {
@@ -206,27 +206,35 @@ class HandlerWorkers implements HandlerRunner {
 
   #ensureProcesses(): void {
     if (this.#isClosed) return;
-    const wait_ms = this.#backoff.wait(performance.now());
+    const waitMs = this.#backoff.wait(performance.now());
     for (const [place, one] of this.#open.entries()) {
       if (one !== undefined) continue;
-      if (wait_ms === 0) this.#startProcess(place);
+      if (waitMs === 0) this.#startProcess(place);
       else {
         this.#retry ??= setTimeout(() => {
           this.#retry = undefined;
           this.#ensureProcesses();
-        }, wait_ms);
+        }, waitMs);
       }
     }
   }
 
   #startProcess(place: number): void {
-    const { runtime, modules, worker_memory_mb, function_timeout_ms, onOutput, app, body_bytes } = this.#options;
+    const {
+      runtime,
+      modules,
+      worker_memory_mb: workerMemoryMb,
+      function_timeout_ms: functionTimeoutMs,
+      onOutput,
+      app,
+      body_bytes: bodyBytes,
+    } = this.#options;
     const process = new WorkerProcess({
       runtime,
       modules,
-      memory_bytes: worker_memory_mb * 1024 * 1024,
-      function_timeout_ms,
-      http: { app, body_bytes },
+      memory_bytes: workerMemoryMb * 1024 * 1024,
+      function_timeout_ms: functionTimeoutMs,
+      http: { app, body_bytes: bodyBytes },
       onOutput,
       onReady: () => {
         this.#options.onReady?.();

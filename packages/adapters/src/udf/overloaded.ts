@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 
 /** What a caller is told when too many rows wait. */
-export function overloaded(waiting: number, max_waiting: number): unknown {
+export function overloaded(waiting: number, maxWaiting: number): unknown {
   return appError("overloaded", {
-    detail: `${waiting} rows wait for a worker; ${max_waiting} may.`,
+    detail: `${waiting} rows wait for a worker; ${maxWaiting} may.`,
     hint: "Send the request again in a moment, or raise the number of workers.",
-    meta: { waiting, max_waiting },
+    meta: { waiting, max_waiting: maxWaiting },
   });
 }

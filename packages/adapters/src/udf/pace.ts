@@ -11,7 +11,7 @@ const WEIGHT = 0.5;
 /** How long the rows of one graph take, and so how many go into a chunk. */
 export class Pace {
   /** Nothing is known at first: chunks of a few rows. */
-  #row_ms = 4;
+  #rowMs = 4;
 
   /** How many rows a chunk may have. */
   get chunkRows(): number {
@@ -25,15 +25,15 @@ export class Pace {
 
   /** Whether a second chunk may be in flight behind a first. */
   get isFast(): boolean {
-    return this.#row_ms <= FAST_ROW_MS;
+    return this.#rowMs <= FAST_ROW_MS;
   }
 
   /** Takes note of `rows` rows that took `ms` together. */
   note(rows: number, ms: number): void {
-    this.#row_ms = this.#row_ms * (1 - WEIGHT) + Math.max(ms / rows, 0.001) * WEIGHT;
+    this.#rowMs = this.#rowMs * (1 - WEIGHT) + Math.max(ms / rows, 0.001) * WEIGHT;
   }
 
   #rows(most: number): number {
-    return Math.max(1, Math.min(most, Math.floor(CHUNK_MS / this.#row_ms)));
+    return Math.max(1, Math.min(most, Math.floor(CHUNK_MS / this.#rowMs)));
   }
 }

@@ -235,10 +235,10 @@ class PythonWorkers implements UdfRunner {
 
   #onOverdue(slot: WorkerSlot, frame: Extract<ProgressFrame, { t: "overdue" }>): void {
     const culprit = frame.call === null ? undefined : slot.takeRow(frame.call, frame.row);
-    const timeout_ms = frame.timeout_s * 1000;
+    const timeoutMs = frame.timeout_s * 1000;
     const { functions } = this.#requests;
     const known = functions.knows(frame.function) ? { function: frame.function } : {};
-    this.#watch.closeDown(slot, { kind: "timeout", timeout_ms, ...known }, culprit);
+    this.#watch.closeDown(slot, { kind: "timeout", timeout_ms: timeoutMs, ...known }, culprit);
   }
 
   /** Answers a row whose worker it has ended. */
@@ -264,8 +264,8 @@ class PythonWorkers implements UdfRunner {
     const flows = [...slot.flows.values()];
     const folds = [...slot.folds.values()];
     const blame = slot.blame ?? { kind: "died", reason: end.reason };
-    const lived_ms = performance.now() - slot.ready_at;
-    const isFailedStart = !end.was_ready || (!slot.has_worked && !slot.isBusy && lived_ms < SETTLED_MS);
+    const livedMs = performance.now() - slot.ready_at;
+    const isFailedStart = !end.was_ready || (!slot.has_worked && !slot.isBusy && livedMs < SETTLED_MS);
     slot.process = undefined;
     slot.chunks = [];
     slot.flows = new Map();
@@ -306,11 +306,11 @@ class PythonWorkers implements UdfRunner {
 
   #ensureProcesses(): void {
     if (this.#isClosed) return;
-    const wait_ms = this.#backoff.wait(performance.now());
+    const waitMs = this.#backoff.wait(performance.now());
     for (const slot of this.#slots) {
       if (slot.process !== undefined) continue;
-      if (wait_ms === 0) this.#startProcess(slot);
-      else this.#retryTimer ??= setTimeout(() => this.#retryStart(), wait_ms);
+      if (waitMs === 0) this.#startProcess(slot);
+      else this.#retryTimer ??= setTimeout(() => this.#retryStart(), waitMs);
     }
   }
 
@@ -320,14 +320,14 @@ class PythonWorkers implements UdfRunner {
   }
 
   #startProcess(slot: WorkerSlot): void {
-    const { runtime, modules, worker_memory_mb, function_timeout_ms, onOutput } = this.#options;
+    const options = this.#options;
     slot.begin(
       new WorkerProcess({
-        runtime,
-        modules,
-        memory_bytes: worker_memory_mb * 1024 * 1024,
-        function_timeout_ms,
-        onOutput,
+        runtime: options.runtime,
+        modules: options.modules,
+        memory_bytes: options.worker_memory_mb * 1024 * 1024,
+        function_timeout_ms: options.function_timeout_ms,
+        onOutput: options.onOutput,
         onReady: (frame) => void this.#onReady(slot, frame),
         onFrame: (frame) => this.#onFrame(slot, frame),
         onEnd: (end) => this.#onEnd(slot, end),

@@ -53,8 +53,14 @@ export interface WrittenManifest {
 }
 
 /** The arguments of a Python that writes the manifest of a file on its standard output. */
-export function manifestArguments({ app_file, project_root }: { app_file: string; project_root: string }): string[] {
-  return ["-P", "-c", WRITER, "--root", project_root, app_file];
+export function manifestArguments({
+  app_file: appFile,
+  project_root: projectRoot,
+}: {
+  app_file: string;
+  project_root: string;
+}): string[] {
+  return ["-P", "-c", WRITER, "--root", projectRoot, appFile];
 }
 
 /** Takes what a run of the writer left for a manifest. @throws as readManifest */
@@ -71,8 +77,8 @@ export function takeManifest(
 }
 
 async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
-  const { app_file, runtime, signal } = input;
-  const args = manifestArguments({ app_file, project_root: runtime.project_root });
+  const { app_file: appFile, runtime, signal } = input;
+  const args = manifestArguments({ app_file: appFile, project_root: runtime.project_root });
   const child = spawnPython(
     { runtime, args, stdin: "ignore" },
     {
@@ -99,7 +105,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
   try {
     if (signal?.aborted === true) end();
     const ending = await endOf(child, runtime);
-    if (signal?.aborted === true) throw appError("interrupted", { detail: `${app_file} was not read to its end.` });
+    if (signal?.aborted === true) throw appError("interrupted", { detail: `${appFile} was not read to its end.` });
     return { stdout: Buffer.concat(chunks).toString("utf8"), stderr, ending };
   } finally {
     clearTimeout(timer);
@@ -156,10 +162,10 @@ function writerFailed(input: Parameters<typeof takeManifest>[0], ending: string 
 /** Where things lie on a server is nobody's business: an error names files from the project's root. */
 export function withoutPaths(
   error: unknown,
-  { project_root, python }: Pick<Runtime, "project_root" | "python">,
+  { project_root: projectRoot, python }: Pick<Runtime, "project_root" | "python">,
 ): unknown {
   if (!(error instanceof AppError)) return error;
-  const clean = (text: string) => text.replaceAll(`${project_root}/`, "").replaceAll(python, "python");
+  const clean = (text: string) => text.replaceAll(`${projectRoot}/`, "").replaceAll(python, "python");
   return appError(error.code, {
     detail: clean(error.message),
     hint: error.hint === undefined ? undefined : clean(error.hint),

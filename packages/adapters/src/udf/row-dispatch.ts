@@ -45,8 +45,8 @@ export class RowDispatch {
       const slot = this.#slots.find((one) => one.isIdle);
       const suspect = slot === undefined ? undefined : this.#queue.takeSuspect();
       if (slot === undefined || suspect === undefined) return;
-      const is_concurrent = this.#functions.concurrency(suspect.graph) !== undefined;
-      slot.run(this.nextCall(), suspect.graph, [suspect], { is_solo: true, is_concurrent }, now);
+      const isConcurrent = this.#functions.concurrency(suspect.graph) !== undefined;
+      slot.run(this.nextCall(), suspect.graph, [suspect], { is_solo: true, is_concurrent: isConcurrent }, now);
     }
   }
 

@@ -9,24 +9,24 @@ const HOPELESS_AFTER = 3;
 /** Counts starts that failed in a row, spaces them out, and knows what to tell callers meanwhile. */
 export class StartBackoff {
   #failures = 0;
-  #retry_at = 0;
+  #retryAt = 0;
   #end: WorkerEnd | undefined;
 
   failed(end: WorkerEnd, now: number): void {
     this.#end = end;
-    this.#retry_at = now + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
+    this.#retryAt = now + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
     this.#failures += 1;
   }
 
   succeeded(): void {
     this.#failures = 0;
-    this.#retry_at = 0;
+    this.#retryAt = 0;
     this.#end = undefined;
   }
 
   /** How long the next start has to wait, in ms. */
   wait(now: number): number {
-    return Math.max(0, Math.ceil(this.#retry_at - now));
+    return Math.max(0, Math.ceil(this.#retryAt - now));
   }
 
   /** Waiting does not help: the modules cannot be imported, or several starts have failed. */

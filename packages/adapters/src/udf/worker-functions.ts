@@ -39,11 +39,11 @@ export class WorkerFunctions {
   }
 
   /** How long one row of a graph may run: the functions' own limits, and the general one for those without. */
-  rowLimitMs(graph: GraphRows, general_ms: number): number {
+  rowLimitMs(graph: GraphRows, generalMs: number): number {
     const limits = this.#of(graph).map((fn) => fn.timeout_s);
-    const own_ms = limits.reduce<number>((sum, limit) => sum + (limit ?? 0) * 1000, 0);
+    const ownMs = limits.reduce<number>((sum, limit) => sum + (limit ?? 0) * 1000, 0);
     const isAllOwn = limits.length === graph.graph.functions.length && !limits.includes(null) && limits.length > 0;
-    return isAllOwn ? own_ms : general_ms + own_ms;
+    return isAllOwn ? ownMs : generalMs + ownMs;
   }
 
   #of(graph: GraphRows): WorkerFunction[] {

@@ -47,8 +47,11 @@ export interface WorkerEnd {
 }
 
 /** Fields of the log for a worker that ended: what it could not import, when that is why. */
-export function describeEnd({ reason, import_error }: WorkerEnd): { readonly reason: string; readonly error?: string } {
-  return import_error === undefined ? { reason } : { reason, error: `${import_error.type}: ${import_error.message}` };
+export function describeEnd({ reason, import_error: importError }: WorkerEnd): {
+  readonly reason: string;
+  readonly error?: string;
+} {
+  return importError === undefined ? { reason } : { reason, error: `${importError.type}: ${importError.message}` };
 }
 
 /** One child process that speaks the worker protocol. It ends with its own process group. */
@@ -117,9 +120,9 @@ export class WorkerProcess {
   }
 
   /** Lets the worker end what it runs, then ends it; by force after that time. */
-  exit(within_ms = EXIT_MS): void {
+  exit(withinMs = EXIT_MS): void {
     this.send({ t: "exit" });
-    this.#after(within_ms, () => this.kill("asked to exit"));
+    this.#after(withinMs, () => this.kill("asked to exit"));
   }
 
   /** Ends the process and all that it started, at once. */
@@ -189,12 +192,16 @@ export class WorkerProcess {
 
   #end(reason: string): void {
     if (this.#state === "ended") return;
-    const was_ready = this.#state === "ready";
+    const wasReady = this.#state === "ready";
     this.#state = "ended";
     for (const timer of this.#timers) clearTimeout(timer);
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
-    const said = was_ready || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;
-    this.#options.onEnd({ was_ready, import_error: this.#importError, reason: (this.#reason ?? reason) + said });
+    const said = wasReady || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;
+    this.#options.onEnd({
+      was_ready: wasReady,
+      import_error: this.#importError,
+      reason: (this.#reason ?? reason) + said,
+    });
   }
 
   #after(ms: number, work: () => void): void {

@@ -50,8 +50,8 @@ export class WorkerRequests {
     switch (frame.t) {
       case "acquire": {
         const { process } = slot;
-        const { ask, pool, attempt, retry_after_s } = frame;
-        this.pools.acquire(slot, ask, pool, attempt, retry_after_s, () => process?.send({ t: "grant", ask }));
+        const { ask, pool, attempt, retry_after_s: retryAfterS } = frame;
+        this.pools.acquire(slot, ask, pool, attempt, retryAfterS, () => process?.send({ t: "grant", ask }));
         return;
       }
       case "release":

@@ -32,7 +32,7 @@ export class WorkerWatch {
   readonly #limits: WatchLimits;
   readonly #events: WatchEvents;
   #timer: NodeJS.Timeout | undefined;
-  #looked_at = 0;
+  #lookedAt = 0;
   #ticks = 0;
 
   constructor(slots: readonly WorkerSlot[], limits: WatchLimits, events: WatchEvents) {
@@ -44,9 +44,9 @@ export class WorkerWatch {
   /** Watches until no row runs. */
   begin(): void {
     if (this.#timer !== undefined) return;
-    const interval_ms = Math.min(WATCH_MS, Math.ceil(this.#limits.function_timeout_ms / 3));
-    this.#looked_at = performance.now();
-    this.#timer = setInterval(() => this.#look(interval_ms), interval_ms);
+    const intervalMs = Math.min(WATCH_MS, Math.ceil(this.#limits.function_timeout_ms / 3));
+    this.#lookedAt = performance.now();
+    this.#timer = setInterval(() => this.#look(intervalMs), intervalMs);
   }
 
   end(): void {
@@ -63,11 +63,11 @@ export class WorkerWatch {
     slot.process?.kill(`a row ran longer than ${blame.timeout_ms} ms`);
   }
 
-  #look(interval_ms: number): void {
+  #look(intervalMs: number): void {
     const now = performance.now();
     // When this process itself was held up, answers may lie unread: they come first.
-    const isLate = now - this.#looked_at > 3 * interval_ms + WATCH_MS;
-    this.#looked_at = now;
+    const isLate = now - this.#lookedAt > 3 * intervalMs + WATCH_MS;
+    this.#lookedAt = now;
     if (isLate) return;
     this.#ticks += 1;
     const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.isBusy);
@@ -76,18 +76,18 @@ export class WorkerWatch {
   }
 
   #lookAt(slot: WorkerSlot, now: number): void {
-    const { function_timeout_ms } = this.#limits;
-    const ran_ms = now - slot.progress_at;
+    const { function_timeout_ms: functionTimeoutMs } = this.#limits;
+    const ranMs = now - slot.progress_at;
     const first = slot.chunks[0];
-    const limit_ms = first === undefined ? function_timeout_ms : this.#events.rowLimitMs(first.graph);
-    const isLate = (first !== undefined || slot.isFed) && ran_ms > limit_ms;
+    const limitMs = first === undefined ? functionTimeoutMs : this.#events.rowLimitMs(first.graph);
+    const isLate = (first !== undefined || slot.isFed) && ranMs > limitMs;
     if (isLate && slot.blame === undefined) {
-      this.closeDown(slot, { kind: "timeout", timeout_ms: limit_ms }, slot.takeRunning());
+      this.closeDown(slot, { kind: "timeout", timeout_ms: limitMs }, slot.takeRunning());
     } else if (slot.flows.size > 0 && now - slot.heard_at > SILENCE_MS + this.#longestMs(slot)) {
       const { running } = slot;
       const held = running === undefined ? undefined : slot.takeRow(running.call, running.row);
       this.closeDown(slot, { kind: "timeout", timeout_ms: this.#longestMs(slot) }, held);
-    } else if (ran_ms > STUCK_MS && this.#events.mayMove()) {
+    } else if (ranMs > STUCK_MS && this.#events.mayMove()) {
       for (const { graph, rows } of slot.takeUnbegun()) this.#events.onMove(graph, rows);
     }
     if (this.#ticks % MEMORY_EVERY_TICKS === 0) void this.#lookAtMemory(slot);
@@ -99,13 +99,13 @@ export class WorkerWatch {
   }
 
   async #lookAtMemory(slot: WorkerSlot): Promise<void> {
-    const { process, base_bytes } = slot;
-    if (process?.pid === undefined || base_bytes === undefined) return;
-    const { worker_memory_mb } = this.#limits;
+    const { process, base_bytes: baseBytes } = slot;
+    if (process?.pid === undefined || baseBytes === undefined) return;
+    const { worker_memory_mb: workerMemoryMb } = this.#limits;
     const bytes = await process.memoryBytes();
     if (bytes === undefined || slot.process !== process || slot.blame !== undefined) return;
-    if (bytes - base_bytes <= worker_memory_mb * 1024 * 1024) return;
-    slot.blame = { kind: "memory", memory_mb: worker_memory_mb };
-    process.kill(`it grew by more than ${worker_memory_mb} MB`);
+    if (bytes - baseBytes <= workerMemoryMb * 1024 * 1024) return;
+    slot.blame = { kind: "memory", memory_mb: workerMemoryMb };
+    process.kill(`it grew by more than ${workerMemoryMb} MB`);
   }
 }

@@ -11,11 +11,15 @@ test("a certificate is spoken of when clients refuse it or will, with why and wh
   expect(noteOnCertificate(good)).toBeUndefined();
   const reasons = ["DNS problem", `It is ordered again at ${AT}`];
   expect(noteOnCertificate({ ...good, ...failed })).toEqual({
-    ...{ text: `its certificate ends at ${AT} and could not be renewed`, reasons, is_down: false },
+    text: `its certificate ends at ${AT} and could not be renewed`,
+    reasons,
+    is_down: false,
   });
   expect(noteOnCertificate({ ...good, ...failed, state: "ended" })).toMatchObject({ reasons, is_down: true });
   expect(noteOnCertificate({ ...good, state: "missing" })).toMatchObject({
-    ...{ text: "its certificate is being ordered; calls fail until it is there", reasons: [], is_down: true },
+    text: "its certificate is being ordered; calls fail until it is there",
+    reasons: [],
+    is_down: true,
   });
   expect(noteOnCertificate({ ...good, ...failed, state: "missing" })?.text).toContain("could be ordered");
 });

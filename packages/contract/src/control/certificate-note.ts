@@ -13,10 +13,10 @@ export interface CertificateNote {
 /** Where clients would refuse a host, or will; undefined while all is well. */
 export function noteOnCertificate(certificate: HostCertificate | null): CertificateNote | undefined {
   if (certificate === null) return undefined;
-  const { error, expires_at, next_order_at, state } = certificate;
-  const reasons = error === null ? [] : [error, `It is ordered again at ${next_order_at}`];
-  const note = (text: string, is_down: boolean): CertificateNote => ({ text, reasons, is_down });
-  if (state === "ended") return note(`its certificate ended at ${expires_at}, and clients refuse it`, true);
+  const { error, expires_at: expiresAt, next_order_at: nextOrderAt, state } = certificate;
+  const reasons = error === null ? [] : [error, `It is ordered again at ${nextOrderAt}`];
+  const note = (text: string, isDown: boolean): CertificateNote => ({ text, reasons, is_down: isDown });
+  if (state === "ended") return note(`its certificate ended at ${expiresAt}, and clients refuse it`, true);
   if (state === "missing") {
     return note(
       error === null
@@ -25,5 +25,5 @@ export function noteOnCertificate(certificate: HostCertificate | null): Certific
       true,
     );
   }
-  return error === null ? undefined : note(`its certificate ends at ${expires_at} and could not be renewed`, false);
+  return error === null ? undefined : note(`its certificate ends at ${expiresAt} and could not be renewed`, false);
 }

@@ -28,7 +28,7 @@ export interface TreeEntry {
 export function treeText(entries: readonly TreeEntry[]): string {
   const sorted = [...entries].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   return JSON.stringify(
-    sorted.map(({ path, size, is_executable, chunks, link }) => [path, size, is_executable, chunks, link]),
+    sorted.map(({ path, size, is_executable: isExecutable, chunks, link }) => [path, size, isExecutable, chunks, link]),
   );
 }
 
@@ -66,15 +66,15 @@ function describe(path: string, problem: string): string {
 export function listTreePart(
   entries: readonly TreeEntry[],
   part: string,
-  most_length = Number.POSITIVE_INFINITY,
+  mostLength = Number.POSITIVE_INFINITY,
 ): string | undefined {
   const lines: string[] = [];
   let length = 0;
   for (const entry of selectTreePart(entries, part)) {
-    const { chunks, is_executable, link, path } = entry;
-    const line = `${link === null ? chunks.join(",") : `->${link}`}${is_executable ? "*" : ""} ${path}\n`;
+    const { chunks, is_executable: isExecutable, link, path } = entry;
+    const line = `${link === null ? chunks.join(",") : `->${link}`}${isExecutable ? "*" : ""} ${path}\n`;
     length += line.length;
-    if (length > most_length) return undefined;
+    if (length > mostLength) return undefined;
     lines.push(line);
   }
   return lines.length === 0 ? undefined : lines.sort(byLine).join("");
@@ -127,8 +127,8 @@ function findEntryProblem({ chunks, link, size }: TreeEntry): string | undefined
   }
   if (size !== 0 || chunks.length > 0) return "is a link and has bytes";
   // the disk has another name for text that is not well formed, and another entry may have that name
-  const is_possible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link) && link.isWellFormed();
-  if (!is_possible || isLonger(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
+  const isPossible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link) && link.isWellFormed();
+  if (!isPossible || isLonger(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
   return link.split("/").length > MAX_PATH_PARTS ? `is a link of more than ${MAX_PATH_PARTS} names` : undefined;
 }
 

@@ -27,7 +27,7 @@ function jobRoute(route: Pick<CompiledRoute, "method" | "path">): string {
 function toBackground(
   context: RouteContext,
   route: CompiledRoute & Required<Pick<CompiledRoute, "check">>,
-  { attempts, expires_s }: ManifestBackground,
+  { attempts, expires_s: expiresS }: ManifestBackground,
   mount: string,
 ): CompiledRoute {
   const { deps, input, limits } = context;
@@ -45,7 +45,7 @@ function toBackground(
     const queued = { id, folder, service: route.service, route: jobRoute(route), body, search };
     const most = limits.background_jobs;
     await deps.sql.transaction(async (connection) => {
-      if (!(await queueBackground(connection, queued, { most, attempts, expires_s }))) throw tooMany(most);
+      if (!(await queueBackground(connection, queued, { most, attempts, expires_s: expiresS }))) throw tooMany(most);
       if (once === undefined) return;
       await context.keepAnswer(connection, { ...once, answer: () => wholeAnswer(answer) });
     });
@@ -102,8 +102,14 @@ export class BackgroundRoutes {
     if (this.#routes.size === 0) return undefined;
     const { deps, input, limits } = this.#context;
     const folder = folderSchema(input.target);
-    const at_once = limits.background_at_once;
-    return new BackgroundRunner(deps, { folder, services: this.#services, owner, routes: this.#routes, at_once });
+    const atOnce = limits.background_at_once;
+    return new BackgroundRunner(deps, {
+      folder,
+      services: this.#services,
+      owner,
+      routes: this.#routes,
+      at_once: atOnce,
+    });
   }
 }
 
@@ -160,16 +166,22 @@ function stateText({ state, error, result }: BackgroundState): string {
  */
 function jobUrl({ headers }: RouteRequest, mount: string, path: string, id: string): string {
   const { host } = headers;
-  const is_proxied = PROXY_HEADERS.some((name) => headers[name] !== undefined);
-  if (typeof host === "string" && !is_proxied) return `http://${host}${mount}${JOBS_PATH}/${id}`;
+  const isProxied = PROXY_HEADERS.some((name) => headers[name] !== undefined);
+  if (typeof host === "string" && !isProxied) return `http://${host}${mount}${JOBS_PATH}/${id}`;
   const depth = path.split("/").length - 2;
   return `${"../".repeat(depth)}${JOBS_PATH.slice(1)}/${id}`;
 }
 
 /** What proxies add to a request. */
 const PROXY_HEADERS = [
-  ...["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-prefix"],
-  ...["x-forwarded-proto", "x-real-ip"],
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-prefix",
+  "x-forwarded-proto",
+  "x-real-ip",
 ] as const;
 
 function unknownJob(id: string): Error {

@@ -52,15 +52,15 @@ export async function queueBackground(
     text: "select pg_advisory_xact_lock(hashtextextended($1, 0))",
     values: [`appdb background ${folder} ${service}`],
   });
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: `insert into appdb.background (id, folder, service, route, body, search, most_attempts, expires_s, incarnation)
       select $1, $2, $3, $4, $5, $6, $7, $8, s.incarnation from appdb.state s
       where (select count(*) from appdb.background b
         where b.folder = $2 and b.service = $3 and b.state in ('queued', 'running')) < $9::int`,
     values: [id, folder, service, route, body, search, limits.attempts, limits.expires_s, limits.most],
   });
-  if (row_count === 1) await sql.query({ text: "select pg_notify($1, '')", values: [BACKGROUND_CHANNEL] });
-  return row_count === 1;
+  if (rowCount === 1) await sql.query({ text: "select pg_notify($1, '')", values: [BACKGROUND_CHANNEL] });
+  return rowCount === 1;
 }
 
 export interface Held {
@@ -119,7 +119,7 @@ export async function renewBackground(
       where id = any($1::uuid[]) and owner = $2 and state = 'running' returning id, is_cancelled`,
     values: [[...ids], owner, time(clock.now() + LEASE_MS)],
   });
-  return new Map(rows.map(([id, is_cancelled]) => [id ?? "", { is_cancelled: is_cancelled === "t" }]));
+  return new Map(rows.map(([id, isCancelled]) => [id ?? "", { is_cancelled: isCancelled === "t" }]));
 }
 
 /** Ends a job of ours with its answer or its error; nothing happens when it is not ours any more. */
@@ -149,13 +149,13 @@ export async function releaseBackground(
   { sql, clock }: BackgroundDeps,
   owner: string,
   id: string,
-  { has_failed, pause_ms }: { readonly has_failed: boolean; readonly pause_ms: number },
+  { has_failed: hasFailed, pause_ms: pauseMs }: { readonly has_failed: boolean; readonly pause_ms: number },
 ): Promise<void> {
   await sql.query({
     text: `update appdb.background set state = 'queued', owner = null, lease_until = null, not_before = $3,
         attempts = attempts + $4::int, leases = leases - 1 + $4::int
       where id = $1 and owner = $2 and state = 'running'`,
-    values: [id, owner, time(clock.now() + pause_ms), has_failed ? 1 : 0],
+    values: [id, owner, time(clock.now() + pauseMs), hasFailed ? 1 : 0],
   });
 }
 
@@ -177,7 +177,7 @@ export async function readBackground(
 
 /** Ends a job that waits; tells one that runs to end. False when it had ended. */
 export async function cancelBackground({ sql, clock }: BackgroundDeps, id: string): Promise<boolean> {
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: `update appdb.background set is_cancelled = true,
         state = case state when 'queued' then 'cancelled' else state end,
         ended_at = case state when 'queued' then $2::timestamptz end,
@@ -185,17 +185,17 @@ export async function cancelBackground({ sql, clock }: BackgroundDeps, id: strin
       where id = $1 and state in ('queued', 'running')`,
     values: [id, time(clock.now())],
   });
-  if (row_count > 0) await sql.query({ text: "select pg_notify($1, '')", values: [BACKGROUND_CHANNEL] });
-  return row_count > 0;
+  if (rowCount > 0) await sql.query({ text: "select pg_notify($1, '')", values: [BACKGROUND_CHANNEL] });
+  return rowCount > 0;
 }
 
 /** Removes the jobs of which nobody is told any more. Gives how many. */
 export async function collectBackground({ sql, clock }: BackgroundDeps): Promise<number> {
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: "delete from appdb.background where expires_at <= $1",
     values: [time(clock.now())],
   });
-  return row_count;
+  return rowCount;
 }
 
 function time(ms: number): string {

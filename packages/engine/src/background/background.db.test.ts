@@ -30,8 +30,17 @@ const ROUTES: ManifestRoute[] = [
   { ...aRowRoute("rides", ["km"], ["fare"], { path: "/patient" }), background: { attempts: 3, expires_s: 600 } },
   { ...aRowRoute("rides", ["km"], ["fare"], { path: "/fare", kind: "compute" }), background },
   {
-    ...{ kind: "update", method: "post", path: "/items/update", table: "items", key: ["sku"], inputs: ["n"] },
-    ...{ outputs: ["sku", "n"], on_error: "abort", handler: null, background, source },
+    kind: "update",
+    method: "post",
+    path: "/items/update",
+    table: "items",
+    key: ["sku"],
+    inputs: ["n"],
+    outputs: ["sku", "n"],
+    on_error: "abort",
+    handler: null,
+    background,
+    source,
   },
   { kind: "delete", method: "post", path: "/items/delete", table: "items", match_columns: ["sku"], background, source },
 ];
@@ -157,8 +166,8 @@ test("an array in the background is one job, which answers all of its rows or sa
   const { result } = await ended(api, many.json.id);
   expect(result.map(({ fare }: { fare: number }) => fare)).toEqual([2, 4]);
   const bad = await api.post("/rides", [{ km: 1 }, { km: "far" }]);
-  const { status, error_detail } = await ended(api, bad.json.id);
-  expect([status, error_detail.code, error_detail.errors[0].pointer]).toEqual(["error", "invalid_request", "/1/km"]);
+  const { status, error_detail: errorDetail } = await ended(api, bad.json.id);
+  expect([status, errorDetail.code, errorDetail.errors[0].pointer]).toEqual(["error", "invalid_request", "/1/km"]);
   expect(await count("rides")).toBe(2);
 });
 

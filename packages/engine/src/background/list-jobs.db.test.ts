@@ -47,11 +47,11 @@ async function cancelMidway(job: string): Promise<void> {
   await running;
 }
 
-async function recompute(on_error: "abort" | "ignore"): Promise<string> {
+async function recompute(onError: "abort" | "ignore"): Promise<string> {
   let job: string | undefined;
   const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: true, errors_only: false };
   await transaction(async (connection) => {
-    job = (await startRecompute(connection, { ...request, on_error })).job;
+    job = (await startRecompute(connection, { ...request, on_error: onError })).job;
   });
   return job ?? "";
 }

@@ -68,14 +68,14 @@ export class BackgroundRunner {
     this.#input = input;
   }
 
-  async run(signal: AbortSignal, drain_ms: number): Promise<void> {
+  async run(signal: AbortSignal, drainMs: number): Promise<void> {
     const { sql, log } = this.#deps;
     signal.addEventListener("abort", this.#bell.ring, { once: true });
-    let is_listening = false;
+    let isListening = false;
     while (!signal.aborted) {
       try {
-        if (!is_listening) await sql.listen(BACKGROUND_CHANNEL, this.#bell.ring, signal);
-        is_listening = true;
+        if (!isListening) await sql.listen(BACKGROUND_CHANNEL, this.#bell.ring, signal);
+        isListening = true;
         await this.#renew();
         if (!(await this.#begin())) await this.#bell.wait(TICK_MS);
       } catch (error) {
@@ -84,7 +84,7 @@ export class BackgroundRunner {
         await this.#bell.wait(TICK_MS);
       }
     }
-    await this.#drain(drain_ms);
+    await this.#drain(drainMs);
   }
 
   /** Begins as many jobs as there is room for. False when there is nothing to do. */
@@ -123,8 +123,8 @@ export class BackgroundRunner {
     }
     const answer = await route.handle({ body, search, headers: {}, id, once: onceOf("job", id, ""), signal });
     if (answer.status === ABORTED) {
-      const is_cancelled = this.#running.get(id)?.is_cancelled === true;
-      if (is_cancelled) return endBackground(this.#deps, owner, id, { state: "cancelled" });
+      const isCancelled = this.#running.get(id)?.is_cancelled === true;
+      if (isCancelled) return endBackground(this.#deps, owner, id, { state: "cancelled" });
       return releaseBackground(this.#deps, owner, id, { has_failed: false, pause_ms: 0 });
     }
     if (answer.status < 400) {
@@ -135,16 +135,16 @@ export class BackgroundRunner {
 
   async #fail(job: BackgroundJob, error: Problem): Promise<void> {
     const { owner } = this.#input;
-    const { id, attempts, most_attempts } = job;
+    const { id, attempts, most_attempts: mostAttempts } = job;
     // PostgreSQL was away: that is no failure of the job.
     if (error.code === "database_unavailable" || error.code === "commit_unknown") {
       return releaseBackground(this.#deps, owner, id, { has_failed: false, pause_ms: FIRST_PAUSE_MS });
     }
     // What was stored but not exported is not stored, and so not exported, again.
-    const is_passing = PASSING.has(error.code) || (error.status >= 500 && error.code !== "export_failed");
-    if (is_passing && attempts + 1 < most_attempts) {
-      const pause_ms = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS);
-      return releaseBackground(this.#deps, owner, id, { has_failed: true, pause_ms });
+    const isPassing = PASSING.has(error.code) || (error.status >= 500 && error.code !== "export_failed");
+    if (isPassing && attempts + 1 < mostAttempts) {
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS);
+      return releaseBackground(this.#deps, owner, id, { has_failed: true, pause_ms: pauseMs });
     }
     await endBackground(this.#deps, owner, id, { state: "failed", error });
   }
@@ -168,10 +168,10 @@ export class BackgroundRunner {
     }
   }
 
-  async #drain(drain_ms: number): Promise<void> {
+  async #drain(drainMs: number): Promise<void> {
     const left = () => Promise.all([...this.#running.values()].map(({ done }) => done));
     const late = new AbortController();
-    await Promise.race([left(), sleep(drain_ms, undefined, { signal: late.signal }).catch(() => undefined)]);
+    await Promise.race([left(), sleep(drainMs, undefined, { signal: late.signal }).catch(() => undefined)]);
     late.abort();
     for (const { aborting } of this.#running.values()) {
       aborting.abort(new AppError("job_lost", { detail: "The service stops." }));

@@ -67,8 +67,17 @@ export function bindQuery(named: ManifestQuery, findTable: (name: string) => Cat
       may_lack: lacking.has(ref.as),
     }),
   );
-  const { id, name, parameters, return_scalar } = named;
-  return { id, name, tables, parameters, return_scalar, query, asked: [...asked.values()], similarities: [] };
+  const { id, name, parameters, return_scalar: returnScalar } = named;
+  return {
+    id,
+    name,
+    tables,
+    parameters,
+    return_scalar: returnScalar,
+    query,
+    asked: [...asked.values()],
+    similarities: [],
+  };
 }
 
 /** The likenesses that a query asks for, by their nodes as they are written. */
@@ -89,11 +98,11 @@ function similaritiesIn(query: Query): ReadonlyMap<string, AskedSimilarity> {
 function flatQuery(query: Query, asked: ReadonlyMap<string, AskedSimilarity>): Query {
   const isDistance = (expr: Expr): boolean => expr.node === "similarity" && expr.metric === "l2";
   const flat = mapExpressions(query, (expr) => flatten(expr, asked));
-  const order_by = flat.order_by.map(({ expr, asc }, at) => {
+  const orderBy = flat.order_by.map(({ expr, asc }, at) => {
     const before = query.order_by[at]?.expr;
     return { expr, asc: before !== undefined && isDistance(before) ? !asc : asc };
   });
-  return { ...flat, order_by };
+  return { ...flat, order_by: orderBy };
 }
 
 /** Every expression of a query, each once. */

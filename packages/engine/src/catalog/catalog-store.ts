@@ -239,8 +239,15 @@ export async function insertIndex(
       values ($1, $2, $3, $4, $5, $6, $7, (select id from appdb.columns where table_id = $1 and name = $8), $9)
       returning id`,
     values: [
-      ...[table.id, index.kind, index.name, indexName(table.name, index), [...index.columns], state],
-      ...[index.embedding == null ? null : jsonOf(options), values, replaces],
+      table.id,
+      index.kind,
+      index.name,
+      indexName(table.name, index),
+      [...index.columns],
+      state,
+      index.embedding == null ? null : jsonOf(options),
+      values,
+      replaces,
     ],
   });
   return Number(rows[0]?.[0]);

@@ -72,6 +72,10 @@ export function changedQueries(before: Computed, after: Computed): string[] {
   });
 }
 
-function definitionOf({ parameters, return_scalar, query }: ManifestQuery): string {
-  return canonicalJson({ parameters, return_scalar, query: mapExpressions(query, (expr) => meaning(expr) as Expr) });
+function definitionOf({ parameters, return_scalar: returnScalar, query }: ManifestQuery): string {
+  return canonicalJson({
+    parameters,
+    return_scalar: returnScalar,
+    query: mapExpressions(query, (expr) => meaning(expr) as Expr),
+  });
 }

@@ -4,8 +4,8 @@ import { matchNames } from "./match-names.ts";
 /** Each declared name with what holds its data; `!` for a rename that is refused. */
 function matched(stored: readonly string[], declared: readonly string[]): readonly string[] {
   const read = (text: string) => {
-    const [name = "", renamed_from = null] = text.split("<");
-    return { name, renamed_from };
+    const [name = "", renamedFrom = null] = text.split("<");
+    return { name, renamed_from: renamedFrom };
   };
   return matchNames(stored.map(read), declared.map(read)).map(
     ({ declared: { name }, stored: found, refusal }) => `${name}=${found?.name ?? ""}${refusal === null ? "" : "!"}`,

@@ -27,9 +27,9 @@ export function matchNames<Stored extends Named, Declared extends Named>(
   const storedByName = new Map(stored.map((one) => [one.name, one]));
   const declaredByName = new Map(declared.map((one) => [one.name, one]));
   const moves = new Map<string, string>();
-  for (const { name, renamed_from } of declared) {
-    if (renamed_from == null || renamed_from === name || !storedByName.has(renamed_from)) continue;
-    if (storedByName.get(name)?.renamed_from !== renamed_from) moves.set(name, renamed_from);
+  for (const { name, renamed_from: renamedFrom } of declared) {
+    if (renamedFrom == null || renamedFrom === name || !storedByName.has(renamedFrom)) continue;
+    if (storedByName.get(name)?.renamed_from !== renamedFrom) moves.set(name, renamedFrom);
   }
   const refusals = new Map<string, string>();
   // A move that is refused leaves its source where it is, which may be in another one's way.

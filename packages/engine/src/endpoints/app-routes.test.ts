@@ -5,16 +5,14 @@ import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { type InnerAnswer, openInnerRoutes } from "./app-routes.ts";
 
 const HEAD: HttpHead = {
-  ...{
-    method: "POST",
-    scheme: "http",
-    path: "/rows",
-    root_path: "",
-    search: "",
-    params: {},
-    client: null,
-    id: "req-1",
-  },
+  method: "POST",
+  scheme: "http",
+  path: "/rows",
+  root_path: "",
+  search: "",
+  params: {},
+  client: null,
+  id: "req-1",
   headers: [],
 };
 
@@ -26,7 +24,12 @@ async function ask(
   signal?: AbortSignal,
 ): Promise<InnerAnswer> {
   const whole: CompiledRoute = {
-    ...{ service: "api", kind: "insert", method: "POST", path: "/rows", uses_python: false, takes_signal: false },
+    service: "api",
+    kind: "insert",
+    method: "POST",
+    path: "/rows",
+    uses_python: false,
+    takes_signal: false,
     handle: async () => ({ status: 200, headers: {}, body: "{}" }),
     ...route,
   };

@@ -7,7 +7,12 @@ import { withBound } from "./bounded-route.ts";
 test("requests past the limit of a route are refused at once and do nothing; one that ends makes room", async () => {
   const ends: ((answer: RouteAnswer) => void)[] = [];
   const route: CompiledRoute = {
-    ...{ service: "desk", kind: "query", method: "GET", path: "/slow", uses_python: false, takes_signal: false },
+    service: "desk",
+    kind: "query",
+    method: "GET",
+    path: "/slow",
+    uses_python: false,
+    takes_signal: false,
     handle: () => new Promise((resolve) => ends.push(resolve)),
   };
   const bounded = withBound(route, 2, createSilentLog());

@@ -20,18 +20,18 @@ interface TablesOfApplication {
 export function checkTables(input: TablesOfApplication & { readonly is_started?: boolean }, catalog: Catalog): void {
   const different = [...new Set(findHindrances(input, catalog).map(({ table }) => table))];
   if (different.length === 0) return;
-  const { app_file } = input.manifest;
+  const { app_file: appFile } = input.manifest;
   if (input.is_started === true) {
     // what the file declares by now is not known here: the update of the service says it, and whether the tables are behind
     throw appError("schema_mismatch", {
       detail: `The service was started for other tables than ${input.target} has now: ${different.join(", ")}.`,
-      hint: `Start it as ${app_file} is now: cli service update ${app_file} ${input.target}`,
+      hint: `Start it as ${appFile} is now: cli service update ${appFile} ${input.target}`,
       meta: { target: input.target, tables: different },
     });
   }
   throw appError("schema_mismatch", {
-    detail: `${app_file} declares other tables than ${input.target} has: ${different.join(", ")}.`,
-    hint: `Bring the tables up to date: cli schema update ${app_file} ${input.target}`,
+    detail: `${appFile} declares other tables than ${input.target} has: ${different.join(", ")}.`,
+    hint: `Bring the tables up to date: cli schema update ${appFile} ${input.target}`,
     meta: { target: input.target, tables: different },
   });
 }

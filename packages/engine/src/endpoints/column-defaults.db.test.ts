@@ -60,7 +60,11 @@ test("a row gets defaults for what its request leaves out, and expressions read 
   const { post } = await stage.serve(manifest);
   const at = "2026-03-04T05:06:07.089000Z";
   expect((await post("/tickets", { title: "a" })).json).toEqual({
-    ...{ title: "a", state: "new", due: at, created: at, loud: "NEW" },
+    title: "a",
+    state: "new",
+    due: at,
+    created: at,
+    loud: "NEW",
   });
   const given = { title: "b", state: "open", due: "2020-01-01T00:00:00Z" };
   expect((await post("/tickets", given)).json).toEqual({ ...given, created: at, loud: "OPEN" });
@@ -68,12 +72,10 @@ test("a row gets defaults for what its request leaves out, and expressions read 
   const many = await post("/tickets", [{ title: "d" }, { title: "e", state: "open" }]);
   expect(many.json.map((row: { state: string }) => row.state)).toEqual(["new", "open"]);
   expect(await stage.rows("select title, state from tickets order by title")).toEqual([
-    ...[
-      ["a", "new"],
-      ["b", "open"],
-      ["d", "new"],
-      ["e", "open"],
-    ],
+    ["a", "new"],
+    ["b", "open"],
+    ["d", "new"],
+    ["e", "open"],
   ]);
 });
 

@@ -19,7 +19,7 @@ export function compileHandlerRoute(
   service: ManifestService,
   route: ManifestHandlerRoute,
 ): CompiledRoute {
-  const timeout_ms = route.timeout_s === null ? null : route.timeout_s * 1000;
+  const timeoutMs = route.timeout_s === null ? null : route.timeout_s * 1000;
   return {
     service: service.name,
     kind: "handler",
@@ -31,7 +31,11 @@ export function compileHandlerRoute(
     takes_any_body: true,
     // A handler that has a GET answers a HEAD the same, whose body is then left out.
     handle: (request) =>
-      answerByPython(context, request, { handler: route.handler, timeout_ms, method: METHODS[route.method] }),
+      answerByPython(context, request, {
+        handler: route.handler,
+        timeout_ms: timeoutMs,
+        method: METHODS[route.method],
+      }),
   };
 }
 
@@ -62,10 +66,16 @@ export async function answerByPython(
       body: request.stream ?? (typeof body === "string" ? Buffer.from(body) : body),
       signal: request.signal,
     });
-    const is_endless = !(answer.body instanceof Uint8Array) && isOfEvents(answer.headers);
-    const more_headers = sendable(answer.headers);
+    const isEndless = !(answer.body instanceof Uint8Array) && isOfEvents(answer.headers);
+    const moreHeaders = sendable(answer.headers);
     if (answer.status === INTERNAL) log.error({ req: id, status: INTERNAL, path: place.path }, "request failed");
-    return { status: answer.status, headers: {}, more_headers, body: bodyOf(answer), is_endless };
+    return {
+      status: answer.status,
+      headers: {},
+      more_headers: moreHeaders,
+      body: bodyOf(answer),
+      is_endless: isEndless,
+    };
   } catch (error) {
     if (error instanceof HandlerFailed) return answerFailure(error.failure, request.id, log);
     return answerError(error, request.id, log, request.signal);

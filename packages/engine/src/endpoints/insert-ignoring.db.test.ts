@@ -36,11 +36,11 @@ const RIDES = [
   aComputed("part", call("op.truediv", "float", lit("10", "int"), col("km", "int"))),
 ];
 
-async function serve(table: ManifestTable, on_error: "abort" | "ignore" = "ignore") {
+async function serve(table: ManifestTable, onError: "abort" | "ignore" = "ignore") {
   const source = { file: "app.py", line: 1 };
   const outputs = table.columns.map((column) => column.name);
   const inputs = table.columns.flatMap((column) => (column.computed === null ? [column.name] : []));
-  const route = aRowRoute(table.name, inputs, outputs, { path: "/in", on_error });
+  const route = aRowRoute(table.name, inputs, outputs, { path: "/in", on_error: onError });
   const strict = { ...route, path: "/strict", on_error: "abort" as const };
   const manifest = aManifest({
     tables: [table],

@@ -57,17 +57,24 @@ const MANIFEST: Manifest = aManifest({
         aRowRoute("sums", ["n"], ["twice"], { path: "/twice" }),
         aRowRoute("items", ["sku", "n"], ["sku", "n"]),
         {
-          ...{ kind: "update", method: "post", path: "/items/update", table: "items", key: ["sku"], inputs: ["n"] },
-          ...{ outputs: ["sku", "n"], on_error: "abort", handler: null, source: { file: "app.py", line: 9 } },
+          kind: "update",
+          method: "post",
+          path: "/items/update",
+          table: "items",
+          key: ["sku"],
+          inputs: ["n"],
+          outputs: ["sku", "n"],
+          on_error: "abort",
+          handler: null,
+          source: { file: "app.py", line: 9 },
         },
-        ...[["sku"], ["n"]].map((match_columns) => ({
-          ...{
-            kind: "delete" as const,
-            method: "post" as const,
-            path: `/items/by_${match_columns[0]}`,
-            table: "items",
-          },
-          ...{ match_columns, source: { file: "app.py", line: 9 } },
+        ...[["sku"], ["n"]].map((matchColumns) => ({
+          kind: "delete" as const,
+          method: "post" as const,
+          path: `/items/by_${matchColumns[0]}`,
+          table: "items",
+          match_columns: matchColumns,
+          source: { file: "app.py", line: 9 },
         })),
         aRowRoute("rides", ["km"], ["id", "fare"]),
         aRowRoute("rides", ["km"], ["id", "fare"], { path: "/ignoring", on_error: "ignore" }),
@@ -273,13 +280,13 @@ test("two processes that get the same requests at the same time store each row o
 });
 
 test("after a commit whose outcome is unknown, a repetition with the key stores exactly one row", async () => {
-  let is_broken = true;
+  let isBroken = true;
   const breaking: SqlPool = {
     ...asPool(stage.sql),
     query: async (statement) => {
       const result = await stage.sql.query(statement);
-      if (!is_broken || !statement.text.includes("insert into appdb.requests")) return result;
-      is_broken = false;
+      if (!isBroken || !statement.text.includes("insert into appdb.requests")) return result;
+      isBroken = false;
       throw appError("commit_unknown", { detail: "The connection broke." });
     },
   };
@@ -287,7 +294,7 @@ test("after a commit whose outcome is unknown, a repetition with the key stores 
   // The row is there, so even the first one can be answered.
   const first = await post("/docs", { title: "a" }, "k1");
   expect(first).toMatchObject({ status: 200, json: { loud: "A" } });
-  expect(is_broken).toBe(false);
+  expect(isBroken).toBe(false);
   expect(await post("/docs", { title: "a" }, "k1")).toMatchObject({ status: 200, text: first.text });
   expect(await count("docs")).toBe(1);
 });

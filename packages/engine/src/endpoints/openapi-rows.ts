@@ -6,14 +6,14 @@ import { valueSchema } from "./openapi-schemas.ts";
 
 /** What a query route answers. */
 export function rowsSchema(manifest: Manifest, route: ManifestQueryRoute, declared: ManifestQuery): Json {
-  const { query, return_scalar } = declared;
+  const { query, return_scalar: returnScalar } = declared;
   // An outer join leaves columns without a value that are never null in their table.
   const outer = query.joins.some(({ kind }) => kind !== "inner" && kind !== "cross");
   const values = query.select.map(({ name, expr }) => {
     return [name, valueSchema(expr.type, expr.nullable || outer || readsComputed(manifest, declared, expr))] as const;
   });
   const row: Json =
-    return_scalar && values[0] !== undefined
+    returnScalar && values[0] !== undefined
       ? values[0][1]
       : {
           type: "object",
@@ -23,7 +23,7 @@ export function rowsSchema(manifest: Manifest, route: ManifestQueryRoute, declar
         };
   if (route.one_row) return row;
   const rows = { type: "array", items: row };
-  return return_scalar
+  return returnScalar
     ? rows
     : { type: "object", properties: { rows }, required: ["rows"], additionalProperties: false };
 }

@@ -22,10 +22,10 @@ export function splitSearch(search: string): { readonly asked: PageRequest | und
 }
 
 /** @throws invalid_request for a size that is no number from 1 to `most`; invalid_cursor */
-export function readPage({ page_size, cursor }: PageRequest, scope: string, most: number): PageOf {
-  const size = page_size === undefined ? undefined : Number(page_size);
-  if (size !== undefined && !(/^\d{1,9}$/.test(page_size ?? "") && size >= 1 && size <= most)) {
-    const detail = `A page has 1 to ${most} rows; the URL has ${JSON.stringify(page_size?.slice(0, 60))}.`;
+export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: string, most: number): PageOf {
+  const size = pageSize === undefined ? undefined : Number(pageSize);
+  if (size !== undefined && !(/^\d{1,9}$/.test(pageSize ?? "") && size >= 1 && size <= most)) {
+    const detail = `A page has 1 to ${most} rows; the URL has ${JSON.stringify(pageSize?.slice(0, 60))}.`;
     throw appError("invalid_request", {
       detail: `page_size: ${detail}`,
       hint: "Send a smaller page_size, such as 100.",

@@ -137,8 +137,21 @@ async function readAll(path: string, onPage?: (page: Page) => Promise<unknown>):
 }
 
 test.each([
-  ...["every", "by_kind", "by_price", "by_ok", "by_at", "by_value", "by_text", "in_python", "joined", "counted"],
-  ...["first_of?lim=25&off=3", "first_of?lim=4&off=0", "first_of?lim=0&off=0", "first_of?lim=8&off=0", "least?n=1"],
+  "every",
+  "by_kind",
+  "by_price",
+  "by_ok",
+  "by_at",
+  "by_value",
+  "by_text",
+  "in_python",
+  "joined",
+  "counted",
+  "first_of?lim=25&off=3",
+  "first_of?lim=4&off=0",
+  "first_of?lim=0&off=0",
+  "first_of?lim=8&off=0",
+  "least?n=1",
 ])("the pages of %s are its rows, whatever their size", async (query) => {
   const whole = (await stage.get(`/v1/${query}`)).json;
   for (const size of [1, 4, 7, 100]) {

@@ -55,11 +55,11 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
     kept(row, unknown) {
       let text = "";
       let holes = "";
-      for (const { lead, toJson, type_text, at } of compiled) {
+      for (const { lead, toJson, type_text: typeText, at } of compiled) {
         text += lead;
         const of = unknown.indexOf(at);
         if (of < 0) text += jsonOf(toJson, row[at] ?? null);
-        else holes += (holes === "" ? "[" : ",") + holeText(text.length, of, type_text);
+        else holes += (holes === "" ? "[" : ",") + holeText(text.length, of, typeText);
       }
       return { text: `${text}}`, holes: holes === "" ? null : `${holes}]` };
     },

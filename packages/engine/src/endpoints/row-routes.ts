@@ -25,8 +25,8 @@ export function compileRowRoute(
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;
-  const { on_error } = route;
-  const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
+  const { on_error: onError } = route;
+  const headersOf = onError === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
   const path = service.prefix + route.path;
   const place = `${context.input.target} ${service.name} POST ${path}`;
   const exported = compileExport(context.deps.connectExport, layout, route);
@@ -45,7 +45,7 @@ export function compileRowRoute(
         if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: wholeBody("") };
         return { status: 200, headers, body: render.kept(row, unknown) };
       };
-      await runner.run(row, request.signal, on_error, { ...once, answer }, request.timing);
+      await runner.run(row, request.signal, onError, { ...once, answer }, request.timing);
       stored = row;
       return answerOf(request, row);
     });
@@ -73,7 +73,7 @@ export function compileRowRoute(
         const once = route.kind === "insert" ? readOnce(request, place) : undefined;
         if (once !== undefined) return await runOnce(request, once);
         const row = read(request.body);
-        await runner.run(row, request.signal, on_error, undefined, request.timing);
+        await runner.run(row, request.signal, onError, undefined, request.timing);
         if (exported !== null) await exported.write(row);
         return answerOf(request, row);
       } catch (error) {

@@ -31,8 +31,8 @@ export class RowsAnswer implements AsyncDisposable {
 
   /** @throws result_too_large when the answer could not be kept; disk_full */
   async add(rows: readonly Row[]): Promise<void> {
-    const { kind, render, is_minimal, is_kept } = this.#form;
-    if (!is_minimal) {
+    const { kind, render, is_minimal: isMinimal, is_kept: isKept } = this.#form;
+    if (!isMinimal) {
       let text = "";
       for (const row of rows) {
         if (kind === "lines") text += `${render(row)}\n`;
@@ -41,7 +41,7 @@ export class RowsAnswer implements AsyncDisposable {
       await this.#spool.write(text);
     }
     this.#rows += rows.length;
-    if (is_kept && this.#spool.bytes > MOST_KEPT_BYTES) throw tooLarge();
+    if (isKept && this.#spool.bytes > MOST_KEPT_BYTES) throw tooLarge();
   }
 
   /** Ends the answer. What is not read of it is let go of by `return()` of its body. */

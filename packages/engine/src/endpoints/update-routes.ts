@@ -22,11 +22,11 @@ export function compileUpdateRoute(
   const read = compileChangeReader(layout, route, context.checks);
   const render = compileAnswer(layout, route);
   const { log } = context.deps;
-  const { on_error } = route;
+  const { on_error: onError } = route;
   const exported = compileExport(context.deps.connectExport, layout, route);
   if (exported !== null) context.exports.push(exported);
-  const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
-  const uses_python = route.handler !== null || updater.usesPython(route.inputs);
+  const headersOf = onError === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
+  const usesPython = route.handler !== null || updater.usesPython(route.inputs);
   const path = service.prefix + route.path;
   const place = `${context.input.target} ${service.name} POST ${path}`;
   const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
@@ -34,10 +34,10 @@ export function compileUpdateRoute(
     return wantsMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
   };
   const run = (change: RowChange, { signal, timing }: RouteRequest): Promise<void> =>
-    updater.run(change, { signal, on_error, answerer: route.handler, timing });
+    updater.run(change, { signal, on_error: onError, answerer: route.handler, timing });
   const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
     let stored: Row | undefined;
-    const answered = await context.once.run(once, uses_python, async () => {
+    const answered = await context.once.run(once, usesPython, async () => {
       const change = read(request.body);
       const { row } = change;
       keepWith(row, { ...once, answer: () => wholeAnswer(answerOf(request, row)) });
@@ -54,8 +54,8 @@ export function compileUpdateRoute(
     kind: route.kind,
     method: "POST",
     path,
-    uses_python,
-    takes_signal: uses_python,
+    uses_python: usesPython,
+    takes_signal: usesPython,
     check: (request) => void read(request.body),
     async handle(request) {
       try {

@@ -5,7 +5,12 @@ type Call = Extract<Expr, { node: "call" }>;
 
 /** Functions whose value does not follow from one null argument: their SQL is nothing that the planner makes null of. */
 const NOT_STRICT: ReadonlySet<string> = new Set([
-  ...["string.format", "op.is_null", "op.is_not_null", "op.and", "op.or", "json.is_empty"],
+  "string.format",
+  "op.is_null",
+  "op.is_not_null",
+  "op.and",
+  "op.or",
+  "json.is_empty",
 ]);
 const VOLATILE: ReadonlySet<string> = new Set(["uuid.uuid4", "uuid.uuid7"]);
 

@@ -42,9 +42,9 @@ const replace: Form = ({ args: [text, from, to], kwargs: { n } }) => {
 };
 
 const contains: Form = ({ args: [text, part], kwargs }) => {
-  const is_case = kwargs.case === undefined ? true : constant(kwargs.case);
-  if (is_case === true) return `(strpos(${text?.sql}, ${part?.sql}) > 0)`;
-  return is_case === false ? `(strpos(lower(${text?.sql}), lower(${part?.sql})) > 0)` : undefined;
+  const isCase = kwargs.case === undefined ? true : constant(kwargs.case);
+  if (isCase === true) return `(strpos(${text?.sql}, ${part?.sql}) > 0)`;
+  return isCase === false ? `(strpos(lower(${text?.sql}), lower(${part?.sql})) > 0)` : undefined;
 };
 
 const pad = ({ args: [text, width], kwargs: { fillchar } }: FormCall, name: "lpad" | "rpad"): string | undefined => {

@@ -41,10 +41,10 @@ export class AnswerOnce {
    * for before it and not only when the key turns out to be taken.
    * @throws idempotency_mismatch; whatever `work` throws, if no answer is kept
    */
-  run(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
+  run(once: Once, looksFirst: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
     const before = this.#running.get(once.id);
     if (before !== undefined) return this.#runAfter(before, once, work);
-    const answer = this.#work(once, looks_first, work);
+    const answer = this.#work(once, looksFirst, work);
     this.#running.set(once.id, answer);
     return answer;
   }
@@ -65,9 +65,9 @@ export class AnswerOnce {
     return this.run(once, true, work);
   }
 
-  async #work(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
+  async #work(once: Once, looksFirst: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
     try {
-      const kept = looks_first ? await this.#finds.submit(once) : undefined;
+      const kept = looksFirst ? await this.#finds.submit(once) : undefined;
       return kept === undefined ? await work() : replay(once, kept);
     } catch (error) {
       // An error says that nothing was stored. That must not be said of a request that was stored the first time: its

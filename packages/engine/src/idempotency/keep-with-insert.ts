@@ -53,7 +53,7 @@ export function keptParameters(
   rows: readonly Row[],
   identity: number,
   unknown: readonly number[],
-  expires_at: string,
+  expiresAt: string,
 ): string[] {
   const identities: string[] = [];
   const ids: string[] = [];
@@ -76,6 +76,6 @@ export function keptParameters(
   }
   return [
     ...[identities, ids, digests, statuses, heads, bodies, holes].map((values) => `{${values.join(",")}}`),
-    expires_at,
+    expiresAt,
   ];
 }

@@ -144,8 +144,8 @@ export class RequestStore {
       values: [ids, this.#time(0)],
     });
     const found = new Map<string, KeptRequest>();
-    for (const [id, digest, status, headers, body, made, is_expired] of rows) {
-      if (is_expired === "t") continue;
+    for (const [id, digest, status, headers, body, made, isExpired] of rows) {
+      if (isExpired === "t") continue;
       found.set(id ?? "", {
         digest: digest ?? "",
         answer: {
@@ -167,17 +167,17 @@ export class RequestStore {
   /** Removes the answers that have expired. Gives how many. */
   async collect(): Promise<number> {
     for (let removed = 0; ; ) {
-      const { row_count } = await this.#deps.sql.query({
+      const { row_count: rowCount } = await this.#deps.sql.query({
         text: `delete from appdb.requests where ctid = any(array(
           select ctid from appdb.requests where expires_at <= $1::timestamptz limit ${COLLECTED_AT_ONCE}))`,
         values: [this.#time(0)],
       });
-      removed += row_count;
-      if (row_count < COLLECTED_AT_ONCE) return removed;
+      removed += rowCount;
+      if (rowCount < COLLECTED_AT_ONCE) return removed;
     }
   }
 
-  #time(later_s: number): string {
-    return new Date(this.#deps.clock.now() + later_s * 1_000).toISOString();
+  #time(laterS: number): string {
+    return new Date(this.#deps.clock.now() + laterS * 1_000).toISOString();
   }
 }

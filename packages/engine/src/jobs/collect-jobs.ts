@@ -6,9 +6,9 @@ export const KEEP_ENDED_JOBS_DAYS = 7;
 /** Removes the jobs that ended longer ago. Gives how many jobs. */
 export async function collectJobs(sql: SqlConnection, clock: Clock): Promise<number> {
   const before = new Date(clock.now() - KEEP_ENDED_JOBS_DAYS * 86_400_000).toISOString();
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: "delete from appdb.jobs where ended_at < $1 and state in ('done', 'failed', 'cancelled')",
     values: [before],
   });
-  return row_count;
+  return rowCount;
 }

@@ -74,7 +74,7 @@ function countErrors({ errors }: ReadyRows): number {
 async function writeRows(connection: SqlConnection, fill: Fill, mode: FillMode, rows: ReadyRows): Promise<boolean> {
   if (rows.ids.length === 0) return true;
   const given = rows.is_whole ? fill.columns : (mode.graph?.steps ?? []);
-  const { row_count } = await connection.query({
+  const { row_count: rowCount } = await connection.query({
     text: rows.is_whole ? fill.given : mode.update,
     values: [
       listText(rows.ids),
@@ -83,7 +83,7 @@ async function writeRows(connection: SqlConnection, fill: Fill, mode: FillMode, 
       errorsText(rows),
     ],
   });
-  return row_count === rows.ids.length;
+  return rowCount === rows.ids.length;
 }
 
 async function findChanged({ deps, fill }: FillContext, ready: readonly ReadyRows[]): Promise<ReadonlySet<string>> {

@@ -88,8 +88,12 @@ async function found(): Promise<unknown[][]> {
 
 async function recompute(column: string): Promise<void> {
   const { job } = await startRecompute(stage.sql, {
-    ...{ folder: "public", table: "items", columns: [column] },
-    ...{ cascade: false, on_error: "abort", errors_only: false },
+    folder: "public",
+    table: "items",
+    columns: [column],
+    cascade: false,
+    on_error: "abort",
+    errors_only: false,
   });
   await stage.finish([job ?? ""]);
 }

@@ -34,7 +34,7 @@ export interface SelectShape {
  * statement takes as they are, then each input, and the cell errors if they are asked for, as a JSON list. The driver takes
  * much longer over thousands of small rows.
  */
-export function selectRows({ table, inputs, scope, has_errors }: SelectShape): string {
+export function selectRows({ table, inputs, scope, has_errors: hasErrors }: SelectShape): string {
   const id = quoteIdent(table.identity);
   const names = inputs.map((input) => quoteIdent(input.name));
   const sizes = inputs.flatMap(({ name, type }) => kindOf(type).size?.(quoteIdent(name)) ?? []);
@@ -42,7 +42,7 @@ export function selectRows({ table, inputs, scope, has_errors }: SelectShape): s
     `${id} as "#id"`,
     'xmin as "#xmin"',
     ...names.map((name, at) => `${name} as "#${at}"`),
-    ...(has_errors ? ['_errors as "#errors"'] : []),
+    ...(hasErrors ? ['_errors as "#errors"'] : []),
     ...(sizes.length === 0 ? [] : [`${sizes.join(" + ")} as "#size"`]),
   ];
   const rows = `select ${columns.join(", ")} from ${quoteTable(table)}
@@ -51,7 +51,7 @@ export function selectRows({ table, inputs, scope, has_errors }: SelectShape): s
     'array_agg("#id" order by "#id")::text',
     'array_agg("#xmin" order by "#id")::text',
     ...inputs.map((input, at) => `json_agg(${listed(input.type, `"#${at}"`)} order by "#id")`),
-    ...(has_errors ? ['json_agg("#errors"::text order by "#id")'] : []),
+    ...(hasErrors ? ['json_agg("#errors"::text order by "#id")'] : []),
   ];
   if (sizes.length === 0) return `select ${lists.join(", ")} from (${rows}) as "#rows"`;
   return `select ${lists.join(", ")} from (

@@ -5,7 +5,7 @@ export interface JobDeps {
   readonly sql: SqlPool;
   /** Starts workers in the application's runtime, with its modules; `onQuery` answers what their columns ask. The caller
    *  disposes of them. */
-  readonly udf: (runtime_id: string, modules: readonly string[], onQuery: QueryAnswerer) => Promise<UdfRunner>;
+  readonly udf: (runtimeId: string, modules: readonly string[], onQuery: QueryAnswerer) => Promise<UdfRunner>;
   /** Limits of the queries that columns ask; a service's defaults when left out. */
   readonly query_limits?: QueryLimits;
   readonly clock: Clock;

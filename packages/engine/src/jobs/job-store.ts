@@ -103,13 +103,13 @@ export async function advanceJob(
     readonly table_version: number;
   },
 ): Promise<boolean> {
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, errors = errors + $6, attempts = 0
       where id = $1 and owner = $2 and state = 'running' and not is_cancelled and undoing is null
         and (select version from appdb.tables where id = table_id) = $5`,
     values: [job.id, owner, step.cursor, step.rows, step.table_version, step.errors],
   });
-  return row_count === 1;
+  return rowCount === 1;
 }
 
 export async function setTotal(sql: SqlConnection, job: Job, rowsTotal: number): Promise<void> {
@@ -136,12 +136,12 @@ export interface JobError {
 
 /** Ends a job of ours. False when it is not ours any more, or was cancelled and is done now: then it has to be undone. */
 export async function endJob(sql: SqlConnection, job: Job, owner: string, error: JobError | null): Promise<boolean> {
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
       where id = $1 and owner = $2 and state = 'running' and not ($3 = 'done' and is_cancelled)`,
     values: [job.id, owner, stateAfter(error), error === null ? null : JSON.stringify(error)],
   });
-  return row_count === 1;
+  return rowCount === 1;
 }
 
 function stateAfter(error: JobError | null): string {
@@ -151,11 +151,11 @@ function stateAfter(error: JobError | null): string {
 
 /** From now on the job only puts former values back, whoever runs it. False when it is not ours any more. */
 export async function beginUndoing(sql: SqlConnection, job: Job, owner: string, error: JobError): Promise<boolean> {
-  const { row_count } = await sql.query({
+  const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set undoing = $3, attempts = 0 where id = $1 and owner = $2 and state = 'running'`,
     values: [job.id, owner, JSON.stringify(error)],
   });
-  return row_count === 1;
+  return rowCount === 1;
 }
 
 /** Fails the open jobs that were to compute one of these columns: they cannot be done without them. */

@@ -42,11 +42,11 @@ async function fillDocs(): Promise<void> {
   await finish(await apply(docs(excerptColumn(), upperColumn("loud", "excerpt"))), deps({ udf: quick.udf }));
 }
 
-async function recompute(on_error: "abort" | "ignore"): Promise<string> {
+async function recompute(onError: "abort" | "ignore"): Promise<string> {
   let job: string | undefined;
   const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: true, errors_only: false };
   await transaction(async (connection) => {
-    job = (await startRecompute(connection, { ...request, on_error })).job;
+    job = (await startRecompute(connection, { ...request, on_error: onError })).job;
   });
   return job ?? "";
 }
@@ -57,9 +57,9 @@ const RIGHT =
 test.each(["abort", "ignore"] as const)(
   "a recompute (%s) that is killed again and again is finished, and every row is right",
   { timeout: TIMEOUT },
-  async (on_error) => {
+  async (onError) => {
     await fillDocs();
-    const job = await recompute(on_error);
+    const job = await recompute(onError);
     for (let kill = 0; kill < 3; kill++) await runAndKill(job);
     const progress = await finish(
       [job],

@@ -61,11 +61,11 @@ export function planRecompute(catalog: Catalog, request: RecomputeRequest): Plan
 export async function countRecompute(
   sql: SqlConnection,
   { table, columns, cascade }: PlannedRecompute,
-  errors_only: boolean,
+  errorsOnly: boolean,
 ): Promise<number> {
   if (columns.length === 0) return 0;
   const names = [...columns, ...cascade].map((column) => column.name);
-  const { rows } = await sql.query({ text: countRows(table, errors_only ? { kind: "errors", columns: names } : null) });
+  const { rows } = await sql.query({ text: countRows(table, errorsOnly ? { kind: "errors", columns: names } : null) });
   return Number(rows[0]?.[0]);
 }
 

@@ -9,8 +9,8 @@ import { runJobs } from "./run-jobs.ts";
 
 const { rows, catalog, apply, execute, insertDocs, deps, finish, transaction } = useJobsBench();
 
-function request(columns: string[], on_error: OnError, parts: Partial<RecomputeRequest> = {}): RecomputeRequest {
-  return { folder: "public", table: "docs", columns, cascade: true, on_error, errors_only: false, ...parts };
+function request(columns: string[], onError: OnError, parts: Partial<RecomputeRequest> = {}): RecomputeRequest {
+  return { folder: "public", table: "docs", columns, cascade: true, on_error: onError, errors_only: false, ...parts };
 }
 
 async function start(of: RecomputeRequest): Promise<string> {
@@ -102,8 +102,8 @@ test("a function that the application lacks takes no value away, with ignore nei
       throw new FunctionGone("module app has no function 'excerpt'");
     },
   });
-  for (const on_error of ["ignore", "abort"] as const) {
-    await expect(finish([await start(request(["excerpt"], on_error))], deps({ udf: gone.udf }))).rejects.toMatchObject({
+  for (const onError of ["ignore", "abort"] as const) {
+    await expect(finish([await start(request(["excerpt"], onError))], deps({ udf: gone.udf }))).rejects.toMatchObject({
       code: "recompute_failed",
       message: expect.stringMatching(/it needs app:excerpt, which is missing: .*Every row keeps its former value/),
       hint: expect.stringContaining("Put the function back"),

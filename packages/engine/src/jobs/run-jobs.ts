@@ -28,12 +28,12 @@ const MAX_ATTEMPTS = 4;
 export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void> {
   const bell = createBell();
   signal.addEventListener("abort", bell.ring, { once: true });
-  let is_listening = false;
+  let isListening = false;
   let collectAt = deps.clock.now();
   while (!signal.aborted) {
     try {
-      if (!is_listening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
-      is_listening = true;
+      if (!isListening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
+      isListening = true;
       if (deps.clock.now() >= collectAt) {
         collectAt = deps.clock.now() + COLLECT_MS;
         await collectJobs(deps.sql, deps.clock);
@@ -124,14 +124,14 @@ interface Lease extends AsyncDisposable {
 /** Renews a lease while a job is worked on: one slow batch must not lose it. */
 function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
   const lost = new AbortController();
-  let is_cancelled = false;
+  let isCancelled = false;
   let renewing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
     renewing = renewLease(deps.sql, job, deps).then(
       (state) => {
         if (state === "kept") return;
-        is_cancelled = state === "cancelled";
-        lost.abort(new JobMoved(is_cancelled ? "the job was cancelled" : "the lease was lost"));
+        isCancelled = state === "cancelled";
+        lost.abort(new JobMoved(isCancelled ? "the job was cancelled" : "the lease was lost"));
       },
       // The database is away: the statements of the job itself meet the same and tell it.
       (error: unknown) => deps.log.debug({ job: job.id, error: String(error) }, "a lease could not be renewed"),
@@ -140,7 +140,7 @@ function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
   return {
     signal: AbortSignal.any([signal, lost.signal]),
     get is_cancelled() {
-      return is_cancelled;
+      return isCancelled;
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);

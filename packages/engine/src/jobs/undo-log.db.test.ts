@@ -12,9 +12,9 @@ const ROWS = 2_000;
 const STORED = [aColumn("title", "string"), aColumn("n", "int", { nullable: true })];
 const upTitle = upperColumn("up", "title");
 
-function of(columns: readonly ManifestColumn[], name = "docs", renamed_from: string | null = null) {
+function of(columns: readonly ManifestColumn[], name = "docs", renamedFrom: string | null = null) {
   return aManifest({
-    tables: [aTable(name, columns, { renamed_from })],
+    tables: [aTable(name, columns, { renamed_from: renamedFrom })],
     functions: [aFunction("app:excerpt", "string")],
   });
 }
@@ -115,18 +115,18 @@ test("a runner that stops gives its job back when what it writes is written, and
   });
   const stop = new AbortController();
   let running: Promise<void> | undefined;
-  let has_ended = false;
+  let hasEnded = false;
   await transaction(async (other) => {
     await other.query({ text: "select from docs where n = 1 for update" });
     running = runJobs(deps({ udf: quick.udf }), stop.signal).then(() => {
-      has_ended = true;
+      hasEnded = true;
     });
     const waiting =
       "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     await eventually(async () => expect(await rows(waiting)).toEqual([["1"]]));
     stop.abort();
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(has_ended).toBe(false);
+    expect(hasEnded).toBe(false);
   });
   await running;
   const [[done, written] = []] = await rows(

@@ -65,6 +65,7 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
 /** Most index builds are quick and have no rows to tell of. */
 function tell(job: WatchedJob, onProgress: (progress: Progress) => void): void {
   if (job.rows_total === null) return;
-  const { table, rows_done, rows_total, errors } = job;
-  for (const column of job.columns) onProgress({ event: "progress", table, column, rows_done, rows_total, errors });
+  const { table, rows_done: rowsDone, rows_total: rowsTotal, errors } = job;
+  for (const column of job.columns)
+    onProgress({ event: "progress", table, column, rows_done: rowsDone, rows_total: rowsTotal, errors });
 }

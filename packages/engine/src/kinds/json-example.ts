@@ -13,8 +13,21 @@ const MOST_ELEMENTS = 16;
 
 /** What `Json[...]` says of values, and no more: a schema that says anything else has no example. */
 const KNOWN: ReadonlySet<string> = new Set([
-  ...["type", "format", "enum", "const", "title", "description", "anyOf", "minimum"],
-  ...["properties", "required", "additionalProperties", "items", "prefixItems", "minItems", "maxItems"],
+  "type",
+  "format",
+  "enum",
+  "const",
+  "title",
+  "description",
+  "anyOf",
+  "minimum",
+  "properties",
+  "required",
+  "additionalProperties",
+  "items",
+  "prefixItems",
+  "minItems",
+  "maxItems",
 ]);
 
 /** A value that a JSON Schema lets pass; undefined where it says more than is known here. */

@@ -9,7 +9,7 @@ export const QUOTE = 0x22;
 export class JsonSheet {
   bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   at = 0;
-  #of_row = 0;
+  #ofRow = 0;
 
   text(): string {
     const written = this.bytes.subarray(0, this.at);
@@ -18,7 +18,7 @@ export class JsonSheet {
 
   /** Makes room for a row. */
   begin(most: number): void {
-    this.#of_row = most;
+    this.#ofRow = most;
     this.room(most);
   }
 
@@ -37,7 +37,7 @@ export class JsonSheet {
 
   /** Adds any text in place of PostgreSQL's, next to the row's room. */
   addText(text: string): void {
-    this.room(text.length * 3 + this.#of_row);
+    this.room(text.length * 3 + this.#ofRow);
     this.at += this.bytes.write(text, this.at);
   }
 

@@ -65,8 +65,8 @@ export class ParameterList {
   }
 
   /** SQL of the version that a table had when the query was compiled. */
-  version(table_id: number): string {
-    return `${this.#add({ version_of: table_id })}::bigint`;
+  version(tableId: number): string {
+    return `${this.#add({ version_of: tableId })}::bigint`;
   }
 
   /** SQL of a value of the row that a page begins behind: the one of its `at`th sort key. */

@@ -64,8 +64,10 @@ export const uuid: Kind = {
   samples: {
     type: { kind: "uuid" },
     values: [
-      ...["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
-      ...["0189dcf9-7e8b-7000-8000-000000000000", "80000000-0000-4000-8000-000000000001"],
+      "00000000-0000-0000-0000-000000000000",
+      "ffffffff-ffff-ffff-ffff-ffffffffffff",
+      "0189dcf9-7e8b-7000-8000-000000000000",
+      "80000000-0000-4000-8000-000000000001",
     ],
     random: null,
   },

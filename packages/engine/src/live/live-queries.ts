@@ -66,9 +66,9 @@ export class LiveQueries implements AsyncDisposable {
    * the last event that the reader has.
    * @throws overloaded when there are too many, and what running the query throws
    */
-  async open(query: OpenQuery, args: QueryArguments, last_id: string | undefined): Promise<LiveStream> {
-    const { live_queries } = this.#deps.limits;
-    if (this.#streams >= live_queries) throw tooMany(live_queries);
+  async open(query: OpenQuery, args: QueryArguments, lastId: string | undefined): Promise<LiveStream> {
+    const { live_queries: liveQueries } = this.#deps.limits;
+    if (this.#streams >= liveQueries) throw tooMany(liveQueries);
     this.#streams += 1;
     const key = `${query.named.id} ${query.asker.keyOf(args)}`;
     const known = this.#known.get(key) ?? this.#register(new LiveQuery(key, query.runner, args));
@@ -79,7 +79,7 @@ export class LiveQueries implements AsyncDisposable {
       const isRun = live.nextRun();
       this.#mark(live);
       await isRun;
-      const stream: LiveStream = new LiveStream(live, last_id, () => this.#close(live, stream));
+      const stream: LiveStream = new LiveStream(live, lastId, () => this.#close(live, stream));
       live.streams.add(stream);
       return stream;
     } catch (error) {
@@ -110,7 +110,7 @@ export class LiveQueries implements AsyncDisposable {
   async #watch(bound: BoundQuery, points: readonly WatchPoint[]): Promise<void> {
     const watched = findWatchedColumns(bound);
     const uses = points.map(({ table }) => {
-      const columns = watched.filter(({ table_id }) => table_id === table.id).map(({ column }) => column);
+      const columns = watched.filter(({ table_id: tableId }) => tableId === table.id).map(({ column }) => column);
       return this.#watches.use(table, columns);
     });
     for (const use of await Promise.allSettled(uses)) {
@@ -222,19 +222,19 @@ export class LiveQueries implements AsyncDisposable {
   }
 }
 
-function tooMany(live_queries: number): Error {
+function tooMany(liveQueries: number): Error {
   return appError("overloaded", {
-    detail: `${live_queries} live queries are open, the most that a service serves at a time.`,
+    detail: `${liveQueries} live queries are open, the most that a service serves at a time.`,
     hint: `Close some, or raise ${limitVariable("live_queries")}.`,
-    meta: { limit: "live_queries", value: live_queries },
+    meta: { limit: "live_queries", value: liveQueries },
   });
 }
 
-function tooLarge(live_bytes: number): Error {
+function tooLarge(liveBytes: number): Error {
   return appError("overloaded", {
-    detail: `The answers of all live queries together have more than ${live_bytes} bytes, the most that a service holds.`,
+    detail: `The answers of all live queries together have more than ${liveBytes} bytes, the most that a service holds.`,
     hint: `Ask for fewer rows or columns, or raise ${limitVariable("live_bytes")}.`,
-    meta: { limit: "live_bytes", value: live_bytes },
+    meta: { limit: "live_bytes", value: liveBytes },
   });
 }
 

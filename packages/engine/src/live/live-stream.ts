@@ -16,17 +16,17 @@ export class LiveStream implements AsyncIterableIterator<string> {
   sent: LiveState | undefined;
   readonly #live: LiveQuery;
   readonly #onEnd: () => void;
-  readonly #heartbeat_ms: number;
+  readonly #heartbeatMs: number;
   #hasBegun = false;
   #isEnded = false;
   #last: string | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(live: LiveQuery, last_id: string | undefined, onEnd: () => void, heartbeat_ms = HEARTBEAT_MS) {
+  constructor(live: LiveQuery, lastId: string | undefined, onEnd: () => void, heartbeatMs = HEARTBEAT_MS) {
     this.#live = live;
     this.#onEnd = onEnd;
-    this.#heartbeat_ms = heartbeat_ms;
-    if (last_id !== undefined && last_id === live.state?.id) this.sent = live.state;
+    this.#heartbeatMs = heartbeatMs;
+    if (lastId !== undefined && lastId === live.state?.id) this.sent = live.state;
   }
 
   async next(): Promise<IteratorResult<string>> {
@@ -79,7 +79,7 @@ export class LiveStream implements AsyncIterableIterator<string> {
   /** Waits for news; true when none came in time. */
   #pause(): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#settle(resolve, true), this.#heartbeat_ms);
+      const timer = setTimeout(() => this.#settle(resolve, true), this.#heartbeatMs);
       this.#wake = () => {
         clearTimeout(timer);
         this.#settle(resolve, false);

@@ -32,11 +32,11 @@ afterEach(async () => {
   await database.drop();
 });
 
-function open(pool: SqlPool, renew_ms?: number): TableWatches {
+function open(pool: SqlPool, renewMs?: number): TableWatches {
   return new TableWatches({
     sql: pool,
     log: createSilentLog(),
-    ...(renew_ms === undefined ? {} : { renew_ms }),
+    ...(renewMs === undefined ? {} : { renew_ms: renewMs }),
     onChange: () => {
       changes += 1;
     },

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { aggregateSql } from "./aggregate-sql.ts";
 
-const aggregate = (fn: string, is_udf = false) =>
+const aggregate = (fn: string, isUdf = false) =>
   aggregateSql(
     {
       node: "aggregate",
       fn,
-      is_udf,
+      is_udf: isUdf,
       args: [{ node: "column", name: "docs.n", type: { kind: "int" }, nullable: true }],
       kwargs: {},
       type: { kind: "int" },

@@ -241,12 +241,20 @@ test("a value() that raises is told likewise", async () => {
 
 test("the plan says what the application folds", async () => {
   const { parts, statements } = await explainQuery(stage.sql, {
-    ...{ manifest: stage.manifest, target: "main", query: "mixed", params: {}, analyze: false, limits: DEFAULT_LIMITS },
+    manifest: stage.manifest,
+    target: "main",
+    query: "mixed",
+    params: {},
+    analyze: false,
+    limits: DEFAULT_LIMITS,
   });
   expect(statements).toHaveLength(3);
-  expect(parts.filter(({ runs_in }) => runs_in === "Python")).toEqual([
+  expect(parts.filter(({ runs_in: runsIn }) => runsIn === "Python")).toEqual([
     ...["app:spread", "app:joined"].map((what) => ({
-      ...{ clause: "aggregates", runs_in: "Python", what, why: `${what} is an aggregate of the application` },
+      clause: "aggregates",
+      runs_in: "Python",
+      what,
+      why: `${what} is an aggregate of the application`,
     })),
   ]);
   expect(parts).toContainEqual({ clause: "select", runs_in: "SQL", what: "kind, c, t", why: null });

@@ -167,9 +167,9 @@ test.each([
   ["/delete-title", { title: "x".repeat(700) }, BY_TITLE, 0],
   ["/delete-title", { title: null }, BY_TITLE, 4],
   ["/delete-place", { place: "place 20", shelf: "shelf 20" }, BY_PLACE, 20],
-])("%s finds the rows of %j by its index", async (path, body, index, num_rows) => {
+])("%s finds the rows of %j by its index", async (path, body, index, numRows) => {
   stage.statements();
-  expect((await stage.post(path, body)).json).toEqual({ num_rows });
+  expect((await stage.post(path, body)).json).toEqual({ num_rows: numRows });
   const deleted = stage.statements().find(({ text }) => text.startsWith("delete from"));
   const { rows } = await stage.sql.query({ text: `explain ${deleted?.text}`, values: deleted?.values ?? [] });
   const plan = rows.flat().join("\n");

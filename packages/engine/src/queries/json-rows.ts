@@ -26,9 +26,9 @@ export interface JsonRows {
  */
 export function compileJsonRows(
   outputs: readonly Pick<Output, "name" | "type">[],
-  return_scalar: boolean,
-): (most_bytes: number) => JsonRows {
-  const isBare = return_scalar && outputs.length > 0;
+  returnScalar: boolean,
+): (mostBytes: number) => JsonRows {
+  const isBare = returnScalar && outputs.length > 0;
   const fields = outputs.map(({ name, type }, at) => ({
     lead: Buffer.from(isBare ? "" : `${at === 0 ? "{" : ","}${JSON.stringify(name)}:`),
     write: fieldWriter(type),
@@ -38,13 +38,13 @@ export function compileJsonRows(
   const more = fields.reduce((sum, { lead }) => sum + lead.length + MORE, end.length + 1);
   // Written on again and again: memory outside of the heap for each answer would call for collections of the whole heap.
   const blank: JsonSheet[] = [];
-  return (most_bytes) => {
+  return (mostBytes) => {
     // Taken by the first row: most of those who begin wait for others.
     let sheet: JsonSheet | undefined;
     let count = 0;
-    const take_row: TakeRow = (row, start, stop) => {
+    const takeRow: TakeRow = (row, start, stop) => {
       sheet ??= blank.pop() ?? new JsonSheet();
-      if (sheet.at > most_bytes) return;
+      if (sheet.at > mostBytes) return;
       sheet.begin(stop - start + more);
       if (count++ > 0) sheet.add(COMMA);
       let at = start + FIELDS_BYTES;
@@ -62,7 +62,7 @@ export function compileJsonRows(
       sheet.copy(end, 0, end.length);
     };
     return {
-      take_row,
+      take_row: takeRow,
       restart() {
         count = 0;
         if (sheet !== undefined) sheet.at = 0;
@@ -71,7 +71,7 @@ export function compileJsonRows(
         return count;
       },
       get is_full() {
-        return sheet !== undefined && sheet.at > most_bytes;
+        return sheet !== undefined && sheet.at > mostBytes;
       },
       finish() {
         if (sheet === undefined) return "";

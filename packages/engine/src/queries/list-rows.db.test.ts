@@ -36,7 +36,7 @@ test("a page of long values has fewer rows, and the next one goes on behind them
   await execute({ text: "update docs set title = repeat('x', 9000000)" });
   const of = await table();
   const pages: number[][] = [];
-  for (let cursor: string | null = null, is_first = true; is_first || cursor !== null; is_first = false) {
+  for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
     const [page, next] = await numbers(of, 10, cursor);
     pages.push(page);
     cursor = next;

@@ -23,7 +23,7 @@ export interface ListedRows {
 
 /** The columns of a table that people see: those that are filled, without the vectors of indexes. */
 export function seenColumns(table: CatalogTable): readonly CatalogColumn[] {
-  return table.columns.filter(({ state, is_hidden }) => state === "ready" && is_hidden !== true);
+  return table.columns.filter(({ state, is_hidden: isHidden }) => state === "ready" && isHidden !== true);
 }
 
 /**
@@ -40,12 +40,12 @@ export async function listRows(sql: SqlConnection, table: CatalogTable, input: L
     { outputs: columns.map(({ name, type, nullable }, at) => ({ name, type, nullable, from: { sql: at } })) },
     false,
   );
-  const [errors_at, identity_at] = [columns.length, columns.length + 1];
-  const last = found.rows.at(-1)?.[identity_at];
-  const is_last = last === undefined || !found.has_more;
+  const [errorsAt, identityAt] = [columns.length, columns.length + 1];
+  const last = found.rows.at(-1)?.[identityAt];
+  const isLast = last === undefined || !found.has_more;
   return {
-    rows: found.rows.map((row) => withErrors(render(row), row[errors_at] ?? null, columns)),
-    next: is_last ? null : writeCursor(scope, input.limit, { keys: [last], given: 0 }),
+    rows: found.rows.map((row) => withErrors(render(row), row[errorsAt] ?? null, columns)),
+    next: isLast ? null : writeCursor(scope, input.limit, { keys: [last], given: 0 }),
   };
 }
 

@@ -20,9 +20,9 @@ export function marksOf(options: {
   readonly page?: PageOf | undefined;
   readonly is_identified?: boolean;
 }): RowMarks | undefined {
-  const { page, is_identified } = options;
+  const { page, is_identified: isIdentified } = options;
   if (page !== undefined) return { by: "place", after: page.after?.keys.map((key) => key === null) ?? null };
-  return is_identified ? { by: "identity" } : undefined;
+  return isIdentified ? { by: "identity" } : undefined;
 }
 
 /** @throws not_pageable for a query whose rows one statement over tables does not give in an order that it can go on in */

@@ -32,7 +32,9 @@ export function planFolds(
       function: { id: known.id, module: known.module, name: known.name },
       // A join may leave out the table whose column is declared without nulls.
       args: rowArguments(aggregate).map(({ name, expr }) => ({
-        ...{ name, type: expr.type, nullable: true },
+        name,
+        type: expr.type,
+        nullable: true,
         at: placeOf(expr),
       })),
       constants: Object.fromEntries(Object.entries(aggregate.kwargs).filter(([, expr]) => !readsRows(expr))),

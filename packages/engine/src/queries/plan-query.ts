@@ -100,26 +100,26 @@ class Planner {
   }
 
   /** What has to be there before rows are grouped, sorted and compared. */
-  #valuesBefore({ group_by, select, order_by }: Clauses): Expr[] {
-    const grouped = isGrouped({ group_by, select, order_by, where: [] });
+  #valuesBefore({ group_by: groupBy, select, order_by: orderBy }: Clauses): Expr[] {
+    const grouped = isGrouped({ group_by: groupBy, select, order_by: orderBy, where: [] });
     const { distinct } = this.#bound.query;
     const found = new Map<string, Expr>();
     const add = (expr: Expr) => found.set(keyOf(expr), expr);
-    for (const expr of group_by) add(expr);
-    for (const aggregate of aggregatesOf({ group_by, select, order_by, where: [] })) {
+    for (const expr of groupBy) add(expr);
+    for (const aggregate of aggregatesOf({ group_by: groupBy, select, order_by: orderBy, where: [] })) {
       for (const { expr } of rowArguments(aggregate)) add(expr);
     }
     if (!grouped) {
-      for (const { expr } of order_by) add(expr);
+      for (const { expr } of orderBy) add(expr);
       if (distinct) for (const { expr } of select) add(expr);
     }
     return [...found.values()];
   }
 
   /** What groups are sorted by and compared by. */
-  #valuesAfter({ select, order_by }: Clauses): Expr[] {
+  #valuesAfter({ select, order_by: orderBy }: Clauses): Expr[] {
     const compared = this.#bound.query.distinct ? select.map(({ expr }) => expr) : [];
-    return [...order_by.map(({ expr }) => expr), ...compared];
+    return [...orderBy.map(({ expr }) => expr), ...compared];
   }
 
   #hasAfterGrouping(clauses: Clauses, expr: Expr): boolean {
@@ -297,8 +297,8 @@ export function conjuncts(where: Expr | null): Expr[] {
   return where.args.flatMap(conjuncts);
 }
 
-function clausesExprs({ where, group_by, select, order_by }: Clauses): Expr[] {
-  return [...where, ...group_by, ...select.map(({ expr }) => expr), ...order_by.map(({ expr }) => expr)];
+function clausesExprs({ where, group_by: groupBy, select, order_by: orderBy }: Clauses): Expr[] {
+  return [...where, ...groupBy, ...select.map(({ expr }) => expr), ...orderBy.map(({ expr }) => expr)];
 }
 
 function replaceIn(clauses: Clauses, found: (expr: Expr) => Expr | undefined): Clauses {

@@ -43,8 +43,14 @@ export function computeError(query: string, where: FailedAt, error: UdfError): E
         ? "Put the function back, or change the query and run `cli service update`."
         : "Leave such rows out with where(), or change the expression.",
     meta: {
-      ...{ query, column: null, row: null, ...where },
-      ...{ function: error.function, type: error.type, message: error.message, at: error.at },
+      query,
+      column: null,
+      row: null,
+      ...where,
+      function: error.function,
+      type: error.type,
+      message: error.message,
+      at: error.at,
     },
   });
 }

@@ -213,7 +213,14 @@ export class QueryRunner {
     const { statement, exact } = plan.final;
     return answerFinal({
       query: this.#named.name,
-      ...{ plan, args, signal, page, timing, limits, sql, udf },
+      plan,
+      args,
+      signal,
+      page,
+      timing,
+      limits,
+      sql,
+      udf,
       statement: fill(statement),
       nearest: exact === null ? null : { ...this.#nearest(args), exact: () => fill(exact) },
       isUnseen: async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)),
@@ -311,8 +318,8 @@ export class QueryRunner {
   #nearest(args: QueryArguments): NearestSearch & { readonly wanted: number } {
     const { query, tables } = this.#plans.forms.bound;
     const searched = this.#enough(args);
-    const is_filtered = query.where !== null || tables.length > 1;
-    return { searched, is_filtered, wanted: searched - (boundOf(query.offset, args) ?? 0) };
+    const isFiltered = query.where !== null || tables.length > 1;
+    return { searched, is_filtered: isFiltered, wanted: searched - (boundOf(query.offset, args) ?? 0) };
   }
 
   #statement(

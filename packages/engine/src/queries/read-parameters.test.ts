@@ -3,7 +3,11 @@ import { expect, test } from "vitest";
 import { compileParameters } from "./read-parameters.ts";
 
 const parameter = (name: string, kind: "json" | "int"): ManifestParameter => ({
-  ...{ name, type: { kind }, nullable: false, kind: "positional", is_batched: false },
+  name,
+  type: { kind },
+  nullable: false,
+  kind: "positional",
+  is_batched: false,
 });
 const reader = compileParameters([parameter("ks", "json"), parameter("n", "int")]);
 

@@ -11,10 +11,10 @@ export interface AnswerRow {
 /** Compiles the writer of an answer's rows: JSON objects of exactly what was selected, or bare values. */
 export function compileRows(
   stage: Pick<FinalStage, "outputs">,
-  return_scalar: boolean,
+  returnScalar: boolean,
 ): (sql: AnswerRow["sql"], steps?: AnswerRow["steps"]) => string {
   const [only] = stage.outputs;
-  if (return_scalar && only !== undefined) {
+  if (returnScalar && only !== undefined) {
     const write = outputWriter(only);
     return (sql, steps) => write(sql, steps);
   }

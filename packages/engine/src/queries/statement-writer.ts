@@ -121,22 +121,22 @@ export class StatementWriter {
     const read = [...clauses.select, ...clauses.order_by].map(({ expr }) => expr);
     const held = this.#held(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
     let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { held });
-    let { select, order_by } = clauses;
+    let { select, order_by: orderBy } = clauses;
     let identityTypes: readonly ColumnType[] = relation.identities.map(() => UUID_TYPE);
     if (isGrouped(clauses)) {
       const grouped = groupNames(clauses);
       identityTypes = clauses.group_by.map(({ type }) => type);
       relation = this.#group(relation, grouped);
       select = select.map(({ name, expr }) => ({ name, expr: grouped.replace(expr) }));
-      order_by = order_by.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc }));
+      orderBy = orderBy.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc }));
     }
     const writer = this.#writer(relation);
     const chosen = this.#choose(select, writer, relation);
-    const compared = comparedVectors(relation, order_by, this.#bound.similarities);
+    const compared = comparedVectors(relation, orderBy, this.#bound.similarities);
     const where = [...relation.where, ...compared, ...this.#guards(input.guards)];
-    if (query.distinct) return this.#distinct(chosen, order_by, writer, relation, where);
-    const order = this.#orderTerms(order_by, writer, relation, { held, identities: identityTypes });
-    const { exact, by_index } = order;
+    if (query.distinct) return this.#distinct(chosen, orderBy, writer, relation, where);
+    const order = this.#orderTerms(orderBy, writer, relation, { held, identities: identityTypes });
+    const { exact, by_index: byIndex } = order;
     if (query.tail !== null) return this.#tail(chosen, exact, relation, where);
     const marks = this.#marks(exact, relation);
     const [behind, limits] = [this.#behind(exact), this.#limits()];
@@ -151,8 +151,8 @@ export class StatementWriter {
     const answer = { ...chosen, marks: marks.length };
     // A page goes on behind the last one, which an index that finds most of the nearest rows cannot promise.
     const isPage = this.#options.marked?.by === "place";
-    if (by_index === null || query.limit === null || isPage) return { ...answer, statement: write(exact) };
-    return { ...answer, statement: write(by_index), exact: write(exact) };
+    if (byIndex === null || query.limit === null || isPage) return { ...answer, statement: write(exact) };
+    return { ...answer, statement: write(byIndex), exact: write(exact) };
   }
 
   /** SQL of what marks a row, if that is wanted. */
@@ -199,13 +199,13 @@ export class StatementWriter {
   /** Everything that is selected has SQL here; the order is by what is selected. */
   #distinct(
     chosen: Chosen,
-    order_by: Order,
+    orderBy: Order,
     writer: ExpressionWriter,
     relation: Relation,
     where: readonly string[],
   ): WrittenAnswer {
     const places = chosen.values.map((_sql, at) => `d.${quoteIdent(`c${at}`)}`);
-    const wanted = order_by.map(({ expr, asc }) => {
+    const wanted = orderBy.map(({ expr, asc }) => {
       const at = chosen.values.indexOf(writer.write(expr) ?? "");
       return { sql: places[at] ?? "null", asc, type: expr.type };
     });

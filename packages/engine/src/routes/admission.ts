@@ -3,13 +3,13 @@ import { appError } from "@appdb/contract/errors";
 /** Lets so many do something at a time; the others wait in line. */
 export class Admission {
   readonly #most: number;
-  readonly #most_waiting: number;
+  readonly #mostWaiting: number;
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
 
-  constructor(most: number, most_waiting: number) {
+  constructor(most: number, mostWaiting: number) {
     this.#most = most;
-    this.#most_waiting = most_waiting;
+    this.#mostWaiting = mostWaiting;
   }
 
   /** Does `work` in its turn. @throws overloaded when too many wait; the signal's reason while it waits */
@@ -26,11 +26,11 @@ export class Admission {
   }
 
   #wait(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length === this.#most_waiting) {
+    if (this.#waiting.length === this.#mostWaiting) {
       throw appError("overloaded", {
-        detail: `${this.#most_waiting} requests with many rows wait already.`,
+        detail: `${this.#mostWaiting} requests with many rows wait already.`,
         hint: "Send the request again in a moment.",
-        meta: { waiting: this.#most_waiting },
+        meta: { waiting: this.#mostWaiting },
       });
     }
     return new Promise((resolve, reject) => {

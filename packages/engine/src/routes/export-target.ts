@@ -38,9 +38,9 @@ export async function describeTarget(sql: SqlConnection, target: ManifestSqlExpo
   return {
     place,
     columns: new Map(
-      rows.map(([, name, type, category, is_required]) => [
+      rows.map(([, name, type, category, isRequired]) => [
         name ?? "",
-        { type: type ?? "", category: category ?? "", is_required: is_required === "t" },
+        { type: type ?? "", category: category ?? "", is_required: isRequired === "t" },
       ]),
     ),
     key: rows.flatMap((row) => (row[5] === "t" ? [row[1] ?? ""] : [])),

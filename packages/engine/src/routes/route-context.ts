@@ -97,8 +97,8 @@ export class RouteContext {
     this.limits = { ...DEFAULT_LIMITS, ...input.limits };
     this.openSpool = deps.openSpool ?? createMemorySpool;
     this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
-    const { idempotency_keep_s: keep_s } = input.limits ?? DEFAULT_LIMITS;
-    const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s });
+    const { idempotency_keep_s: keepS } = input.limits ?? DEFAULT_LIMITS;
+    const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s: keepS });
     this.once = new AnswerOnce(requests);
     this.generators = {
       uuid7: createUuid7(() => deps.clock.now()),
@@ -113,14 +113,14 @@ export class RouteContext {
       limits: this.limits,
     };
     this.live = new LiveQueries({ sql: deps.sql, log: deps.log, limits: this.limits });
-    const { app_file, queries } = input.manifest;
+    const { app_file: appFile, queries } = input.manifest;
     this.queries = new OpenQueries(
       {
         sql: deps.sql,
         udf: deps.udf,
         functions: this.functions,
         limits: this.limits,
-        service: { app_file, target: input.target },
+        service: { app_file: appFile, target: input.target },
         findTable: (name) => declaredTable(this.input, this.#catalog, name),
       },
       queries,
@@ -195,10 +195,10 @@ export class RouteContext {
   }
 
   /** Writes many rows at once into an insert route's table. */
-  bulkWriter({ table, on_error }: ManifestRowRoute): BulkWriter {
+  bulkWriter({ table, on_error: onError }: ManifestRowRoute): BulkWriter {
     const { statements } = this.table(table).writer;
     const { layout, target } = this.layout(table);
-    return new BulkWriter(this.#rowDeps, { layout, target, functions: this.functions, on_error, statements });
+    return new BulkWriter(this.#rowDeps, { layout, target, functions: this.functions, on_error: onError, statements });
   }
 
   /** Keeps the answer of a request in the transaction that stores its rows. @throws as `RequestStore.keep` */

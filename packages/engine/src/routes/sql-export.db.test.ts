@@ -44,7 +44,7 @@ interface Plan extends Partial<ManifestSqlExport> {
 }
 
 function planned({ outputs = ["sensor", "value", "at", "doc", "loud"], ...parts }: Plan): Manifest {
-  const export_sql: ManifestSqlExport = {
+  const exportSql: ManifestSqlExport = {
     db_connect: { env: "OTHER" },
     table: "copies",
     db_schema: null,
@@ -57,7 +57,7 @@ function planned({ outputs = ["sensor", "value", "at", "doc", "loud"], ...parts 
     outputs,
     on_error: "abort",
     handler: null,
-    export_sql,
+    export_sql: exportSql,
     source,
   } as const;
   const insert: ManifestRowRoute = { ...shared, kind: "insert", path: "/in", inputs: ["sensor", "value", "at", "doc"] };
@@ -194,15 +194,15 @@ test.each<[string, string, Plan, RegExp]>([
 test("nothing that is told or logged has the words of the other database", async () => {
   await target.query({ text: COPIES });
   const secret = "hunter2";
-  let is_gone = false;
+  let isGone = false;
   const post = await serve({ db_connect: { url: `postgresql://u:${secret}@other/db` } }, () => {
-    if (!is_gone) return target;
+    if (!isGone) return target;
     throw appError("database_unavailable", { detail: "away", cause: new Error(`connect u:${secret}@other`) });
   });
-  is_gone = true;
+  isGone = true;
   const away = await post("/in", ROW);
   expect(away).toMatchObject({ status: 502, json: { detail: expect.stringContaining("it does not answer") } });
-  is_gone = false;
+  isGone = false;
   await target.query({ text: `alter table copies add check (sensor <> '${secret}')` });
   const refused = await post("/in", { sensor: secret, value: 1 });
   expect(refused.json).toMatchObject({ code: "export_failed", meta: { sqlstate: "23514" } });

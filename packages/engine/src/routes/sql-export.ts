@@ -49,8 +49,8 @@ export function compileExport(
       try {
         statement ??= await prepare();
         const values = slots.map((slot) => textOf(slot, row));
-        const { row_count } = await sql().query({ text: statement, values });
-        if (row_count === 0 && target.method === "update") throw noSuchRow();
+        const { row_count: rowCount } = await sql().query({ text: statement, values });
+        if (rowCount === 0 && target.method === "update") throw noSuchRow();
       } catch (error) {
         throw failed(target, layout, row, error);
       }

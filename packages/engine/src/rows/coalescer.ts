@@ -84,12 +84,12 @@ export class Coalescer<Item, Answer> {
   }
 
   #take(): Waiting<Item, Answer>[] {
-    const { batch_items, batch_bytes } = this.#options;
+    const { batch_items: batchItems, batch_bytes: batchBytes } = this.#options;
     let bytes = 0;
     let count = 0;
-    while (count < this.#queue.length && count < batch_items) {
+    while (count < this.#queue.length && count < batchItems) {
       const next = this.#queue[count]?.bytes ?? 0;
-      if (count > 0 && bytes + next > batch_bytes) break;
+      if (count > 0 && bytes + next > batchBytes) break;
       bytes += next;
       count += 1;
     }

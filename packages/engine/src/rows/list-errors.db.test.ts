@@ -112,7 +112,12 @@ test("vectors that failed are told by their index and the column that it is over
   const [stored] = (await catalog()).tables;
   if (stored === undefined) throw new Error("no table");
   const index = (name: string | null, values: string): CatalogIndex => ({
-    ...{ id: 1, kind: "embedding", name, sql_name: values, columns: ["title"], state: "ready" },
+    id: 1,
+    kind: "embedding",
+    name,
+    sql_name: values,
+    columns: ["title"],
+    state: "ready",
     embedding: { metric: "cosine", precision: "fp16", dimensions: 3, values },
   });
   const table = { ...stored, indexes: [index(null, "excerpt"), index("by_meaning", "loud")] };

@@ -114,10 +114,10 @@ function brokenArray(error: AppError, { name }: RowPlace): Error {
   });
 }
 
-function tooManyRows({ insert_rows }: Pick<ManyRowsLimits, "insert_rows">): Error {
+function tooManyRows({ insert_rows: insertRows }: Pick<ManyRowsLimits, "insert_rows">): Error {
   return appError("payload_too_large", {
-    detail: `The body has more than ${insert_rows} rows, the most that one request may store. Nothing was stored.`,
+    detail: `The body has more than ${insertRows} rows, the most that one request may store. Nothing was stored.`,
     hint: "Send fewer rows a request, or raise SERVICE_INSERT_ROWS.",
-    meta: { limit: "insert_rows", value: insert_rows },
+    meta: { limit: "insert_rows", value: insertRows },
   });
 }

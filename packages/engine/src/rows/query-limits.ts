@@ -61,19 +61,19 @@ export class RowsInFlight {
 
   /** @throws result_too_large when one query alone would hold too many; overloaded when all of them would */
   take(query: string, rows: number, ofQuery: number): void {
-    const { rows_in_flight } = this.#limits;
-    if (ofQuery > rows_in_flight) {
+    const { rows_in_flight: rowsInFlight } = this.#limits;
+    if (ofQuery > rowsInFlight) {
       throw appError("result_too_large", {
-        detail: `The query ${query} needs Python for more than ${rows_in_flight} rows before it can sort, group or count them.`,
+        detail: `The query ${query} needs Python for more than ${rowsInFlight} rows before it can sort, group or count them.`,
         hint: `Filter more of them with what has an SQL form (cli query explain), store the value as a computed column, or raise ${limitVariable("rows_in_flight")}.`,
-        meta: { query, limit: "rows_in_flight", value: rows_in_flight },
+        meta: { query, limit: "rows_in_flight", value: rowsInFlight },
       });
     }
-    if (this.#held + rows > rows_in_flight) {
+    if (this.#held + rows > rowsInFlight) {
       throw appError("overloaded", {
-        detail: `Queries hold ${this.#held} rows for Python already; at most ${rows_in_flight} are held at a time.`,
+        detail: `Queries hold ${this.#held} rows for Python already; at most ${rowsInFlight} are held at a time.`,
         hint: `Send the request again in a moment, or raise ${limitVariable("rows_in_flight")}.`,
-        meta: { limit: "rows_in_flight", value: rows_in_flight },
+        meta: { limit: "rows_in_flight", value: rowsInFlight },
       });
     }
     this.#held += rows;

@@ -27,11 +27,11 @@ export async function* splitArray(text: string): AsyncGenerator<readonly string[
   for (;;) {
     const end = endOfElement(text, at);
     const element = text.slice(at, end);
-    const is_last = text.charCodeAt(end) === CLOSE_BRACKET;
-    const is_empty =
-      is_last && elements.length === 0 && element.trim() === "" && text.charCodeAt(at - 1) === OPEN_BRACKET;
-    if (!is_empty) elements.push(element);
-    if (is_last) {
+    const isLast = text.charCodeAt(end) === CLOSE_BRACKET;
+    const isEmpty =
+      isLast && elements.length === 0 && element.trim() === "" && text.charCodeAt(at - 1) === OPEN_BRACKET;
+    if (!isEmpty) elements.push(element);
+    if (isLast) {
       if (text.slice(end + 1).trim() !== "") throw broken("Something follows the array.");
       if (elements.length > 0) yield elements;
       return;

@@ -9,29 +9,29 @@ const NEWLINE = 0x0a;
  */
 export async function* splitLines(
   stream: AsyncIterable<Uint8Array>,
-  line_bytes: number,
+  lineBytes: number,
 ): AsyncGenerator<readonly (string | Uint8Array)[]> {
   let begun: Uint8Array[] = [];
-  let begun_bytes = 0;
+  let begunBytes = 0;
   let lines = 0;
   for await (const piece of stream) {
     const end = piece.lastIndexOf(NEWLINE);
     if (end < 0) {
       begun.push(piece);
-      begun_bytes += piece.length;
-      if (begun_bytes > line_bytes) throw tooLong(lines + 1, line_bytes);
+      begunBytes += piece.length;
+      if (begunBytes > lineBytes) throw tooLong(lines + 1, lineBytes);
       continue;
     }
     const whole = begun.length === 0 ? piece.subarray(0, end) : Buffer.concat([...begun, piece.subarray(0, end)]);
     const texts = linesOf(whole);
-    const long = whole.length <= line_bytes ? -1 : texts.findIndex((text) => byteLength(text) > line_bytes);
-    if (long >= 0) throw tooLong(lines + long + 1, line_bytes);
+    const long = whole.length <= lineBytes ? -1 : texts.findIndex((text) => byteLength(text) > lineBytes);
+    if (long >= 0) throw tooLong(lines + long + 1, lineBytes);
     lines += texts.length;
     yield texts;
     begun = [piece.subarray(end + 1)];
-    begun_bytes = piece.length - end - 1;
+    begunBytes = piece.length - end - 1;
   }
-  if (begun_bytes > 0) yield linesOf(Buffer.concat(begun));
+  if (begunBytes > 0) yield linesOf(Buffer.concat(begun));
 }
 
 function linesOf(bytes: Uint8Array): readonly (string | Uint8Array)[] {
@@ -52,10 +52,10 @@ function byteLength(text: string | Uint8Array): number {
   return typeof text === "string" ? Buffer.byteLength(text) : text.length;
 }
 
-function tooLong(line: number, line_bytes: number): Error {
+function tooLong(line: number, lineBytes: number): Error {
   return appError("payload_too_large", {
-    detail: `Line ${line} is longer than ${line_bytes} bytes. Nothing was stored.`,
+    detail: `Line ${line} is longer than ${lineBytes} bytes. Nothing was stored.`,
     hint: "Send shorter lines, one row each, or raise SERVICE_BODY_BYTES.",
-    meta: { line, limit: "body_bytes", value: line_bytes },
+    meta: { line, limit: "body_bytes", value: lineBytes },
   });
 }

@@ -170,7 +170,13 @@ interface Sending {
 }
 
 /** Sends rows and compares each answer with what was sent, and with what Python says that it saw. */
-async function sendRows({ sql: pool, runner, samples: rows, first, has_numpy = true }: Sending): Promise<string[]> {
+async function sendRows({
+  sql: pool,
+  runner,
+  samples: rows,
+  first,
+  has_numpy: hasNumpy = true,
+}: Sending): Promise<string[]> {
   await using endpoints = await openEndpoints(
     { sql: pool, udf: () => runner, log: createSilentLog(), clock },
     { manifest: await manifestOf({ is_later: false }), target: "main", services: ["api"] },
@@ -183,14 +189,14 @@ async function sendRows({ sql: pool, runner, samples: rows, first, has_numpy = t
       const answer = await route?.handle({ body, headers: {}, id: `row-${at}` });
       if (answer?.status !== 200) return [`row ${at}: ${answer && wholeText(answer)}`];
       const texts = scanMembers(wholeText(answer));
-      return [...row].flatMap(([spec, sample]) => answerDifferences(spec, sample, texts, has_numpy));
+      return [...row].flatMap(([spec, sample]) => answerDifferences(spec, sample, texts, hasNumpy));
     }),
   );
   return found.flat();
 }
 
-function answerDifferences(spec: ValueSpec, sample: Sample, texts: ReadonlyMap<string, string>, has_numpy: boolean) {
-  const python = JSON.stringify(has_numpy ? sample.python : sample.python.replace(/^a\w+\([\d,]*\)/, ""));
+function answerDifferences(spec: ValueSpec, sample: Sample, texts: ReadonlyMap<string, string>, hasNumpy: boolean) {
+  const python = JSON.stringify(hasNumpy ? sample.python : sample.python.replace(/^a\w+\([\d,]*\)/, ""));
   const read = (name: string): string => spec.read?.(texts.get(name) ?? "") ?? texts.get(name) ?? "";
   const wanted: [string, string, string][] = [
     ["answers", read(`v_${spec.name}`), sample.answer],

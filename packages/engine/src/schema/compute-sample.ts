@@ -126,7 +126,7 @@ interface ReadRow {
 type Computed = readonly UdfResult[];
 
 async function runGraph(
-  { runner, wait_ms }: SampleDeps,
+  { runner, wait_ms: waitMs }: SampleDeps,
   graph: UdfGraph | null,
   rows: readonly ReadRow[],
   signal: AbortSignal,
@@ -134,7 +134,7 @@ async function runGraph(
   if (graph === null) return rows.map(() => ({ values: [], errors: null }));
   const columns = graph.inputs.map((_, at) => rows.map((row) => row.inputs[at] ?? null));
   const batch = (await runner.forGraph(graph)).runBatch(graph, columns, rows.length);
-  await batch.wait(wait_ms, signal);
+  await batch.wait(waitMs, signal);
   return Array.from({ length: batch.ready }, (_, at) => resultOf(batch, at));
 }
 

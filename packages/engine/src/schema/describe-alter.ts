@@ -57,7 +57,7 @@ function describeMisfit({ rows, reason, examples }: Misfit): string {
 
 function describeChange(operation: AlterColumn, change: ColumnChange): string {
   const { column, to } = operation;
-  const is_refused = operation.severity === "unsupported";
+  const isRefused = operation.severity === "unsupported";
   const before = displayType(column.type, column.nullable);
   const after = displayType(to.type, to.nullable);
   switch (change) {
@@ -66,7 +66,7 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
     case "nullability":
       if (to.computed !== null) return `its type will be ${after} instead of ${before}`;
       if (to.nullable) return "null will be allowed";
-      return is_refused ? "null would no longer be allowed" : "null will no longer be allowed";
+      return isRefused ? "null would no longer be allowed" : "null will no longer be allowed";
     case "primary_key":
       return `${to.primary_key ? "it would become part of the key" : "it would leave the key"}, but a table keeps its key. ${NEW_KEY}`;
     case "stored_or_computed":
@@ -98,14 +98,18 @@ function describeValue({ column, to }: AlterColumn): string {
   return `the ${names.length === 1 ? "query" : "queries"} ${names.join(", ")} that it asks will change`;
 }
 
-function describeType({ severity, using, is_remade, to, changes }: AlterColumn, before: string, after: string): string {
+function describeType(
+  { severity, using, is_remade: isRemade, to, changes }: AlterColumn,
+  before: string,
+  after: string,
+): string {
   if (severity === "unsupported") {
     const isOther = using === null && to.computed === null;
     return `its type would change from ${before} to ${after}${isOther ? `, which is not possible. ${NEW_COLUMN}` : ""}`;
   }
   const turned = `its type will change from ${before} to ${after}`;
   if (using !== null) return `${turned} and its values be converted; requests wait while the table is rewritten`;
-  if (is_remade) {
+  if (isRemade) {
     return `${turned}; it is not seen until ${changes.includes("value") ? "its new values are there" : "every row has been computed again"}`;
   }
   return turned;

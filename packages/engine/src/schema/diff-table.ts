@@ -104,7 +104,7 @@ function alterColumn(
   const own = columnChanges(column, to);
   const changes: readonly ColumnChange[] = isRecomputed && !own.includes("value") ? [...own, "code"] : own;
   if (changes.length === 0) return [];
-  const is_remade = column.computed !== null && to.computed !== null && !isStoredAlike(column.type, to.type);
+  const isRemade = column.computed !== null && to.computed !== null && !isStoredAlike(column.type, to.type);
   const type = to.computed === null ? planTypeChange(column.type, to.type) : undefined;
   const isNarrowed = to.computed === null && !to.nullable && (column.nullable || column.computed !== null);
   const checks = [...(isNarrowed ? [NULL_CHECK] : []), ...(type?.checks ?? [])];
@@ -120,7 +120,7 @@ function alterColumn(
       using: type?.using ?? null,
       checks: isImpossible || table.has_rows === false ? [] : checks,
       schema: isImpossible || table.has_rows === false ? null : (type?.schema ?? null),
-      is_remade,
+      is_remade: isRemade,
     },
   ];
 }

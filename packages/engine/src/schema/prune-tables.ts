@@ -103,19 +103,19 @@ function undeclared({ manifest, target }: PruneInput, catalog: Catalog): readonl
 function dropOp({ target, isOtherProject }: PruneInput, table: CatalogTable, rows: number): PlanOp {
   const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const project = otherProject(table, isOtherProject);
-  const is_ours = project === undefined;
+  const isOurs = project === undefined;
   return {
     name: `${target}/${table.name}`,
     op: "drop",
-    severity: is_ours ? "destructive" : "blocked",
-    description: is_ours
+    severity: isOurs ? "destructive" : "blocked",
+    description: isOurs
       ? `table '${table.name}' will be dropped with ${count}`
       : `table '${table.name}' with ${count} belongs to the project ${project} and stays`,
     requires_restart: false,
     status: null,
     target: "table",
     details: { rows, columns: table.columns.map((column) => column.name), project: table.project ?? null },
-    destructive: is_ours,
+    destructive: isOurs,
   };
 }
 

@@ -28,12 +28,12 @@ export function adviseOnRenames(
 
 function isOwn({
   computed,
-  is_hidden,
+  is_hidden: isHidden,
 }: {
   readonly computed: unknown;
   readonly is_hidden?: boolean | undefined;
 }): boolean {
-  return computed === null && is_hidden !== true;
+  return computed === null && isHidden !== true;
 }
 
 function danglingName(op: PlanOp, added: readonly Added[], stored: CatalogTable): string {

@@ -80,14 +80,14 @@ test("a table made from a file that still names former names is up to date, and 
 });
 
 test("two columns and two tables swap their names, once", async () => {
-  const swap = (first: string, second: string, is_swap: boolean) =>
+  const swap = (first: string, second: string, isSwap: boolean) =>
     of(
       aTable("a", [aUuid7Key(), aColumn("x", first === "a" ? "string" : "int")], {
-        renamed_from: is_swap ? "b" : null,
+        renamed_from: isSwap ? "b" : null,
         indexes: [anIndex(["x"])],
       }),
       aTable("b", [aUuid7Key(), aColumn("x", second === "b" ? "int" : "string")], {
-        renamed_from: is_swap ? "a" : null,
+        renamed_from: isSwap ? "a" : null,
         indexes: [anIndex(["x"])],
       }),
     );
@@ -97,12 +97,12 @@ test("two columns and two tables swap their names, once", async () => {
   expect(await rows("select x from b")).toEqual([["text"]]);
   expect(await isInAgreement(swap("b", "a", true))).toBe(true);
 
-  const columns = (is_swap: boolean) =>
+  const columns = (isSwap: boolean) =>
     of(
       aTable("t", [
-        aColumn("p", is_swap ? "int" : "string", { nullable: true, renamed_from: is_swap ? "q" : null }),
-        aColumn("q", is_swap ? "string" : "int", { nullable: true, renamed_from: is_swap ? "p" : null }),
-        aComputed("sum", call("op.add", "int", col(is_swap ? "p" : "q", "int", true), lit("1", "int"))),
+        aColumn("p", isSwap ? "int" : "string", { nullable: true, renamed_from: isSwap ? "q" : null }),
+        aColumn("q", isSwap ? "string" : "int", { nullable: true, renamed_from: isSwap ? "p" : null }),
+        aComputed("sum", call("op.add", "int", col(isSwap ? "p" : "q", "int", true), lit("1", "int"))),
       ]),
     );
   await apply(columns(false));

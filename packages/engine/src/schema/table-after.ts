@@ -36,9 +36,9 @@ export function changedValues(after: CatalogTable, operations: readonly Operatio
   const changed = new Set<string>();
   for (const operation of operations) {
     if (operation.kind !== "alter_column") continue;
-    const { changes, using, is_remade, to } = operation;
+    const { changes, using, is_remade: isRemade, to } = operation;
     const isComputed = RECOMPUTED.some((change) => changes.includes(change));
-    if (isComputed || is_remade || using !== null) changed.add(to.name);
+    if (isComputed || isRemade || using !== null) changed.add(to.name);
   }
   for (let before = -1; before !== changed.size; ) {
     before = changed.size;

@@ -33,12 +33,12 @@ const makeUpdate = (changes: Partial<ManifestUpdateRoute> = {}): ManifestRoute =
   ...changes,
 });
 
-const makeDelete = (match_columns: string[], table = "docs"): ManifestRoute => ({
+const makeDelete = (matchColumns: string[], table = "docs"): ManifestRoute => ({
   kind: "delete",
   method: "post",
   path: "/docs",
   table,
-  match_columns,
+  match_columns: matchColumns,
   source,
 });
 

@@ -103,27 +103,22 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
 function conflict(
   { manifest, target }: PlanServicesInput,
   service: string,
-  { app_file, place }: NonNullable<PresentService["owner"]>,
+  { app_file: appFile, place }: NonNullable<PresentService["owner"]>,
 ): Error {
   return appError("service_conflict", {
-    detail: `The service ${target}/${service} belongs to ${app_file} of ${place}; ${manifest.app_file} claims the same name.`,
-    hint: `Rename this one: Router(name="..."), or use a database of your own: cli service update ${manifest.app_file} <name>. To remove the other one, take it out of ${app_file} in ${place}, and run there: cli service prune ${app_file} ${target}`,
-    meta: { service, target, app_file, place },
+    detail: `The service ${target}/${service} belongs to ${appFile} of ${place}; ${manifest.app_file} claims the same name.`,
+    hint: `Rename this one: Router(name="..."), or use a database of your own: cli service update ${manifest.app_file} <name>. To remove the other one, take it out of ${appFile} in ${place}, and run there: cli service prune ${appFile} ${target}`,
+    meta: { service, target, app_file: appFile, place },
   });
 }
 
 function blockedOp(input: PlanServicesInput): PlanOp {
-  const { differing_tables, manifest, target } = input;
+  const { differing_tables: differingTables, manifest, target } = input;
   const command = `cli schema update ${manifest.app_file} ${target}`;
   return {
-    ...op(
-      "alter",
-      "service",
-      "blocked",
-      `the tables have to change first (${differing_tables.join(", ")}): ${command}`,
-    ),
+    ...op("alter", "service", "blocked", `the tables have to change first (${differingTables.join(", ")}): ${command}`),
     requires_restart: false,
-    details: { tables: differing_tables, next: command },
+    details: { tables: differingTables, next: command },
   };
 }
 

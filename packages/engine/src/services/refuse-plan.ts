@@ -14,8 +14,8 @@ export function refuseBlocked(plan: ServicePlan): void {
 }
 
 /** Refuses what clients of the services would break by, unless it is allowed. @throws destructive_refused */
-export function refuseDestructive(plan: ServicePlan, allow_destructive: boolean): void {
-  if (plan.summary.destructive === 0 || allow_destructive) return;
+export function refuseDestructive(plan: ServicePlan, allowDestructive: boolean): void {
+  if (plan.summary.destructive === 0 || allowDestructive) return;
   const ops = plan.services.flatMap((item) => item.ops).filter((one) => one.destructive);
   throw appError("destructive_refused", {
     detail: `Clients of the running services would break: ${ops.map((one) => one.description).join("; ")}.`,

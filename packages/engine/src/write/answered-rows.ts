@@ -46,7 +46,7 @@ export class AnsweredRows {
   async run(
     row: Row,
     signal?: AbortSignal,
-    on_error: OnError = "abort",
+    onError: OnError = "abort",
     request?: RequestToKeep,
     timing?: Timing,
   ): Promise<void> {
@@ -55,7 +55,7 @@ export class AnsweredRows {
     await measured(
       timing,
       "py",
-      on_error === "ignore" ? this.#runKeeping(row, signal) : this.#runGraph(this.#whole, row, signal),
+      onError === "ignore" ? this.#runKeeping(row, signal) : this.#runGraph(this.#whole, row, signal),
     );
     if (writer !== null) await measured(timing, "db", writer.runGiven(row, request));
   }

@@ -115,9 +115,9 @@ export class BulkWriter {
   /** SQL computes nothing: all rows go into one COPY, which takes them without a word back. */
   async #copyAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
     // It lasts as long as its client sends. A key that somebody else is just storing is waited for no longer than ever.
-    const { statement_timeout_ms } = this.#deps.limits;
+    const { statement_timeout_ms: statementTimeoutMs } = this.#deps.limits;
     await connection.query({
-      text: `set local statement_timeout = 0; set local lock_timeout = ${statement_timeout_ms}`,
+      text: `set local statement_timeout = 0; set local lock_timeout = ${statementTimeoutMs}`,
     });
     const sent: { readonly first: number; readonly batch: RowBatch }[] = [];
     let count = 0;
@@ -143,7 +143,7 @@ export class BulkWriter {
       throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), place);
     }
     await connection.query({
-      text: `set local statement_timeout = ${statement_timeout_ms}; set local lock_timeout = 0`,
+      text: `set local statement_timeout = ${statementTimeoutMs}; set local lock_timeout = 0`,
     });
     return count;
   }
@@ -184,11 +184,11 @@ export class BulkWriter {
 
   /** Fills in what Python computes; gives the rows whose SQL columns have their values, or their errors, as well. */
   async #compute(batch: RowBatch, signal: AbortSignal): Promise<ReadonlySet<Row>> {
-    const { layout, on_error } = this.#input;
+    const { layout, on_error: onError } = this.#input;
     const given = new Set<Row>();
     for (const row of batch.rows) {
       makeGenerated(layout, this.#deps, row);
-      if (on_error === "ignore") this.#failing.admit(row);
+      if (onError === "ignore") this.#failing.admit(row);
     }
     if (this.#graph === null) return given;
     const errors = await runBatch(this.#deps.udf(), this.#graph, batch.rows, signal);
@@ -196,7 +196,7 @@ export class BulkWriter {
       const row = batch.rows[at];
       if (row === undefined) continue;
       try {
-        if (on_error === "abort") throw cellError(layout.table, found);
+        if (onError === "abort") throw cellError(layout.table, found);
         if (this.#failing.take(row, found)) continue;
         await this.#failing.complete(row);
         given.add(row);
@@ -286,19 +286,19 @@ export class BulkWriter {
   }
 
   #copyText({ given, target }: Statements, rows: readonly Row[]): string {
-    const { layout, on_error } = this.#input;
+    const { layout, on_error: onError } = this.#input;
     const pending = target.pending.length === 0 ? null : pendingErrors(target);
     const fixed = pending === null ? null : JSON.stringify(pending);
     return copyText(given.given, rows, (row) => {
-      const own = on_error === "ignore" ? row[layout.errors] : null;
+      const own = onError === "ignore" ? row[layout.errors] : null;
       return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
     });
   }
 
   /** What has begun cannot start over: the rows that were read are gone. */
-  #explain(error: unknown, has_begun: boolean): unknown {
+  #explain(error: unknown, hasBegun: boolean): unknown {
     // Somebody else has answered the same request meanwhile.
-    if (isKeyTaken(error) || (isShapeRefusal(error) && !has_begun)) return error;
+    if (isKeyTaken(error) || (isShapeRefusal(error) && !hasBegun)) return error;
     if (isUndone(error)) return undone(this.#input.layout.table.name, error);
     if (isShapeRefusal(error)) return new Error("The statement does not fit its table.", { cause: error });
     return explainRefusal(this.#input.layout, undefined, error, this.#deps.limits);

@@ -87,9 +87,9 @@ export const MARK_PENDING = "select appdb.mark_pending($1::bigint, $2::bigint[])
 const ERRORS = { name: "_errors", type: JSON_TYPE } as const;
 
 /** A pending cell is computed anew by a job: what this service found wrong with it does not count. */
-function errorsValue({ is_pending, has_errors }: InsertShape, pending: string): string {
-  if (!has_errors) return pending;
-  return is_pending ? `coalesce(${ERRORS.name}::jsonb, '{}') || ${pending}` : ERRORS.name;
+function errorsValue({ is_pending: isPending, has_errors: hasErrors }: InsertShape, pending: string): string {
+  if (!hasErrors) return pending;
+  return isPending ? `coalesce(${ERRORS.name}::jsonb, '{}') || ${pending}` : ERRORS.name;
 }
 
 /** Computes without storing: parameters as above without table and version; comes back with the row's number from 1. */

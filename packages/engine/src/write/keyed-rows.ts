@@ -22,10 +22,10 @@ export function keySlots(layout: RowLayout): readonly PlacedSlot[] {
 }
 
 export function rowNotFound(layout: RowLayout, row: Row): Error {
-  const { name, primary_key } = layout.table;
+  const { name, primary_key: primaryKey } = layout.table;
   return appError("row_not_found", {
-    detail: `${name} has no row with (${primary_key.join(", ")}) = (${shownKey(layout, row)}).`,
+    detail: `${name} has no row with (${primaryKey.join(", ")}) = (${shownKey(layout, row)}).`,
     hint: "Send the key of a row that exists; an insert route makes one.",
-    meta: { table: name, columns: primary_key },
+    meta: { table: name, columns: primaryKey },
   });
 }

@@ -57,7 +57,7 @@ export class RowComputer {
   async run(
     row: Row,
     signal?: AbortSignal,
-    _on_error?: OnError,
+    _onError?: OnError,
     _request?: undefined | object,
     timing?: Timing,
   ): Promise<void> {

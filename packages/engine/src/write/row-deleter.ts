@@ -38,8 +38,8 @@ export class RowDeleter {
     this.#input = input;
     const { layout, match } = input;
     this.#match = layout.slots.flatMap((slot, at) => (match.includes(slot.name) ? [{ ...slot, at }] : []));
-    const { primary_key } = layout.table;
-    const isKey = primary_key.length === match.length && primary_key.every((name) => match.includes(name));
+    const { primary_key: primaryKey } = layout.table;
+    const isKey = primaryKey.length === match.length && primaryKey.every((name) => match.includes(name));
     if (isKey) {
       this.#coalescer = new Coalescer({
         ...BATCHING,

@@ -85,9 +85,9 @@ export class RowUpdater {
    *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
   async run({ row, sent }: RowChange, options: UpdateOptions = {}): Promise<void> {
-    const { signal, on_error = "abort", answerer = null, timing } = options;
+    const { signal, on_error: onError = "abort", answerer = null, timing } = options;
     const shape = this.#shapeOf(sent, answerer);
-    const change: Change = { row, shape, signal, on_error, answerer, timing };
+    const change: Change = { row, shape, signal, on_error: onError, answerer, timing };
     if (sent.length === 0) return this.#look(change);
     if (answerer !== null) return this.#inTurn(change, true);
     if (shape.graph !== null) return this.#inTurn(change, false);
@@ -153,8 +153,8 @@ export class RowUpdater {
     const made = new Set(isSure && !isWhole ? shape.graph?.graph.steps.map(({ name }) => name) : []);
     const lacking = names.filter((name) => !made.has(name) && !pending.has(name) && errors[name] === undefined);
     for (const slot of shape.dependents) if (!made.has(slot.name)) row[slot.at] = null;
-    const { answerer, on_error } = change;
-    const isOneRun = answerer !== null && on_error === "abort";
+    const { answerer, on_error: onError } = change;
+    const isOneRun = answerer !== null && onError === "abort";
     const rest = isOneRun ? planAnswer(layout, functions, answerer, lacking) : planRest(layout, functions, lacking);
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
     if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
@@ -165,13 +165,13 @@ export class RowUpdater {
   /** Runs a graph over the row. Gives the errors of all dependents as they are then. @throws as `run` */
   async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
     const { layout } = this.#input;
-    const { row, shape, on_error, signal, timing } = change;
+    const { row, shape, on_error: onError, signal, timing } = change;
     const others = Object.entries(before).filter(([name]) => !shape.dependents.some((slot) => slot.name === name));
     // Where a step reads why a cell has no value, it reads that here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found === null) return errors;
-    if (on_error === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
+    if (onError === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
     const names = new Set(shape.dependents.map(({ name }) => name));
     return spreadErrors(layout.table, names, { ...errors, ...ownErrors(found) });
   }
@@ -257,14 +257,14 @@ export class RowUpdater {
     if (kept !== undefined) return kept;
     const { layout, functions, read } = this.#input;
     const planned = planUpdate(layout, functions, sent);
-    const is_kept = this.#shapes.size < KEPT_SHAPES;
+    const isKept = this.#shapes.size < KEPT_SHAPES;
     const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependents.map(({ name }) => name)]);
     const asked = (answerer?.parameters ?? []).filter((name) => !known.has(name));
     // What changes nothing reads what is answered.
     const also = sent.length > 0 ? asked : [...read, ...asked];
     const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
-    const shape = { ...planned, is_kept, ...(also.length === 0 ? {} : { reads: placed(layout, names) }) };
-    if (is_kept) this.#shapes.set(key, shape);
+    const shape = { ...planned, is_kept: isKept, ...(also.length === 0 ? {} : { reads: placed(layout, names) }) };
+    if (isKept) this.#shapes.set(key, shape);
     return shape;
   }
 

@@ -39,11 +39,11 @@ export function undone(table: string, cause: unknown): Error {
 
 /** The row's key exists already. */
 export function uniqueViolation(layout: RowLayout, row: Row): Error {
-  const { name, primary_key } = layout.table;
+  const { name, primary_key: primaryKey } = layout.table;
   return appError("unique_violation", {
-    detail: `${name} has a row with (${primary_key.join(", ")}) = (${shownKey(layout, row)}) already; its unique constraint refuses a second one.`,
+    detail: `${name} has a row with (${primaryKey.join(", ")}) = (${shownKey(layout, row)}) already; its unique constraint refuses a second one.`,
     hint: "Send another key; the row that is there was not touched.",
-    meta: { table: name, columns: primary_key },
+    meta: { table: name, columns: primaryKey },
   });
 }
 

@@ -53,9 +53,9 @@ export class TableStatements {
 
   /** The values of a statement for rows. */
   valuesOf(target: WriteTarget, statement: Statement, rows: readonly Row[]): unknown[] {
-    const { layout, keeps_errors } = this.#input;
+    const { layout, keeps_errors: keepsErrors } = this.#input;
     const values: unknown[] = arrayParameters(statement.given, rows);
-    if (keeps_errors) values.push(arrayText(JSON_TYPE.kind, rows, layout.errors));
+    if (keepsErrors) values.push(arrayText(JSON_TYPE.kind, rows, layout.errors));
     values.push(target.table_id, target.version);
     if (target.pending.length > 0) values.push(pendingIds(target), JSON.stringify(pendingErrors(target)));
     return values;
@@ -82,7 +82,7 @@ export class TableStatements {
     target: WriteTarget,
     given: readonly PlacedSlot[],
     steps: readonly SqlStep[],
-    keeps_answers: boolean,
+    keepsAnswers: boolean,
   ): Statement {
     const { layout, read } = this.#input;
     const made = layout.slots.flatMap((slot, at) => {
@@ -91,7 +91,7 @@ export class TableStatements {
     });
     const identity = layout.slots[layout.identity];
     const returned =
-      identity !== undefined && (made.length > 0 || target.has_key || keeps_answers)
+      identity !== undefined && (made.length > 0 || target.has_key || keepsAnswers)
         ? [{ ...identity, at: layout.identity }, ...made]
         : [];
     const prepared = buildInsert({
@@ -102,7 +102,7 @@ export class TableStatements {
       is_pending: target.pending.length > 0,
       has_errors: this.#input.keeps_errors,
       skips_duplicates: target.has_key,
-      keeps_answers,
+      keeps_answers: keepsAnswers,
     });
     return { ...prepared, given, returned, made: made.map(({ at }) => at) };
   }

@@ -84,13 +84,13 @@ export class TableWriter {
   run(
     row: Row,
     signal?: AbortSignal,
-    on_error: OnError = "abort",
+    onError: OnError = "abort",
     request?: RequestToKeep,
     timing?: Timing,
   ): Promise<void> {
     if (request !== undefined) keepWith(row, request);
     makeGenerated(this.#input.layout, this.#deps, row);
-    if (on_error === "ignore") return this.#runKeeping(row, signal, timing);
+    if (onError === "ignore") return this.#runKeeping(row, signal, timing);
     const submit = () => measured(timing, "db", this.#coalescer.submit(row));
     if (this.#graph === null) return submit();
     const { table } = this.#input.layout;

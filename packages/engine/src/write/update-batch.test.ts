@@ -10,14 +10,32 @@ import type { TableWriterDeps } from "./table-writer.ts";
 import { UpdateBatch } from "./update-batch.ts";
 import { planWriteTarget } from "./write-target.ts";
 
-const column = (id: number, name: string, primary_key = false): CatalogTable["columns"][number] => ({
-  ...{ id, name, type: { kind: "int" }, nullable: false, primary_key, computed: null, state: "ready" },
-  ...{ comment: null, custom_metadata: null, stale: false },
+const column = (id: number, name: string, primaryKey = false): CatalogTable["columns"][number] => ({
+  id,
+  name,
+  type: { kind: "int" },
+  nullable: false,
+  primary_key: primaryKey,
+  computed: null,
+  state: "ready",
+  comment: null,
+  custom_metadata: null,
+  stale: false,
 });
 
 const TABLE: CatalogTable = {
-  ...{ id: 7, folder: "public", name: "items", version: 1, model: "Items", comment: null, custom_metadata: null },
-  ...{ primary_key: ["sku"], has_default_idxs: false, identity: "_row", has_rows: true, indexes: [] },
+  id: 7,
+  folder: "public",
+  name: "items",
+  version: 1,
+  model: "Items",
+  comment: null,
+  custom_metadata: null,
+  primary_key: ["sku"],
+  has_default_idxs: false,
+  identity: "_row",
+  has_rows: true,
+  indexes: [],
   columns: [column(1, "sku", true), column(2, "n")],
 };
 

@@ -184,14 +184,14 @@ export async function readByKey(
   sql: SqlConnection,
   { layout, target }: Pick<UpdateBatchInput, "layout" | "target">,
   now: WriteTarget,
-  { reads: columns, is_kept }: Pick<UpdateShape, "reads" | "is_kept">,
+  { reads: columns, is_kept: isKept }: Pick<UpdateShape, "reads" | "is_kept">,
   rows: readonly Row[],
 ): Promise<ReadonlyMap<number, StoredRow> | undefined> {
   const key = keySlots(layout);
   const names = columns.map(({ name }) => name);
   const { text, name } = buildReadByKey({ table: now, identity: layout.table.identity, key }, names);
   const values = [...arrayParameters(key, rows), now.table_id, now.version];
-  const result = await sql.query(is_kept ? { text, name, values } : { text, values });
+  const result = await sql.query(isKept ? { text, name, values } : { text, values });
   if (result.row_count === 0 && !(await target.isCurrent(now))) return undefined;
   return new Map(
     result.rows.map(([row, xmin, errors, ...stored]) => [

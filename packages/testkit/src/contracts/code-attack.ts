@@ -98,23 +98,23 @@ export interface AttackedDriver {
 }
 
 /** Registers what every driver that serves several organizations must keep from the code that it runs for them. */
-export function testCodeAttack({ create, most_children, name }: AttackedDriver): void {
+export function testCodeAttack({ create, most_children: mostChildren, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
     const placeOf = (name: string) => {
       mkdirSync(join(folder, name));
       return join(folder, name);
     };
-    const [program_folder, code_folder] = [placeOf("program"), placeOf("code")];
-    const [run_folder, log_folder, data_folder] = [placeOf("run"), placeOf("log"), placeOf("data")];
+    const [programFolder, codeFolder] = [placeOf("program"), placeOf("code")];
+    const [runFolder, logFolder, dataFolder] = [placeOf("run"), placeOf("log"), placeOf("data")];
     // that of a service's database: its pod reads it
-    const database_folder = placeOf("database");
-    const postgres = createServer().listen(join(database_folder, ".s.PGSQL.5432"));
-    writeFileSync(join(program_folder, "pod.mjs"), PROGRAM);
-    writeFileSync(join(code_folder, "attack.py"), ATTACK);
+    const databaseFolder = placeOf("database");
+    const postgres = createServer().listen(join(databaseFolder, ".s.PGSQL.5432"));
+    writeFileSync(join(programFolder, "pod.mjs"), PROGRAM);
+    writeFileSync(join(codeFolder, "attack.py"), ATTACK);
     const pods = await create({
       folder: join(folder, "pods"),
-      program: { file: join(program_folder, "pod.mjs"), node_options: [] },
+      program: { file: join(programFolder, "pod.mjs"), node_options: [] },
       log: createSilentLog(),
       clock: { now: Date.now },
     });
@@ -123,21 +123,28 @@ export function testCodeAttack({ create, most_children, name }: AttackedDriver):
       labels: { organization_id: "org-1", database_id: "attack", kind: "database" },
       args: ["pod.js"],
       input: new Secret(
-        JSON.stringify({ token: TOKEN, run_folder, log_folder, data_folder, code_folder, database_folder }),
+        JSON.stringify({
+          token: TOKEN,
+          run_folder: runFolder,
+          log_folder: logFolder,
+          data_folder: dataFolder,
+          code_folder: codeFolder,
+          database_folder: databaseFolder,
+        }),
       ),
       folders: [
-        { path: data_folder, mode: "write" },
-        { path: database_folder, mode: "read" },
-        { path: code_folder, mode: "code" },
+        { path: dataFolder, mode: "write" },
+        { path: databaseFolder, mode: "read" },
+        { path: codeFolder, mode: "code" },
       ],
-      run_folder,
-      log_folder,
+      run_folder: runFolder,
+      log_folder: logFolder,
       limits: { cpu: 1, memory_mb: 400, tasks: 200 },
       network: "none",
     };
     try {
       await pods.ensure(spec, AbortSignal.timeout(30_000));
-      const text = await eventually(() => readFileSync(join(log_folder, "attack.json"), "utf8"), {
+      const text = await eventually(() => readFileSync(join(logFolder, "attack.json"), "utf8"), {
         timeout_ms: 40_000,
       });
       const { status, stderr, stdout } = JSON.parse(text);
@@ -145,41 +152,48 @@ export function testCodeAttack({ create, most_children, name }: AttackedDriver):
       expect([status, stderr.match(/from LD_PRELOAD/g)]).toEqual([0, ["from LD_PRELOAD"]]);
       const { children, processes, ...found } = JSON.parse(stdout);
       expect(found).toEqual({
-        ...{
-          run: "FileNotFoundError",
-          data: "FileNotFoundError",
-          log: "FileNotFoundError",
-          place: "FileNotFoundError",
-        },
-        ...{ database: "FileNotFoundError", postgres: "FileNotFoundError" },
-        ...{
-          root: "FileNotFoundError",
-          home: "FileNotFoundError",
-          shadow: "FileNotFoundError",
-          sys: "FileNotFoundError",
-        },
-        ...{ socket: "FileNotFoundError", write_code: "OSError", write_root: "OSError", write_usr: "OSError" },
-        ...{ device: "PermissionError", vsock: "OSError", packet: "OSError", internet: "OSError", metadata: "OSError" },
-        ...{
-          unshare: "PermissionError",
-          clone: "PermissionError",
-          mount: "PermissionError",
-          ptrace: "PermissionError",
-        },
-        ...{
-          keyctl: "PermissionError",
-          bpf: "PermissionError",
-          userfaultfd: "PermissionError",
-          setns: "PermissionError",
-        },
-        ...{ open_by_handle: "PermissionError", read_memory: "PermissionError", personality: "PermissionError" },
+        run: "FileNotFoundError",
+        data: "FileNotFoundError",
+        log: "FileNotFoundError",
+        place: "FileNotFoundError",
+        database: "FileNotFoundError",
+        postgres: "FileNotFoundError",
+        root: "FileNotFoundError",
+        home: "FileNotFoundError",
+        shadow: "FileNotFoundError",
+        sys: "FileNotFoundError",
+        socket: "FileNotFoundError",
+        write_code: "OSError",
+        write_root: "OSError",
+        write_usr: "OSError",
+        device: "PermissionError",
+        vsock: "OSError",
+        packet: "OSError",
+        internet: "OSError",
+        metadata: "OSError",
+        unshare: "PermissionError",
+        clone: "PermissionError",
+        mount: "PermissionError",
+        ptrace: "PermissionError",
+        keyctl: "PermissionError",
+        bpf: "PermissionError",
+        userfaultfd: "PermissionError",
+        setns: "PermissionError",
+        open_by_handle: "PermissionError",
+        read_memory: "PermissionError",
+        personality: "PermissionError",
         // 28: no space left
-        ...{ sees_token: false, sees_socket: false, given: "yes", uid: 1001, filled: 28, open: [0, 1, 2, 3] },
+        sees_token: false,
+        sees_socket: false,
+        given: "yes",
+        uid: 1001,
+        filled: 28,
+        open: [0, 1, 2, 3],
       });
       // the sandbox's own first process, and the code
       expect(processes).toEqual([1, 2]);
       expect(children).toBeGreaterThan(50);
-      expect(children).toBeLessThan(most_children);
+      expect(children).toBeLessThan(mostChildren);
       expect(await pods.inspect("db-attack")).toMatchObject({ state: "running" });
     } finally {
       await pods.stop("db-attack", 100);

@@ -15,7 +15,7 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const rounds = await Promise.allSettled(
-        driver.kill_delays_ms.map(async (delay_ms, place) => {
+        driver.kill_delays_ms.map(async (delayMs, place) => {
           const spec = stage.spec(
             { child: true },
             { id: `db-${place}`, args: ["pod.js", stage.mark, `${stage.mark}-${place}`] },
@@ -24,7 +24,7 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
           const owner = startOwner(driver, stage, { spec: { ...told, input: input.reveal() } });
           const closed = once(owner, "close");
           await nextLine(owner);
-          await new Promise((resolve) => setTimeout(resolve, delay_ms));
+          await new Promise((resolve) => setTimeout(resolve, delayMs));
           owner.kill("SIGKILL");
           await closed;
           const [one, other] = await Promise.all([

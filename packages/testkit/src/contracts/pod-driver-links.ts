@@ -16,7 +16,7 @@ const SECRET = "of another database";
  *  parents of each folder, which are the server's, keep it from being exchanged. */
 export function testLinks(
   driver: PodDriverUnderTest,
-  { compares_mounts }: { readonly compares_mounts: boolean },
+  { compares_mounts: comparesMounts }: { readonly compares_mounts: boolean },
 ): void {
   const signal = AbortSignal.timeout(600_000);
 
@@ -65,7 +65,7 @@ export function testLinks(
       expectUntouched(victim);
     });
 
-    test.runIf(compares_mounts)(
+    test.runIf(comparesMounts)(
       "a folder that is exchanged for a link while a task starts is not the task's",
       async () => {
         await using stage = openPodStage(driver);
@@ -112,10 +112,10 @@ function expectUntouched(victim: string): void {
   ]);
 }
 
-async function linesOf(pods: PodDriver, { log_folder }: PodSpec): Promise<string[]> {
+async function linesOf(pods: PodDriver, { log_folder: logFolder }: PodSpec): Promise<string[]> {
   const lines: string[] = [];
   const input = { follow: false, signal: AbortSignal.timeout(20_000) };
-  for await (const { line } of pods.logs(log_folder, input)) lines.push(line);
+  for await (const { line } of pods.logs(logFolder, input)) lines.push(line);
   return lines;
 }
 

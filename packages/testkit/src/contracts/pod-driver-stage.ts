@@ -80,23 +80,23 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
 
   function spec(told: Told = {}, changes: Partial<PodSpec> = {}): PodSpec {
     const id = changes.id ?? "db-1";
-    const [run_folder, log_folder, data_folder] = ["run", "log", "data"].map((name) => join(folder, id, name)) as [
+    const [runFolder, logFolder, dataFolder] = ["run", "log", "data"].map((name) => join(folder, id, name)) as [
       string,
       string,
       string,
     ];
-    for (const path of [run_folder, log_folder, data_folder]) mkdirSync(path, { recursive: true, mode: 0o700 });
+    for (const path of [runFolder, logFolder, dataFolder]) mkdirSync(path, { recursive: true, mode: 0o700 });
     return {
       id,
       labels: { organization_id: "org-1", database_id: id, kind: "database" },
       args: ["pod.js", mark],
-      input: new Secret(JSON.stringify({ ...told, mark, run_folder, log_folder })),
+      input: new Secret(JSON.stringify({ ...told, mark, run_folder: runFolder, log_folder: logFolder })),
       folders: [
-        { path: data_folder, mode: "write" },
-        { path: log_folder, mode: "write" },
+        { path: dataFolder, mode: "write" },
+        { path: logFolder, mode: "write" },
       ],
-      run_folder,
-      log_folder,
+      run_folder: runFolder,
+      log_folder: logFolder,
       limits: { cpu: 1, memory_mb: 256, tasks: 200 },
       network: "none",
       ...changes,
@@ -167,13 +167,13 @@ function endIfThere(pid: number): void {
 }
 
 /** Processes with a text among their arguments; of Node alone unless told otherwise. */
-function findMarked(mark: string, is_node_only = true): number[] {
+function findMarked(mark: string, isNodeOnly = true): number[] {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
     try {
       const [program, ...args] = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
-      const is_marked = args.includes(mark) && (!is_node_only || program === process.execPath);
-      return is_marked ? [Number(name)] : [];
+      const isMarked = args.includes(mark) && (!isNodeOnly || program === process.execPath);
+      return isMarked ? [Number(name)] : [];
     } catch {
       // gone between two looks
       return [];

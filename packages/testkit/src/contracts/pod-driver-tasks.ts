@@ -83,10 +83,10 @@ export function testTasks(driver: PodDriverUnderTest): void {
     test("a task that is called off ends at once and says why", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
-      const calling_off = new AbortController();
-      const running = pods.run(stage.task({ args: ["-e", STAY, stage.mark] }), calling_off.signal);
+      const callingOff = new AbortController();
+      const running = pods.run(stage.task({ args: ["-e", STAY, stage.mark] }), callingOff.signal);
       await stage.expectPrograms(1);
-      calling_off.abort(new Error("nobody waits for it"));
+      callingOff.abort(new Error("nobody waits for it"));
       await expect(running).rejects.toThrow("nobody waits for it");
       expect(stage.programs()).toEqual([]);
     });
@@ -151,6 +151,14 @@ export function testTasks(driver: PodDriverUnderTest): void {
 
 /** What a driver may add for itself. */
 const OWN_VARIABLES = new Set([
-  ...["SERVICE_POD", "PWD", "SHLVL", "_", "OLDPWD", "HOME", "TMPDIR"],
-  ...["container", "HOSTNAME", "TERM"],
+  "SERVICE_POD",
+  "PWD",
+  "SHLVL",
+  "_",
+  "OLDPWD",
+  "HOME",
+  "TMPDIR",
+  "container",
+  "HOSTNAME",
+  "TERM",
 ]);

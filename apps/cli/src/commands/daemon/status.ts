@@ -35,16 +35,16 @@ export const status = defineCommand<JsonFlag, [], DaemonStatus>({
 export function describeDaemon(ctx: Pick<Context, "config">, found: FoundDaemon | undefined): DaemonStatus {
   const { home } = ctx.config;
   const log = join(home, HOME_PATHS.daemonLog);
-  const log_file = found !== undefined || existsSync(log) ? log : null;
-  if (found === undefined) return { running: false, home, log_file, port: null, health: null };
-  return { running: true, home, log_file, port: found.file.port, health: found.health };
+  const logFile = found !== undefined || existsSync(log) ? log : null;
+  if (found === undefined) return { running: false, home, log_file: logFile, port: null, health: null };
+  return { running: true, home, log_file: logFile, port: found.file.port, health: found.health };
 }
 
 export function printDaemon(status: DaemonStatus, out: Output): void {
-  const { health, home, log_file, port } = status;
+  const { health, home, log_file: logFile, port } = status;
   if (health === null) {
     out.line(`No daemon runs for ${home}.`);
-    if (log_file !== null) out.line(`log of the last one ${log_file}`);
+    if (logFile !== null) out.line(`log of the last one ${logFile}`);
     return;
   }
   out.line(
@@ -53,5 +53,5 @@ export function printDaemon(status: DaemonStatus, out: Output): void {
   out.line(
     `home ${health.home}, PostgreSQL ${health.postgres}, ${count(health.services, "service")} running, busy with ${health.busy}`,
   );
-  out.line(`log ${log_file}`);
+  out.line(`log ${logFile}`);
 }

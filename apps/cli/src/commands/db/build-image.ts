@@ -39,8 +39,8 @@ export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
     const ended = await finishChange(ctx, open, change, { wait: !noWait, onLine });
     return { ...ended, sent_files: body !== undefined };
   },
-  render: ({ database, operation, sent_files }, out) => {
-    const what = sent_files ? "uploaded the project files, rebuilt its image" : "rebuilt its image";
+  render: ({ database, operation, sent_files: sentFiles }, out) => {
+    const what = sentFiles ? "uploaded the project files, rebuilt its image" : "rebuilt its image";
     if (operation?.state === "succeeded") out.line(`${database.uri}: ${what}.`);
     else printChange({ database, operation }, out, "It runs on the base library alone: there is nothing to build.");
   },
@@ -51,7 +51,7 @@ async function readSent(
   ctx: Context,
   open: OpenDatabase,
   database: Database,
-  { is_named, json }: { readonly is_named: boolean; readonly json: boolean },
+  { is_named: isNamed, json }: { readonly is_named: boolean; readonly json: boolean },
 ): Promise<CallInput<"databaseBuildImage">["body"]> {
   // the server refuses it, before anything is sent
   if (nextState(database.state, "build_image") === undefined) return undefined;
@@ -63,7 +63,7 @@ async function readSent(
   const uri = open.uri.text;
   const read = await readProject(ctx, ctx.cwd, uri);
   const { entry, tree } = read;
-  if (entry === undefined && is_named && !isToBeCorrected(database)) {
+  if (entry === undefined && isNamed && !isToBeCorrected(database)) {
     ctx.out.note(
       `${project.config_file} of ${project.root} has no entry for ${uri}: the image is built from the files that the database has. To send these: cli db update ${uri}`,
     );
@@ -81,6 +81,6 @@ async function readSent(
 }
 
 /** Files of a project that does not name a database are not put in the place of those with which it is well. */
-function isToBeCorrected({ last_build, state }: Database): boolean {
-  return state === "FAILED" || last_build?.state === "failed";
+function isToBeCorrected({ last_build: lastBuild, state }: Database): boolean {
+  return state === "FAILED" || lastBuild?.state === "failed";
 }

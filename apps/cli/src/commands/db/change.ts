@@ -79,7 +79,9 @@ export async function finishChange(
     return { database, operation: asked };
   }
   const ended = await waitForOperation(client, {
-    ...{ org: params.org, id, signal },
+    org: params.org,
+    id,
+    signal,
     ...(onLine === undefined ? {} : { onLine }),
     onRunning: ({ kind, state, target }) => ctx.out.status(`${kind} ${target}: ${state}`),
   });

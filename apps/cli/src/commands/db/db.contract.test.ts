@@ -136,16 +136,14 @@ db-2    FAILED  0/1    0
 
 describe("cli db list", () => {
   const org = (name: string): CallAnswer<"orgShow"> => ({
-    ...{
-      id: name,
-      name,
-      display_name: name,
-      role: "owner",
-      databases: 1,
-      database_quota: 10,
-      created_at: AT,
-      etag: "1",
-    },
+    id: name,
+    name,
+    display_name: name,
+    role: "owner",
+    databases: 1,
+    database_quota: 10,
+    created_at: AT,
+    etag: "1",
   });
 
   test("has the databases of every organization that is reached, or of one", async () => {
@@ -210,12 +208,12 @@ describe("start, stop, restart, retry, undelete", () => {
 
   test("a command that wants a database awake starts one that went to sleep automatically", async () => {
     let state: "STOPPED" | "AVAILABLE" = "STOPPED";
-    let sleep_after = "15m";
+    let sleepAfter = "15m";
     answers.errorList = () => {
       if (state === "STOPPED") throw notAvailable("cloud://acme:main", "STOPPED", "asked");
       return { tables: [] };
     };
-    answers.databaseShow = () => ({ ...DATABASE, state, sleep_after });
+    answers.databaseShow = () => ({ ...DATABASE, state, sleep_after: sleepAfter });
     answers.databaseStart = () => {
       state = "AVAILABLE";
       return changeOf("database.start", { state: "STARTING" });
@@ -224,7 +222,7 @@ describe("start, stop, restart, retry, undelete", () => {
     expect((await run("errors cloud://acme:main")).exit).toBe(0);
     expect(asked()).toEqual(["errorList", "databaseShow", "databaseStart", "operationShow", "errorList"]);
     expect(notes()).toEqual(["cloud://acme:main sleeps, and is started."]);
-    [state, sleep_after] = ["STOPPED", "never"];
+    [state, sleepAfter] = ["STOPPED", "never"];
     const ran = await run("errors cloud://acme:main");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("hint: Wake it first: cli db start cloud://acme:main");

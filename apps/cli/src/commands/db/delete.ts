@@ -56,15 +56,15 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult |
       return;
     }
     const { database, operation } = result;
-    const { name, purged_at, uri } = database;
+    const { name, purged_at: purgedAt, uri } = database;
     if (operation?.state === "pending" || operation?.state === "running") {
       out.line(`Deleting database '${name}'.`);
       out.note(`Its name stays taken until that is done: cli operations wait ${operation.id}`);
       return;
     }
     out.line(`Deleted database '${name}'.`);
-    if (purged_at !== null && Date.parse(purged_at) > Date.now()) {
-      out.note(`Its storage is kept until ${purged_at}; until then: cli db undelete ${uri}`);
+    if (purgedAt !== null && Date.parse(purgedAt) > Date.now()) {
+      out.note(`Its storage is kept until ${purgedAt}; until then: cli db undelete ${uri}`);
     }
   },
 });

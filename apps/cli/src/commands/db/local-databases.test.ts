@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 import { runCli } from "../../testing/fake-context.ts";
 
 const MAIN: LocalDatabase = {
-  ...{ name: "main", tables: 2, bytes: 8_493_465, projects: ["/home/ada/tour"] },
+  name: "main",
+  tables: 2,
+  bytes: 8_493_465,
+  projects: ["/home/ada/tour"],
   services: [{ name: "main/ingest", state: "AVAILABLE" }],
 };
 const FOUND = { name: "mian", tables: [{ path: "mian/docs", rows: 8 }], services: ["mian/desk"] };
@@ -11,8 +14,8 @@ const FOUND = { name: "mian", tables: [{ path: "mian/docs", rows: 8 }], services
 /** A daemon that notes what it was told to delete. */
 function daemon() {
   const told: boolean[] = [];
-  const databaseDelete = async ({ dry_run }: { dry_run: boolean }) => {
-    told.push(dry_run);
+  const databaseDelete = async ({ dry_run: dryRun }: { dry_run: boolean }) => {
+    told.push(dryRun);
     return FOUND;
   };
   return { told, client: { databaseDelete, databaseList: async () => [MAIN] } };

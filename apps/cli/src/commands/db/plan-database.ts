@@ -27,8 +27,8 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   const { entry, project, tree } = read;
   const request = { settings: entry?.settings ?? {}, files: [...tree.entries].map(toBody), environment };
   const plan = await open.client.call("databasePlan", { params: open.params, body: request }, { signal: ctx.signal });
-  const is_known = plan.exists && verb !== "diff";
-  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, is_known });
+  const isKnown = plan.exists && verb !== "diff";
+  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, is_known: isKnown });
   const warnings = [...notes, ...plan.warnings];
   // an update without changes repeats nothing of files that were sent before; `db diff` is there to tell
   const shown = plan.resolution === "up_to_date" && verb !== "diff" ? plan.warnings : warnings;
@@ -44,8 +44,8 @@ export async function planAwake(
 ): Promise<PlannedDatabase> {
   const { client, params, plan } = planned;
   if (dryRun || plan.state !== "STOPPED") return planned;
-  const is_started = await startSleeping(client, params, { signal: ctx.signal, note: ctx.out.note });
-  return is_started ? await planAgain(ctx, planned) : planned;
+  const isStarted = await startSleeping(client, params, { signal: ctx.signal, note: ctx.out.note });
+  return isStarted ? await planAgain(ctx, planned) : planned;
 }
 
 /** The same plan as it is by now, of the very files that were read before. */

@@ -20,13 +20,22 @@ describe("cli db diff", () => {
       state: "absent",
       ops: [
         {
-          ...{ target: "image", op: "build", severity: "additive", requires_restart: true, details: {} },
+          target: "image",
+          op: "build",
+          severity: "additive",
+          requires_restart: true,
+          details: {},
           description: "the image will be built: uv.lock changed",
           lines: ["uv.lock: + iniconfig 2.3.1", ...Array.from({ length: 30 }, (_, at) => `uv.lock: + p${at} 1`)],
         },
         {
-          ...{ target: "resources", op: "change", severity: "destructive", requires_restart: true, details: {} },
-          ...{ description: "memory_mb will be 512 rather than 1024", lines: [] },
+          target: "resources",
+          op: "change",
+          severity: "destructive",
+          requires_restart: true,
+          details: {},
+          description: "memory_mb will be 512 rather than 1024",
+          lines: [],
         },
       ],
       in_agreement: false,
@@ -57,8 +66,12 @@ describe("cli db diff", () => {
       stdout: "= cloud://acme:main         up to date  AVAILABLE\n\nPlan: 0 change(s), 0 destructive\n",
       stderr: `warning: ${NO_LOCK}\n`,
     });
-    const { warnings, in_agreement, left_out } = JSON.parse((await at.run(`db diff ${URI} --json`)).stdout);
-    expect({ warnings, in_agreement, left_out }).toEqual({
+    const {
+      warnings,
+      in_agreement: inAgreement,
+      left_out: leftOut,
+    } = JSON.parse((await at.run(`db diff ${URI} --json`)).stdout);
+    expect({ warnings, in_agreement: inAgreement, left_out: leftOut }).toEqual({
       warnings: [NO_LOCK],
       in_agreement: true,
       left_out: [],
@@ -96,11 +109,16 @@ describe("cli db update", () => {
     expect(ran.stderr).toContain("uploading: 20.0 MiB of 20.0 MiB\n");
     expect(ran.stderr).toContain("next: cli schema update app.py cloud://acme:main\n");
     expect(at.asked()).toEqual([
-      ...["databasePlan", "blobMissing", "blobUpload", "blobUpload"],
-      ...["databaseUpdate", "operationShow", "databaseShow"],
+      "databasePlan",
+      "blobMissing",
+      "blobUpload",
+      "blobUpload",
+      "databaseUpdate",
+      "operationShow",
+      "databaseShow",
     ]);
-    const { expected_generation, files } = at.bodyOf("databaseUpdate");
-    expect(expected_generation).toBe(1);
+    const { expected_generation: expectedGeneration, files } = at.bodyOf("databaseUpdate");
+    expect(expectedGeneration).toBe(1);
     expect(files).toEqual(at.bodyOf("databasePlan").files);
     expect(files.find(({ path }: { path: string }) => path === "data/big.bin").chunks).toHaveLength(3);
     expect(at.stored.size).toBe(4);
@@ -149,17 +167,17 @@ describe("cli db update", () => {
     ["never", ["databasePlan", "databaseShow"]],
   ])(
     "of one that is stopped and sleeps after %s starts what went to sleep automatically",
-    async (sleep_after, asked) => {
+    async (sleepAfter, asked) => {
       at.project();
       at.state.plan = { state: "STOPPED" };
-      at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after });
+      at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after: sleepAfter });
       at.answers.databaseStart = () => {
         at.state.plan = { state: "AVAILABLE" };
         return changeOf("database.start", { state: "STARTING" });
       };
       at.answers.operationShow = () => DONE;
       const ran = await at.run(`db update ${URI} -f`);
-      expect(ran.exit).toBe(sleep_after === "never" ? 1 : 0);
+      expect(ran.exit).toBe(sleepAfter === "never" ? 1 : 0);
       expect(at.asked().slice(0, 5)).toEqual(asked);
     },
   );

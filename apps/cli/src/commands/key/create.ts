@@ -71,8 +71,8 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
 });
 
 /** What a key may do, in words. */
-export function powersOf({ grants, created_by }: Pick<CreatedKey, "grants" | "created_by">): string {
-  return showControls(grants.length === 0 ? `acts as ${created_by ?? "its creator"}` : grants.join(", "));
+export function powersOf({ grants, created_by: createdBy }: Pick<CreatedKey, "grants" | "created_by">): string {
+  return showControls(grants.length === 0 ? `acts as ${createdBy ?? "its creator"}` : grants.join(", "));
 }
 
 /** The one time that the secret is shown: alone on the last line, so that it can be taken from there. */

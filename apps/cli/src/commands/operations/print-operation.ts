@@ -7,8 +7,8 @@ export const OPERATION = { brief: "Its id, or the beginning of it", placeholder:
 
 /** `id  kind  state  target  actor`, and what went wrong. */
 export function operationCells(operation: Operation): string[] {
-  const { actor, created_at, id, kind, state, target } = operation;
-  return [id, kind, state, target, actor, created_at].map(showControls);
+  const { actor, created_at: createdAt, id, kind, state, target } = operation;
+  return [id, kind, state, target, actor, createdAt].map(showControls);
 }
 
 /** One operation with its times and its error. */

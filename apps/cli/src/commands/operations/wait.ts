@@ -39,8 +39,8 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
     const ends = performance.now() + (flags.timeout ?? Number.POSITIVE_INFINITY) * 1000;
     return await askOperation(ctx, { id: typed, org: flags.org }, async ({ client, org }, id) => {
       for (;;) {
-        const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.ceil(ends - performance.now())));
-        const input = { params: { org, id }, query: { wait_ms } };
+        const waitMs = Math.max(0, Math.min(WAIT_MS, Math.ceil(ends - performance.now())));
+        const input = { params: { org, id }, query: { wait_ms: waitMs } };
         const operation = await client.call("operationShow", input, { signal: ctx.signal });
         if (hasEnded(operation)) return operation;
         ctx.out.status(`${operation.kind} ${operation.target}: ${operation.state}`);

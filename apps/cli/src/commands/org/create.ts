@@ -32,9 +32,9 @@ export const create = defineCommand<Flags, [name: string], Org>({
   run: async (ctx, flags, typed) => {
     const name = parseName("organization", typed);
     const { client, credential } = await (await ctx.control()).open();
-    const display_name = flags.displayName === undefined ? {} : { display_name: flags.displayName };
+    const displayName = flags.displayName === undefined ? {} : { display_name: flags.displayName };
     const org = await client
-      .call("orgCreate", { body: { name, ...display_name } }, { signal: ctx.signal })
+      .call("orgCreate", { body: { name, ...displayName } }, { signal: ctx.signal })
       .catch(async (error: unknown) => {
         throw await explainTaken(ctx, client, name, error);
       });

@@ -9,11 +9,20 @@ import { hostedService } from "../../testing/services.ts";
 import { openUploadWorld, type UploadWorld, URI } from "../../testing/upload-world.ts";
 
 const TABLES = schemaPlan({
-  ...{ target: URI, catalog_version: 7, in_agreement: false },
+  target: URI,
+  catalog_version: 7,
+  in_agreement: false,
   tables: [
     {
-      ...{ path: `${URI}/docs`, model_cls: "Docs", kind: "table", exists: true, status: null, error_count: 0 },
-      ...{ resolution: "create", ops: [], destructive: false },
+      path: `${URI}/docs`,
+      model_cls: "Docs",
+      kind: "table",
+      exists: true,
+      status: null,
+      error_count: 0,
+      resolution: "create",
+      ops: [],
+      destructive: false,
     },
   ],
   summary: { create: 1 },
@@ -21,8 +30,12 @@ const TABLES = schemaPlan({
 const AGREED_TABLES = schemaPlan({ target: URI, catalog_version: 8 });
 
 const DEPLOY: Deploy = {
-  ...{ id: "019a0000-0000-7000-8000-00000000000d", app_file: "app.py", state: "done", created_by: "ann" },
-  ...{ created_at: "2026-11-23T10:00:00.000Z", ended_at: null },
+  id: "019a0000-0000-7000-8000-00000000000d",
+  app_file: "app.py",
+  state: "done",
+  created_by: "ann",
+  created_at: "2026-11-23T10:00:00.000Z",
+  ended_at: null,
 };
 
 const PREPARED = "019a0000-0000-7000-8000-00000000000e";
@@ -30,16 +43,16 @@ const REBUILT = { ops: 1, destructive: 0, rebuild: true, restarts: true };
 
 let at: UploadWorld;
 /** Whether tables and services are as the file says by now. */
-let are_applied: boolean;
+let areApplied: boolean;
 beforeEach(async () => {
   at = await openUploadWorld();
-  are_applied = false;
+  areApplied = false;
   at.project();
-  at.answers.schemaPlan = () => ({ plan: are_applied ? AGREED_TABLES : TABLES });
+  at.answers.schemaPlan = () => ({ plan: areApplied ? AGREED_TABLES : TABLES });
   at.answers.schemaApply = async function* () {
     yield { event: "done", plan: AGREED_TABLES };
   };
-  at.answers.servicePlan = () => ({ plan: services({ in_agreement: are_applied }), version: "v7" });
+  at.answers.servicePlan = () => ({ plan: services({ in_agreement: areApplied }), version: "v7" });
   at.answers.serviceUpdate = () => ({ plan: services({ in_agreement: false }), operations: [] });
   at.answers.serviceList = () => ({ items: [hostedService()], next: null });
   at.answers.deployBegin = () => DEPLOY;
@@ -62,8 +75,18 @@ test("one plan of database, tables and services from the files here, one confirm
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining(`done: database, tables, services of ${URI}`) });
   expect(asked().slice(2)).toEqual([
-    ...["schemaPlan", "servicePlan", "deployBegin", "deployAlive", "databaseUpdate", "deployAlive"],
-    ...["schemaApply", "deployAlive", "servicePlan", "serviceUpdate", "serviceList", "deployEnd"],
+    "schemaPlan",
+    "servicePlan",
+    "deployBegin",
+    "deployAlive",
+    "databaseUpdate",
+    "deployAlive",
+    "schemaApply",
+    "deployAlive",
+    "servicePlan",
+    "serviceUpdate",
+    "serviceList",
+    "deployEnd",
   ]);
   expect(at.bodyOf("servicePlan").files).toBe(null);
 });
@@ -71,22 +94,22 @@ test("one plan of database, tables and services from the files here, one confirm
 test("a database that is being made is waited for", async () => {
   const plan = at.answers.databasePlan;
   if (plan === undefined) throw new Error("The server plans no database.");
-  let asked_for = 0;
+  let askedFor = 0;
   at.answers.databasePlan = (asking) => {
-    asked_for += 1;
-    if (asked_for === 1) throw notAvailable(URI, "PROVISIONING", "updated");
-    at.state.plan = asked_for === 2 ? { state: "PROVISIONING" } : { in_agreement: true, ops: [] };
+    askedFor += 1;
+    if (askedFor === 1) throw notAvailable(URI, "PROVISIONING", "updated");
+    at.state.plan = askedFor === 2 ? { state: "PROVISIONING" } : { in_agreement: true, ops: [] };
     return plan(asking);
   };
-  are_applied = true;
+  areApplied = true;
   expect(await at.run(`deploy app.py ${URI}`)).toMatchObject({ exit: 0 });
-  expect(asked_for).toBeGreaterThanOrEqual(3);
+  expect(askedFor).toBeGreaterThanOrEqual(3);
 });
 
 test("a dry run exits 2 and changes nothing; in agreement it exits 0 and asks nothing", async () => {
   expect((await at.run(`deploy app.py ${URI} -n`)).exit).toBe(2);
   at.state.plan = { in_agreement: true, ops: [] };
-  are_applied = true;
+  areApplied = true;
   const ran = await at.run(`deploy app.py ${URI} --json`);
   expect(ran.exit).toBe(0);
   expect(JSON.parse(ran.stdout)).toMatchObject({ status: null, done: [], schema: AGREED_TABLES });
@@ -166,27 +189,52 @@ test("of a local database it says which commands to type", async () => {
 });
 
 function services(more: { in_agreement?: boolean; destructive?: number }): ServicePlan {
-  const { destructive = 0, in_agreement = false } = more;
+  const { destructive = 0, in_agreement: inAgreement = false } = more;
   return {
-    ...{ app_file: "app.py", target: URI, extras: [], ops: [], status: null, in_agreement },
+    app_file: "app.py",
+    target: URI,
+    extras: [],
+    ops: [],
+    status: null,
+    in_agreement: inAgreement,
     services: [
       {
-        ...{ name: "ingest", catalog_path: URI, exists: false, state: null, endpoint: null, ops: [], status: null },
-        resolution: in_agreement ? "up_to_date" : destructive > 0 ? "update_destructive" : "create",
-        ...{ destructive: destructive > 0, requires_restart: false },
+        name: "ingest",
+        catalog_path: URI,
+        exists: false,
+        state: null,
+        endpoint: null,
+        ops: [],
+        status: null,
+        resolution: inAgreement ? "up_to_date" : destructive > 0 ? "update_destructive" : "create",
+        destructive: destructive > 0,
+        requires_restart: false,
       },
     ],
     summary: {
-      ...{ up_to_date: 0, create: 1, update_additive: 0, update_destructive: destructive, extras: 0 },
-      ...{ blocked: 0, destructive, restarts: 0 },
+      up_to_date: 0,
+      create: 1,
+      update_additive: 0,
+      update_destructive: destructive,
+      extras: 0,
+      blocked: 0,
+      destructive,
+      restarts: 0,
     },
   };
 }
 
 describe("cli rollback", () => {
   const op = (name: string): PlanOp => ({
-    ...{ name, op: "alter", severity: "additive", description: `${name} goes back`, requires_restart: false },
-    ...{ status: null, target: "service", details: {}, destructive: false },
+    name,
+    op: "alter",
+    severity: "additive",
+    description: `${name} goes back`,
+    requires_restart: false,
+    status: null,
+    target: "service",
+    details: {},
+    destructive: false,
   });
   const operation = (id: string) => ({ id, kind: "service.rollback", target: `${URI}/ingest` });
 

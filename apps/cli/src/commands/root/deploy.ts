@@ -97,12 +97,12 @@ async function prepare(
   { ctx, file, flags: { json } }: Deployment,
   planned: PlannedDatabase,
 ): Promise<{ readonly planned: PlannedDatabase; readonly preparation: string | undefined }> {
-  const { exists, missing_files, state, summary, uri } = planned.plan;
+  const { exists, missing_files: missingFiles, state, summary, uri } = planned.plan;
   if (state !== "absent" && state !== "AVAILABLE") throw notAvailable(uri, state, "deployed to");
-  if (missing_files > 0) await sendFiles(ctx, planned, planned.tree, json);
+  if (missingFiles > 0) await sendFiles(ctx, planned, planned.tree, json);
   if (!exists || !summary.restarts) return { planned, preparation: undefined };
-  const { app_file } = findApplication(ctx.cwd, file);
-  const preparation = await prepareDeploy(ctx, planned, { app_file, file }, json);
+  const { app_file: appFile } = findApplication(ctx.cwd, file);
+  const preparation = await prepareDeploy(ctx, planned, { app_file: appFile, file }, json);
   return { planned: await planAgain(ctx, planned), preparation };
 }
 
@@ -157,11 +157,7 @@ async function agree({ ctx, file, flags, target }: Deployment, { database, schem
   await confirm(ctx, {
     question: `apply ${parts.join(", ")} to ${target.text}${database.summary.rebuild ? ", which rebuilds the image" : ""}?`,
     force: flags.force,
-    again: commandLine([
-      ...["deploy", file, target.text],
-      ...(flags.allowDestructive ? ["--allow-destructive"] : []),
-      "-f",
-    ]),
+    again: commandLine(["deploy", file, target.text, ...(flags.allowDestructive ? ["--allow-destructive"] : []), "-f"]),
   });
 }
 
@@ -171,8 +167,12 @@ async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans:
   if (!plans.database.exists) return await carryOutSteps(deployment, planned, plans);
   const { database: db, organization: org } = target.uri;
   const { client } = await (await ctx.control()).open();
-  const { app_file } = findApplication(ctx.cwd, file);
-  const { id } = await client.call("deployBegin", { params: { org, db }, body: { app_file } }, { signal: ctx.signal });
+  const { app_file: appFile } = findApplication(ctx.cwd, file);
+  const { id } = await client.call(
+    "deployBegin",
+    { params: { org, db }, body: { app_file: appFile } },
+    { signal: ctx.signal },
+  );
   const keep = async () => await client.call("deployAlive", { params: { org, db, id } }, { signal: ctx.signal });
   // one that is missed is followed by the next
   const keeping = setInterval(() => keep().catch(() => undefined), ALIVE_MS);

@@ -86,8 +86,8 @@ async function followEvents(
 
 /** `2026-11-22T10:00:00.000Z  key.create  ci  ann@example.com  succeeded  192.0.2.7` */
 function lineOf(event: AuditEvent): string {
-  const { action, actor, at, client, ip_address, outcome, target } = event;
-  const from = [ip_address, client].filter((part) => part !== null).join(" ");
+  const { action, actor, at, client, ip_address: ipAddress, outcome, target } = event;
+  const from = [ipAddress, client].filter((part) => part !== null).join(" ");
   return [at, action, target, actor, outcome, from].map(showControls).join("  ").trimEnd();
 }
 

@@ -35,9 +35,9 @@ export const init = defineCommand<JsonFlag, [], InitResult>({
       });
     }
     const pyproject = join(folder, "pyproject.toml");
-    const config_file = existsSync(pyproject) ? pyproject : join(folder, "service.toml");
-    write(config_file, config_file === pyproject ? await extend(pyproject) : SERVICE_TOML);
-    return { project_root: folder, config_file, created: true };
+    const configFile = existsSync(pyproject) ? pyproject : join(folder, "service.toml");
+    write(configFile, configFile === pyproject ? await extend(pyproject) : SERVICE_TOML);
+    return { project_root: folder, config_file: configFile, created: true };
   },
   render: (result, out) => {
     out.line(`project root: ${result.project_root}`);

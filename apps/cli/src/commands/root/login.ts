@@ -53,8 +53,8 @@ export const login = defineCommand<Flags, [], LoginResult>({
     if (former !== undefined) await endSession(ctx, access.connect, server, former);
     if (flags.server !== undefined) await keepServer(ctx, flags.server);
     await warnOfKey(ctx, access, server);
-    const { email, name, organization, organizations, expires_at } = who;
-    return { server: server.url, email, name, organization, organizations, expires_at };
+    const { email, name, organization, organizations, expires_at: expiresAt } = who;
+    return { server: server.url, email, name, organization, organizations, expires_at: expiresAt };
   },
   render: (result, out) => {
     out.line(`Signed in as ${showControls(result.email ?? result.name ?? "")}.`);
@@ -64,11 +64,11 @@ export const login = defineCommand<Flags, [], LoginResult>({
 
 function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => void): SignInListener {
   return {
-    onCode: ({ user_code, url, expires_in_s }) => {
-      ctx.out.note(`Your code is ${showControls(user_code)}`);
+    onCode: ({ user_code: userCode, url, expires_in_s: expiresInS }) => {
+      ctx.out.note(`Your code is ${showControls(userCode)}`);
       ctx.out.note(`Confirm it at ${showControls(url)}`);
       ctx.out.status(
-        `Waiting for that, for ${Math.max(1, Math.round(expires_in_s / 60))} minutes at most. Ctrl-C ends it.`,
+        `Waiting for that, for ${Math.max(1, Math.round(expiresInS / 60))} minutes at most. Ctrl-C ends it.`,
       );
       if (!flags.noBrowser && !flags.json && ctx.prompt !== undefined && ctx.config.has_display) openBrowser(url);
     },

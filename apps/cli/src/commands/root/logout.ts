@@ -28,5 +28,5 @@ export const logout = defineCommand<JsonFlag, [], LogoutResult>({
     if (left?.kind === "api_key") ctx.out.note(`warning: commands go on with the API key of ${left.source}.`);
     return { server: server.url, signed_out: true, revoked };
   },
-  render: ({ signed_out }, out) => out.line(signed_out ? "Signed out." : "Not signed in."),
+  render: ({ signed_out: signedOut }, out) => out.line(signedOut ? "Signed out." : "Not signed in."),
 });

@@ -16,12 +16,12 @@ export async function planWhenMade(ctx: Context, target: string, verb: string): 
   const until = performance.now() + MADE_MS;
   let planned: PlannedDatabase | undefined;
   for (;;) {
-    const is_late = performance.now() >= until;
+    const isLate = performance.now() >= until;
     try {
       planned = planned === undefined ? await planDatabase(ctx, target, verb) : await planAgain(ctx, planned);
-      if (planned.plan.state !== "PROVISIONING" || is_late) break;
+      if (planned.plan.state !== "PROVISIONING" || isLate) break;
     } catch (error) {
-      if (!isBeingMade(error) || is_late) throw error;
+      if (!isBeingMade(error) || isLate) throw error;
     }
     ctx.out.status(`waiting: ${target} is being made`);
     await sleep(LOOK_MS, undefined, { signal: ctx.signal });

@@ -22,20 +22,23 @@ export interface DeployedFile {
 export async function prepareDeploy(
   ctx: Pick<Context, "out" | "signal">,
   planned: PlannedDatabase,
-  { app_file, file }: DeployedFile,
+  { app_file: appFile, file }: DeployedFile,
   json: boolean,
 ): Promise<string> {
   const { client, params, request, tree, uri } = planned;
   const { out, signal } = ctx;
-  if (!tree.digests.has(app_file)) throw notSelected(app_file, planned);
+  if (!tree.digests.has(appFile)) throw notSelected(appFile, planned);
   const { id, operation } = await client.call(
     "preparationBegin",
-    { params, body: { ...request, app_file } },
+    { params, body: { ...request, app_file: appFile } },
     { signal },
   );
   try {
     await waitForOperation(client, {
-      ...{ org: params.org, id: operation.id, signal, onLine: printBuildLine(out, json) },
+      org: params.org,
+      id: operation.id,
+      signal,
+      onLine: printBuildLine(out, json),
       onRunning: () => out.status(`${uri.text}: the image is prepared`),
     });
     return id;

@@ -26,7 +26,11 @@ const PROGRESS: Progress = {
 
 function daemon(asked: RecomputeRequest[] = []) {
   return {
-    recomputePlan: async ({ on_error, errors_only }: RecomputePlanRequest) => ({ ...PLAN, on_error, errors_only }),
+    recomputePlan: async ({ on_error: onError, errors_only: errorsOnly }: RecomputePlanRequest) => ({
+      ...PLAN,
+      on_error: onError,
+      errors_only: errorsOnly,
+    }),
     recompute: async (request: RecomputeRequest, options?: { onProgress?: ((line: Progress) => void) | undefined }) => {
       asked.push(request);
       options?.onProgress?.(PROGRESS);

@@ -94,7 +94,7 @@ function parseHosted(typed: string): DatabaseUri {
   });
 }
 
-function tellDeploy({ app_file, created_at, created_by, state }: Deploy): string {
+function tellDeploy({ app_file: appFile, created_at: createdAt, created_by: createdBy, state }: Deploy): string {
   const was = {
     done: "",
     failed: ", which failed",
@@ -102,5 +102,5 @@ function tellDeploy({ app_file, created_at, created_by, state }: Deploy): string
     rolling_back: ", which is undone in part",
     rolled_back: "",
   };
-  return `back to what was before ${created_by} deployed ${app_file} at ${created_at}${was[state]}`;
+  return `back to what was before ${createdBy} deployed ${appFile} at ${createdAt}${was[state]}`;
 }

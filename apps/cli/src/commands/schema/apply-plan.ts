@@ -18,15 +18,15 @@ export async function applyPlan(
   change: SchemaChange,
   onProgress: (progress: Progress) => void,
 ): Promise<SchemaPlan> {
-  let { catalog_version } = printed;
+  let { catalog_version: catalogVersion } = printed;
   for (let tries = 1; ; tries++) {
     try {
-      return await target.apply(catalog_version, change, onProgress);
+      return await target.apply(catalogVersion, change, onProgress);
     } catch (error) {
       if (!(error instanceof AppError && error.code === "catalog_moved") || tries === TRIES) throw error;
       const now = await target.plan(change);
       if (!doTheSame(printed, now)) throw error;
-      catalog_version = now.catalog_version;
+      catalogVersion = now.catalog_version;
     }
   }
 }

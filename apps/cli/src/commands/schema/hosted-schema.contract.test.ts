@@ -100,8 +100,13 @@ describe("cli schema update of a hosted database", () => {
     expect(at.asked()).toEqual(["schemaPlan", "schemaApply"]);
     expect(at.bodyOf("schemaPlan")).toMatchObject({ files: null, file_digests: DIGESTS, recompute: false });
     expect(at.bodyOf("schemaApply")).toEqual({
-      ...{ app_file: "app.py", folders: [], file_digests: DIGESTS, recompute: false },
-      ...{ catalog_version: 7, allow_destructive: false, on_error: "abort" },
+      app_file: "app.py",
+      folders: [],
+      file_digests: DIGESTS,
+      recompute: false,
+      catalog_version: 7,
+      allow_destructive: false,
+      on_error: "abort",
     });
     const json = await at.run(`schema update app.py ${URI} --recompute --on-error ignore --json`);
     expect(JSON.parse(json.stdout)).toEqual(AGREED);

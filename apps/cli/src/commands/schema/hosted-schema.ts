@@ -21,29 +21,47 @@ export async function openHostedSchema(
   target: HostedTarget,
 ): Promise<SchemaTarget> {
   if (input.python !== undefined) throw noPython(target);
-  const { app_file, project } = findApplication(ctx.cwd, input.file);
+  const { app_file: appFile, project } = findApplication(ctx.cwd, input.file);
   const read = await readProject(ctx, project.root, target.uri.text);
-  if (!read.tree.digests.has(app_file)) throw notSelected(app_file, read);
+  if (!read.tree.digests.has(appFile)) throw notSelected(appFile, read);
   const control = await (await ctx.control()).open();
   const folders = [...target.folders];
   const params = { org: target.uri.organization, db: target.uri.database };
   const { signal } = ctx;
-  const file_digests = pythonDigests(read);
+  const fileDigests = pythonDigests(read);
   return {
     worker: target.uri.text,
-    plan: async ({ recompute, take_over }) => {
-      if (take_over === true) throw noTakeOver(target);
+    plan: async ({ recompute, take_over: takeOver }) => {
+      if (takeOver === true) throw noTakeOver(target);
       if (input.preparation !== undefined) {
         const { preparation } = input;
-        const body = { app_file, folders, files: null, file_digests: null, recompute, preparation };
+        const body = { app_file: appFile, folders, files: null, file_digests: null, recompute, preparation };
         return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
       }
       const sent = input.files === "here" ? await sendFiles(ctx, control, params.org, read, input.json) : null;
-      const body = { app_file, folders, files: sent, file_digests: sent === null ? file_digests : null, recompute };
+      const body = {
+        app_file: appFile,
+        folders,
+        files: sent,
+        file_digests: sent === null ? fileDigests : null,
+        recompute,
+      };
       return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
     },
-    apply: async (catalog_version, { allow_destructive, recompute, on_error }, onProgress) => {
-      const body = { app_file, folders, file_digests, catalog_version, allow_destructive, recompute, on_error };
+    apply: async (
+      catalogVersion,
+      { allow_destructive: allowDestructive, recompute, on_error: onError },
+      onProgress,
+    ) => {
+      const body = {
+        app_file: appFile,
+        folders,
+        file_digests: fileDigests,
+        catalog_version: catalogVersion,
+        allow_destructive: allowDestructive,
+        recompute,
+        on_error: onError,
+      };
       return await readEnd(control, { params, body }, { signal, onProgress });
     },
   };

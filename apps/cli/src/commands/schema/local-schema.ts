@@ -13,9 +13,12 @@ export async function openLocalSchema(
   const { signal } = ctx;
   return {
     worker: "the daemon",
-    plan: ({ recompute, take_over = false }) =>
-      client.schemaPlan({ target, manifest, runtime, recompute, take_over }, { signal }),
-    apply: (catalog_version, change, onProgress) =>
-      client.schemaApply({ target, manifest, runtime, ...change, catalog_version }, { signal, onProgress }),
+    plan: ({ recompute, take_over: takeOver = false }) =>
+      client.schemaPlan({ target, manifest, runtime, recompute, take_over: takeOver }, { signal }),
+    apply: (catalogVersion, change, onProgress) =>
+      client.schemaApply(
+        { target, manifest, runtime, ...change, catalog_version: catalogVersion },
+        { signal, onProgress },
+      ),
   };
 }

@@ -30,8 +30,8 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
   run: async (ctx, flags, file, target) => {
     const local = requireLocal(target, "schema prune");
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
-    const { project_root } = app.runtime;
-    const request = { target: local.text, manifest: app.manifest, project_root };
+    const { project_root: projectRoot } = app.runtime;
+    const request = { target: local.text, manifest: app.manifest, project_root: projectRoot };
     const plan = await client.schemaPrune({ ...request, catalog_version: null }, { signal: ctx.signal });
     const dropped = plan.ops.filter((op) => op.destructive);
     if (flags.dryRun) {

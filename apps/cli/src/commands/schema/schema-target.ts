@@ -30,7 +30,7 @@ export interface SchemaTarget {
   readonly worker: string;
   plan(options: Pick<SchemaChange, "recompute" | "take_over">): Promise<SchemaPlan>;
   /** Applies the plan that was made against this version of the catalog. @throws catalog_moved */
-  apply(catalog_version: number, change: SchemaChange, onProgress: (progress: Progress) => void): Promise<SchemaPlan>;
+  apply(catalogVersion: number, change: SchemaChange, onProgress: (progress: Progress) => void): Promise<SchemaPlan>;
 }
 
 /** Opens what a command names: nothing that follows asks whether it is local or hosted.

@@ -75,8 +75,8 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
-    const { allowDestructive: allow_destructive, onError: on_error, takeOver: take_over } = flags;
-    const change = { allow_destructive, recompute, on_error, take_over };
+    const { allowDestructive, onError, takeOver } = flags;
+    const change = { allow_destructive: allowDestructive, recompute, on_error: onError, take_over: takeOver };
     const onProgress = showProgress(ctx.out, flags.json);
     const after = await applyPlan(opened, plan, change, onProgress).catch((error: unknown) => {
       throw ctx.signal.aborted ? goesOn(opened, file, target, error) : error;

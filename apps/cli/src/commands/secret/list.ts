@@ -32,10 +32,10 @@ export const list = defineCommand<JsonFlag, [place?: string], Secret[]>({
   },
   render: (secrets, out) => {
     if (secrets.length === 0) out.line("No secrets.");
-    const rows = secrets.map(({ name, scope, overrides_organization }) => [
+    const rows = secrets.map(({ name, scope, overrides_organization: overridesOrganization }) => [
       showControls(name),
       scope,
-      overrides_organization ? "overrides an organization secret" : "",
+      overridesOrganization ? "overrides an organization secret" : "",
     ]);
     for (const line of alignColumns(rows)) out.line(line);
   },

@@ -26,17 +26,17 @@ function withProgress(
   after: readonly { readonly name: string }[],
 ): AppError {
   const done = before.map(({ name }) => name);
-  const not_done = after.map(({ name }) => name);
+  const notDone = after.map(({ name }) => name);
   const said = [
     error.message,
     done.length === 0 ? `Nothing was ${verb.done}.` : `${capital(verb.done)} before: ${done.join(", ")}.`,
-    `${capital(verb.not_done)}: ${not_done.join(", ")}.`,
+    `${capital(verb.not_done)}: ${notDone.join(", ")}.`,
   ];
   return appError(error.code, {
     detail: said.join(" "),
     hint: error.hint,
     errors: error.errors,
-    meta: { ...error.meta, done, not_done },
+    meta: { ...error.meta, done, not_done: notDone },
     cause: error,
   });
 }

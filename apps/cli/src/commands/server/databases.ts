@@ -25,10 +25,10 @@ export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
   },
 });
 
-function linesOf({ failure, id, retry_at, services, state, uri }: OperatedDatabase): string[] {
+function linesOf({ failure, id, retry_at: retryAt, services, state, uri }: OperatedDatabase): string[] {
   const lines = [`${uri}  ${state}  id=${id}`];
   if (failure !== null) lines.push(`  ${failure.code}: ${showControls(failure.detail)}`);
-  if (retry_at !== null) lines.push(`  the server tries again at ${retry_at}`);
+  if (retryAt !== null) lines.push(`  the server tries again at ${retryAt}`);
   for (const [name, of] of Object.entries(services)) lines.push(`  /${name}  ${of}`);
   return lines;
 }

@@ -22,7 +22,7 @@ export const quota = defineCommand<Flags, [org: string], OperatorAnswer<"quota">
     },
   },
   run: (ctx, { databases }, org) => ctx.operate({ act: "quota", org: parseName("organization", org), databases }),
-  render: ({ before, database_quota, organization }, out) => {
-    out.line(`${organization} may have ${database_quota} databases; it was ${before} before.`);
+  render: ({ before, database_quota: databaseQuota, organization }, out) => {
+    out.line(`${organization} may have ${databaseQuota} databases; it was ${before} before.`);
   },
 });

@@ -7,13 +7,27 @@ import { openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/up
 
 const AT = "2026-11-23T10:00:00.000Z";
 const OPERATION: Operation = {
-  ...{ id: "019a0000-0000-7000-8000-000000000001", kind: "service.update", target: `${URI}/ingest` },
-  ...{ state: "succeeded", is_cancellable: false, actor: "ann", detail: null, error: null },
-  ...{ created_at: AT, started_at: AT, ended_at: AT },
+  id: "019a0000-0000-7000-8000-000000000001",
+  kind: "service.update",
+  target: `${URI}/ingest`,
+  state: "succeeded",
+  actor: "ann",
+  detail: null,
+  error: null,
+  created_at: AT,
+  started_at: AT,
+  ended_at: AT,
 };
 const GONE: PlanOp = {
-  ...{ name: "GET /new", op: "drop", severity: "destructive", description: "route 'GET /new' will be removed" },
-  ...{ requires_restart: true, status: null, target: "route", details: {}, destructive: true },
+  name: "GET /new",
+  op: "drop",
+  severity: "destructive",
+  description: "route 'GET /new' will be removed",
+  requires_restart: true,
+  status: null,
+  target: "route",
+  details: {},
+  destructive: true,
 };
 const ASKED = { id: OPERATION.id, kind: OPERATION.kind };
 
@@ -40,8 +54,12 @@ describe("cli service update of a hosted database", () => {
     expect(ran.stdout).toContain(`started    ingest            ${ENDPOINT}\n`);
     expect(at.asked()).toEqual(["servicePlan", "serviceUpdate", "operationShow", "serviceList"]);
     expect(at.bodyOf("serviceUpdate")).toEqual({
-      ...{ app_file: "app.py", folders: [], service: null, file_digests: { "app.py": sha256("x = 1\n") } },
-      ...{ expected_version: "v7", allow_destructive: false },
+      app_file: "app.py",
+      folders: [],
+      service: null,
+      file_digests: { "app.py": sha256("x = 1\n") },
+      expected_version: "v7",
+      allow_destructive: false,
     });
   });
 
@@ -106,8 +124,11 @@ describe("cli service update of a hosted database", () => {
 describe("cli service of hosted services", () => {
   test("list prints addresses, states and routes, of one service or folder if one is named", async () => {
     const certificate: ReturnType<typeof service>["certificate"] = {
-      ...{ issued_at: "2026-01-01T00:00:00.000Z", expires_at: "2026-04-01T00:00:00.000Z" },
-      ...{ state: "ended", error: "DNS problem", next_order_at: "2026-04-01T06:00:00.000Z" },
+      issued_at: "2026-01-01T00:00:00.000Z",
+      expires_at: "2026-04-01T00:00:00.000Z",
+      state: "ended",
+      error: "DNS problem",
+      next_order_at: "2026-04-01T06:00:00.000Z",
     };
     at.answers.serviceList = () => ({
       items: [
@@ -168,13 +189,15 @@ describe("cli service of hosted services", () => {
   test("releases marks what runs", async () => {
     at.answers.releaseList = () => ({
       items: [3, 2].map((number) => ({
-        ...{ number, app_file: "app.py", files: sha256("tree"), image: null, workers: 1 },
-        ...{
-          created_at: AT,
-          created_by: "ann@example.com",
-          served_at: AT,
-          changes: ["route 'POST /docs' will be added"],
-        },
+        number,
+        app_file: "app.py",
+        files: sha256("tree"),
+        image: null,
+        workers: 1,
+        created_at: AT,
+        created_by: "ann@example.com",
+        served_at: AT,
+        changes: ["route 'POST /docs' will be added"],
       })),
       next: null,
     });
@@ -190,8 +213,13 @@ describe("cli service of hosted services", () => {
     const ran = await at.run(`service logs ${URI}/ingest --since 1h --route /docs --request-id r1 --search POST`);
     expect(ran.stdout).toBe(`${AT} info   POST /docs 200\n`);
     expect(at.server.asked.at(-1)?.query).toEqual({
-      ...{ tail: "200", since_s: "3600", route: "/docs", request_id: "r1", search: "POST" },
-      ...{ follow: "0", include_health: "0" },
+      tail: "200",
+      since_s: "3600",
+      route: "/docs",
+      request_id: "r1",
+      search: "POST",
+      follow: "0",
+      include_health: "0",
     });
     expect((await at.run("service logs main/ingest --route /docs")).stderr).toContain("--route: for hosted services");
   });
@@ -200,17 +228,35 @@ describe("cli service of hosted services", () => {
 function plan(more: { destructive?: number; blocked?: number; status?: "applied" }): ServicePlan {
   const { blocked = 0, destructive = 0, status = null } = more;
   return {
-    ...{ app_file: "app.py", target: URI, extras: [], ops: [], status, in_agreement: status !== null },
+    app_file: "app.py",
+    target: URI,
+    extras: [],
+    ops: [],
+    status,
+    in_agreement: status !== null,
     services: [
       {
-        ...{ name: "ingest", catalog_path: URI, exists: status !== null, state: null, endpoint: null, ops: [], status },
+        name: "ingest",
+        catalog_path: URI,
+        exists: status !== null,
+        state: null,
+        endpoint: null,
+        ops: [],
+        status,
         resolution: blocked > 0 ? "blocked" : destructive > 0 ? "update_destructive" : "create",
-        ...{ destructive: destructive > 0, requires_restart: false },
+        destructive: destructive > 0,
+        requires_restart: false,
       },
     ],
     summary: {
-      ...{ up_to_date: 0, create: 1, update_additive: 0, update_destructive: destructive, extras: 0 },
-      ...{ blocked, destructive, restarts: 0 },
+      up_to_date: 0,
+      create: 1,
+      update_additive: 0,
+      update_destructive: destructive,
+      extras: 0,
+      blocked,
+      destructive,
+      restarts: 0,
     },
   };
 }

@@ -22,14 +22,14 @@ export async function openHostedServices(
   target: HostedTarget,
 ): Promise<ServiceTarget> {
   refuseLocalOptions(input, target);
-  const { app_file, project } = findApplication(ctx.cwd, input.file);
+  const { app_file: appFile, project } = findApplication(ctx.cwd, input.file);
   const read = await readProject(ctx, project.root, target.uri.text);
-  if (!read.tree.digests.has(app_file)) throw notSelected(app_file, read);
+  if (!read.tree.digests.has(appFile)) throw notSelected(appFile, read);
   const control = await (await ctx.control()).open();
   const { client } = control;
   const { signal } = ctx;
   const params = { org: target.uri.organization, db: target.uri.database };
-  const app = { app_file, folders: [...target.folders], file_digests: pythonDigests(read) };
+  const app = { app_file: appFile, folders: [...target.folders], file_digests: pythonDigests(read) };
   const request = { ...app, service: input.service ?? null };
   const sent = read.tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] }));
   const { preparation } = input;
@@ -44,17 +44,17 @@ export async function openHostedServices(
       planned = await plan();
       return planned.plan;
     },
-    async apply({ allow_destructive }) {
+    async apply({ allow_destructive: allowDestructive }) {
       planned ??= await plan();
       const { version } = planned;
-      const body = { ...request, expected_version: version, allow_destructive };
+      const body = { ...request, expected_version: version, allow_destructive: allowDestructive };
       const asked = await client.call("serviceUpdate", { params, body }, { signal });
       await waitForAll(ctx, control, params.org, asked.operations);
       const services = await listServices(control, params, signal);
       return describeApplied(asked.plan, (item) => services.find(({ name }) => name === nameWithinDatabase(item)));
     },
-    async prune(dry_run) {
-      const asked = await client.call("servicePrune", { params, body: { ...app, dry_run } }, { signal });
+    async prune(dryRun) {
+      const asked = await client.call("servicePrune", { params, body: { ...app, dry_run: dryRun } }, { signal });
       await waitForAll(ctx, control, params.org, asked.operations);
       return asked.plan;
     },
@@ -97,8 +97,8 @@ export async function listServices(
 }
 
 /** How `service list` names what a plan calls by its folder and its name. */
-function nameWithinDatabase({ catalog_path, name }: ServicePlanItem): string {
-  return [...catalog_path.split("/").slice(3), name].join("/");
+function nameWithinDatabase({ catalog_path: catalogPath, name }: ServicePlanItem): string {
+  return [...catalogPath.split("/").slice(3), name].join("/");
 }
 
 function refuseLocalOptions({ file, port, python }: ServiceTargetInput, target: HostedTarget): void {

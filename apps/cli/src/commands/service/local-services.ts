@@ -27,9 +27,9 @@ export async function openLocalServices(
       }
       return await client.servicePlan(request, { signal });
     },
-    apply: ({ allow_destructive, onProgress }) =>
-      client.serviceApply({ ...request, allow_destructive }, { signal, onProgress }),
-    prune: (dry_run) => client.servicePrune({ ...app, dry_run }, { signal }),
+    apply: ({ allow_destructive: allowDestructive, onProgress }) =>
+      client.serviceApply({ ...request, allow_destructive: allowDestructive }, { signal, onProgress }),
+    prune: (dryRun) => client.servicePrune({ ...app, dry_run: dryRun }, { signal }),
   };
 }
 

@@ -112,8 +112,13 @@ function readHosted(
   signal: AbortSignal,
 ): AsyncIterable<LogLine> {
   const query = {
-    ...{ tail, since_s: since, search, route, request_id: requestId },
-    ...{ follow: follow ? "1" : "0", include_health: includeHealth ? "1" : "0" },
+    tail,
+    since_s: since,
+    search,
+    route,
+    request_id: requestId,
+    follow: follow ? "1" : "0",
+    include_health: includeHealth ? "1" : "0",
   };
   return client.lines("serviceLogs", { ...hostedAddress(address), query }, signal);
 }

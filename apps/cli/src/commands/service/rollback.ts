@@ -58,7 +58,9 @@ export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
         question: `Have ${address.text} run release ${plan.to} again?`,
         force,
         again: commandLine([
-          ...["service", "rollback", address.text],
+          "service",
+          "rollback",
+          address.text,
           ...(to === undefined ? [] : ["--to", String(to)]),
           "-f",
         ]),

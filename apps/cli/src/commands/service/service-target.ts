@@ -25,7 +25,7 @@ export interface ServiceTarget {
    *  @throws destructive_refused, schema_mismatch, generation_moved, service_failed */
   apply(change: ServiceChange): Promise<ServicePlan>;
   /** Stops and forgets the target's services that the file does not define; a dry run only names them. */
-  prune(dry_run: boolean): Promise<ServicePlan>;
+  prune(dryRun: boolean): Promise<ServicePlan>;
 }
 
 export interface ServiceChange {

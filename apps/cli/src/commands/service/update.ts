@@ -53,7 +53,11 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
     if (!flags.json) printServicePlan(plan, ctx.out);
     const again = (more: readonly string[]) =>
       commandLine([
-        ...["service", "update", file, target, service],
+        "service",
+        "update",
+        file,
+        target,
+        service,
         ...(port === undefined ? [] : ["--port", String(port)]),
         ...(python === undefined ? [] : ["--python", python]),
         ...more,

@@ -15,13 +15,13 @@ interface Changed {
 
 /** A button, and the dialog in which a person changes their password. */
 export function ChangePassword() {
-  const [is_open, setOpen] = useState(false);
-  const [is_done, setDone] = useState(false);
+  const [isOpen, setOpen] = useState(false);
+  const [isDone, setDone] = useState(false);
   return (
     <div className="grid justify-items-start gap-3">
-      {is_done && <Alert kind="good" title="The new password is set" />}
+      {isDone && <Alert kind="good" title="The new password is set" />}
       <Button onClick={() => setOpen(true)}>Change password</Button>
-      {is_open && <ChangePasswordDialog onClose={() => setOpen(false)} onDone={() => setDone(true)} />}
+      {isOpen && <ChangePasswordDialog onClose={() => setOpen(false)} onDone={() => setDone(true)} />}
     </div>
   );
 }

@@ -8,7 +8,7 @@ interface CodeFieldProps {
 }
 
 /** The code of a second factor. */
-export function CodeField({ label = "Code", has_focus = false, app_only = false }: CodeFieldProps) {
+export function CodeField({ label = "Code", has_focus: hasFocus = false, app_only: appOnly = false }: CodeFieldProps) {
   return (
     <Field
       label={label}
@@ -18,11 +18,11 @@ export function CodeField({ label = "Code", has_focus = false, app_only = false 
       spellCheck={false}
       required
       minLength={6}
-      maxLength={app_only ? 6 : 40}
-      inputMode={app_only ? "numeric" : "text"}
-      autoFocus={has_focus}
+      maxLength={appOnly ? 6 : 40}
+      inputMode={appOnly ? "numeric" : "text"}
+      autoFocus={hasFocus}
       help={
-        app_only ? "Six digits of your authenticator app." : "Six digits of your authenticator app, or a recovery code."
+        appOnly ? "Six digits of your authenticator app." : "Six digits of your authenticator app, or a recovery code."
       }
     />
   );

@@ -11,8 +11,8 @@ import { useAskedFactor } from "./use-asked-factor.ts";
 /** Shows the question while an act waits for its answer. */
 export function ConfirmIdentity() {
   const { confirmation } = useApi();
-  const is_open = useSyncExternalStore(confirmation.subscribe, confirmation.isOpen);
-  return is_open ? <ConfirmIdentityDialog /> : null;
+  const isOpen = useSyncExternalStore(confirmation.subscribe, confirmation.isOpen);
+  return isOpen ? <ConfirmIdentityDialog /> : null;
 }
 
 function ConfirmIdentityDialog() {

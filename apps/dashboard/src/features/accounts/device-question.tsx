@@ -51,23 +51,30 @@ export function DeviceQuestion({ code }: { readonly code: string }) {
       </Alert>
     );
   }
-  const { user_code, client, ip_address, user_agent, created_at, expires_at } = device.data;
+  const {
+    user_code: userCode,
+    client,
+    ip_address: ipAddress,
+    user_agent: userAgent,
+    created_at: createdAt,
+    expires_at: expiresAt,
+  } = device.data;
   return (
     <div className="grid gap-5 rounded-xl border border-line bg-surface p-6">
       {answer.error && <ProblemAlert error={answer.error} />}
       <div className="grid gap-1 text-center">
         <p className="text-sm text-muted">Does your terminal show this code?</p>
         <p className="font-mono text-3xl font-semibold tracking-widest" data-user-code>
-          {user_code}
+          {userCode}
         </p>
       </div>
       <Facts
         facts={[
           ["Program", <code key="client">{client}</code>],
-          ["Calls itself", user_agent ?? "nothing"],
-          ["Address", <code key="address">{ip_address ?? "unknown"}</code>],
-          ["Asked", <Time key="asked" at={created_at} />],
-          ["Code is good until", <Time key="until" at={expires_at} />],
+          ["Calls itself", userAgent ?? "nothing"],
+          ["Address", <code key="address">{ipAddress ?? "unknown"}</code>],
+          ["Asked", <Time key="asked" at={createdAt} />],
+          ["Code is good until", <Time key="until" at={expiresAt} />],
           ["Will act as", me.email ?? "you"],
         ]}
       />

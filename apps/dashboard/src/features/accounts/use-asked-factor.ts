@@ -10,8 +10,8 @@ interface AskedFactor {
 
 /** What the answer to a password says of the second factor. */
 export function useAskedFactor(error: Error | null): AskedFactor {
-  const [is_asked, setAsked] = useState(false);
-  const is_missing = error instanceof AppError && error.code === "second_factor_required";
-  if (is_missing && !is_asked) setAsked(true);
-  return { is_asked, problem: is_missing ? null : error };
+  const [isAsked, setAsked] = useState(false);
+  const isMissing = error instanceof AppError && error.code === "second_factor_required";
+  if (isMissing && !isAsked) setAsked(true);
+  return { is_asked: isAsked, problem: isMissing ? null : error };
 }

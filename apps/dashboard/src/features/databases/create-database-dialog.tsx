@@ -13,10 +13,10 @@ export function CreateDatabaseDialog({ org, onClose }: { readonly org: Org; read
   const [name, setName] = useState("");
   const problem = nameProblem("database", name);
   const uri = databaseUriOf(org.name, name === "" || problem !== undefined ? "NAME" : name);
-  const is_full = org.databases >= org.database_quota;
+  const isFull = org.databases >= org.database_quota;
   return (
     <Dialog title="Create a database" onClose={onClose}>
-      {is_full && (
+      {isFull && (
         <Alert kind="warn" title={`${org.name} has ${org.databases} of ${org.database_quota} databases`}>
           <p>Delete one first, or ask whoever runs this server for more.</p>
         </Alert>

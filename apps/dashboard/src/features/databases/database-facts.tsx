@@ -8,9 +8,9 @@ import { Time } from "../../ui/time.tsx";
 
 /** What it may use, beside what it shall be allowed to use once an update has ended, and what it uses. */
 export function ResourcesSection({ database }: { readonly database: Database }) {
-  const { resources, desired_resources, usage, used } = database;
+  const { resources, desired_resources: desiredResources, usage, used } = database;
   const fact = (name: string, key: keyof typeof resources, write: (value: number) => string) => {
-    const becomes = resources[key] === desired_resources[key] ? undefined : write(desired_resources[key]);
+    const becomes = resources[key] === desiredResources[key] ? undefined : write(desiredResources[key]);
     return [
       name,
       <span key={key} className="inline-flex flex-wrap gap-x-2 tabular-nums">
@@ -61,14 +61,14 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
   );
 }
 
-function sleepOf({ sleep_after, wake_on_request }: Database): string {
-  if (sleep_after === "never") return "never by itself";
-  return `after ${sleep_after} without use; ${wake_on_request ? "a request wakes it" : "no request wakes it"}`;
+function sleepOf({ sleep_after: sleepAfter, wake_on_request: wakeOnRequest }: Database): string {
+  if (sleepAfter === "never") return "never by itself";
+  return `after ${sleepAfter} without use; ${wakeOnRequest ? "a request wakes it" : "no request wakes it"}`;
 }
 
 /** The Python environment and the files that it runs. */
 export function ProjectSection({ database }: { readonly database: Database }) {
-  const { image, last_build, project } = database;
+  const { image, last_build: lastBuild, project } = database;
   const facts: [string, ReactNode][] = [
     ["Environment", image.source === null ? "the base library alone" : <code key="source">{image.source}</code>],
     ["Python", image.python ?? <None key="python">the newest of the service</None>],
@@ -80,7 +80,7 @@ export function ProjectSection({ database }: { readonly database: Database }) {
       ["Hash", <Digest key="hash" digest={image.hash} />],
     );
   }
-  if (last_build?.state === "running")
+  if (lastBuild?.state === "running")
     facts.push([
       "Next image",
       <Badge key="next" tone="accent">

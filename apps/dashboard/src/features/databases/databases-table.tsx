@@ -49,21 +49,25 @@ export function DatabasesTable({ list }: { readonly list: List<Database> }) {
   );
 }
 
-function State({ database: { state, operation, last_build, usage } }: { readonly database: Database }) {
+function State({ database: { state, operation, last_build: lastBuild, usage } }: { readonly database: Database }) {
   return (
     <span className="flex max-w-56 flex-wrap gap-1">
       <DatabaseStateBadge state={state} />
-      {last_build?.state === "failed" && state !== "FAILED" && <Badge tone="danger">last build failed</Badge>}
+      {lastBuild?.state === "failed" && state !== "FAILED" && <Badge tone="danger">last build failed</Badge>}
       {usage?.is_disk_full && <Badge tone="danger">disk full</Badge>}
       {operation && <code className="block w-full text-xs text-muted">{operation.kind}</code>}
     </span>
   );
 }
 
-function Resources({ resources: { cpu, memory_mb, workers } }: { readonly resources: Database["resources"] }) {
+function Resources({
+  resources: { cpu, memory_mb: memoryMb, workers },
+}: {
+  readonly resources: Database["resources"];
+}) {
   return (
     <span className="whitespace-nowrap tabular-nums">
-      {plural(cpu, "core")}, {formatCount(memory_mb)} MiB
+      {plural(cpu, "core")}, {formatCount(memoryMb)} MiB
       <span className="block text-muted">{plural(workers, "worker")}</span>
     </span>
   );

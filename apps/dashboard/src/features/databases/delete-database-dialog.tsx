@@ -22,10 +22,10 @@ export function DeleteDatabaseDialog({
   const checkbox = useId();
   const remove = useChange(
     database,
-    (api, at_once: boolean, options) =>
+    (api, atOnce: boolean, options) =>
       api.control.call(
         "databaseDelete",
-        { params: { org: organization, db: name }, query: { now: at_once ? "1" : "0" } },
+        { params: { org: organization, db: name }, query: { now: atOnce ? "1" : "0" } },
         options,
       ),
     () => void navigate({ to: "/orgs/$org", params: { org: organization } }),

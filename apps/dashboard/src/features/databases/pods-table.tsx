@@ -12,7 +12,13 @@ const TONES = {
 } as const satisfies Record<Pod["state"], "plain" | "accent" | "good" | "warn" | "danger">;
 
 /** Pods of a database or of a service; `is_asleep` says why there is none. */
-export function PodsTable({ pods, is_asleep }: { readonly pods: readonly Pod[]; readonly is_asleep: boolean }) {
+export function PodsTable({
+  pods,
+  is_asleep: isAsleep,
+}: {
+  readonly pods: readonly Pod[];
+  readonly is_asleep: boolean;
+}) {
   return (
     <ListTable
       caption="Pods"
@@ -49,11 +55,11 @@ export function PodsTable({ pods, is_asleep }: { readonly pods: readonly Pod[]; 
           ),
         },
       ]}
-      empty={<Empty title="No pod runs">{is_asleep && "It uses no memory while it sleeps."}</Empty>}
+      empty={<Empty title="No pod runs">{isAsleep && "It uses no memory while it sleeps."}</Empty>}
     />
   );
 }
 
-function ageOf({ started_at }: Pod): string {
-  return started_at === null ? "" : formatDuration(Date.now() - Date.parse(started_at));
+function ageOf({ started_at: startedAt }: Pod): string {
+  return startedAt === null ? "" : formatDuration(Date.now() - Date.parse(startedAt));
 }

@@ -6,7 +6,7 @@ import { Time } from "../../ui/time.tsx";
 
 /** What somebody has to know about the database before anything else: that it failed, is full, or goes away. */
 export function StateNotes({ database }: { readonly database: Database }) {
-  const { failure, purged_at, state, uri, usage } = database;
+  const { failure, purged_at: purgedAt, state, uri, usage } = database;
   return (
     <>
       {state === "FAILED" && failure && (
@@ -27,10 +27,10 @@ export function StateNotes({ database }: { readonly database: Database }) {
           </p>
         </Alert>
       )}
-      {state === "DELETING" && purged_at && (
+      {state === "DELETING" && purgedAt && (
         <Alert kind="warn" title="It was deleted">
           <p>
-            Its data is kept until <Time at={purged_at} />. Until then the deletion can be taken back.
+            Its data is kept until <Time at={purgedAt} />. Until then the deletion can be taken back.
           </p>
         </Alert>
       )}
@@ -40,26 +40,23 @@ export function StateNotes({ database }: { readonly database: Database }) {
 
 /** A build that failed leaves the database with the image that it had. */
 function BuildNote({ database }: { readonly database: Database }) {
-  const { last_build, image } = database;
-  if (last_build?.state !== "failed") return null;
+  const { last_build: lastBuild, image } = database;
+  if (lastBuild?.state !== "failed") return null;
   const runs = image.hash === null ? "the base library alone" : "the image that it had";
   return (
     <Alert kind="warn" title={`The last build failed; it runs ${runs}`}>
-      {last_build.error && <p>{last_build.error.detail}</p>}
-      {last_build.error?.hint && <p>{last_build.error.hint}</p>}
+      {lastBuild.error && <p>{lastBuild.error.detail}</p>}
+      {lastBuild.error?.hint && <p>{lastBuild.error.hint}</p>}
       <BuildLink database={database} />
     </Alert>
   );
 }
 
-function BuildLink({ database: { last_build, organization } }: { readonly database: Database }) {
-  if (last_build?.state !== "failed" || last_build.operation_id === null) return null;
+function BuildLink({ database: { last_build: lastBuild, organization } }: { readonly database: Database }) {
+  if (lastBuild?.state !== "failed" || lastBuild.operation_id === null) return null;
   return (
     <p>
-      <TextLink
-        to="/orgs/$org/operations/$operation"
-        params={{ org: organization, operation: last_build.operation_id }}
-      >
+      <TextLink to="/orgs/$org/operations/$operation" params={{ org: organization, operation: lastBuild.operation_id }}>
         See what the build printed
       </TextLink>
     </p>

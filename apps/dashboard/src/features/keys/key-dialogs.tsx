@@ -40,8 +40,12 @@ interface RotateKeyDialogProps extends KeyDialogProps {
 
 export function RotateKeyDialog({ org, apiKey, onClose, onRotated }: RotateKeyDialogProps) {
   const rotate = useAction(
-    (api, overlap_s: number, options) =>
-      api.control.call("keyRotate", { params: { org: org.name, name: apiKey.name }, body: { overlap_s } }, options),
+    (api, overlapS: number, options) =>
+      api.control.call(
+        "keyRotate",
+        { params: { org: org.name, name: apiKey.name }, body: { overlap_s: overlapS } },
+        options,
+      ),
     { changes: [KEYS.keys(org.name)], onDone: onRotated },
   );
   const [overlap, setOverlap] = useState<(typeof OVERLAPS)[number]>(OVERLAPS[1]);

@@ -26,8 +26,8 @@ export function LogView(props: LogViewProps) {
   const { label, log, level = "debug", search = "", empty, tools, onDownload, tall = false } = props;
   const shown = useMemo(() => filterLines(log.lines, level, search), [log.lines, level, search]);
   const groups = useMemo(() => groupLines(shown), [shown]);
-  const { frame, is_at_end, onScroll, toEnd } = useEnd(shown);
-  const is_left_out = log.lines.length === MOST_LINES;
+  const { frame, is_at_end: isAtEnd, onScroll, toEnd } = useEnd(shown);
+  const isLeftOut = log.lines.length === MOST_LINES;
   return (
     <div className="grid grid-cols-1 gap-2.5">
       <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2.5">
@@ -54,7 +54,7 @@ export function LogView(props: LogViewProps) {
             tall ? "h-[max(20rem,calc(100dvh-24rem))]" : "max-h-96",
           )}
         >
-          {is_left_out && (
+          {isLeftOut && (
             <p className="px-4 py-1 font-sans text-muted">
               The last {formatCount(MOST_LINES)} lines. Download the log to see all of it.
             </p>
@@ -68,7 +68,7 @@ export function LogView(props: LogViewProps) {
             <LineGroup key={group[0]?.place} lines={group} first={group[0]?.place} last={group.at(-1)?.place} />
           ))}
         </section>
-        {!is_at_end && (
+        {!isAtEnd && (
           <Button small className="absolute right-4 bottom-3 shadow-md" onClick={toEnd}>
             Go to the end
           </Button>
@@ -81,7 +81,7 @@ export function LogView(props: LogViewProps) {
 /** Keeps what scrolls at its end while its reader is there. */
 function useEnd(shown: readonly ShownLine[]) {
   const frame = useRef<HTMLElement>(null);
-  const [is_at_end, setAtEnd] = useState(true);
+  const [isAtEnd, setAtEnd] = useState(true);
   const top = useRef(0);
   const toEnd = () => {
     const element = frame.current;
@@ -92,18 +92,18 @@ function useEnd(shown: readonly ShownLine[]) {
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: other lines are another height
   useLayoutEffect(() => {
-    if (is_at_end) toEnd();
+    if (isAtEnd) toEnd();
   }, [shown]);
   const onScroll = () => {
     const element = frame.current;
     if (element === null) return;
-    const is_near = element.scrollHeight - element.scrollTop - element.clientHeight < 30;
+    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < 30;
     // lines that come make it taller, too: only who scrolls up wants to leave the end
-    if (is_near) setAtEnd(true);
+    if (isNear) setAtEnd(true);
     else if (element.scrollTop < top.current) setAtEnd(false);
     top.current = element.scrollTop;
   };
-  return { frame, is_at_end, onScroll, toEnd };
+  return { frame, is_at_end: isAtEnd, onScroll, toEnd };
 }
 
 interface LineGroupProps {

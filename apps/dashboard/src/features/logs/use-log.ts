@@ -34,38 +34,38 @@ export interface Log {
 const NOTHING: Log = { lines: [], has_ended: false, error: null };
 
 /** A log as it grows. It rests while its page is out of sight: browsers open few connections to one server at a time. */
-export function useLog({ key, open, is_numbered, goes_on }: LogSource): Log {
+export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: LogSource): Log {
   const { control } = useApi();
   const [log, setLog] = useState<Log & { readonly key: string }>({ ...NOTHING, key });
   const last = useRef({ key, number: 0 });
-  const is_visible = useVisible();
+  const isVisible = useVisible();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` says when `open` is another log
   useEffect(() => {
-    if (!is_visible) return;
+    if (!isVisible) return;
     if (last.current.key !== key) last.current = { key, number: 0 };
     const stop = new AbortController();
     let gathered: LogLine[] = [];
-    let is_anew = !is_numbered;
+    let isAnew = !isNumbered;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const show = (more: Partial<Log> = {}) => {
       clearTimeout(timer);
       timer = undefined;
       const came = gathered;
       gathered = [];
-      const replaces = is_anew && (came.length > 0 || more.has_ended === true);
-      if (replaces) is_anew = false;
+      const replaces = isAnew && (came.length > 0 || more.has_ended === true);
+      if (replaces) isAnew = false;
       setLog((before) => {
         const lines = before.key === key && !replaces ? before.lines : [];
         return { key, has_ended: false, error: null, ...more, lines: addLines(lines, came) };
       });
     };
     const read = async () => {
-      is_anew = !is_numbered;
+      isAnew = !isNumbered;
       // what has not failed by then is open, though nothing came yet
       timer = setTimeout(show, OPEN_MS);
       for await (const line of open(control, last.current.number, stop.signal)) {
-        if (is_numbered) last.current.number = line.number;
+        if (isNumbered) last.current.number = line.number;
         if (gathered.push(line) > 1) continue;
         clearTimeout(timer);
         timer = setTimeout(show, GATHER_MS);
@@ -78,9 +78,9 @@ export function useLog({ key, open, is_numbered, goes_on }: LogSource): Log {
           (cause: unknown) => (cause instanceof Error ? cause : new Error(String(cause))),
         );
         if (stop.signal.aborted) return;
-        const has_ended = error === null ? !goes_on : isFinal(error);
-        show({ has_ended, error });
-        if (has_ended) return;
+        const hasEnded = error === null ? !goesOn : isFinal(error);
+        show({ has_ended: hasEnded, error });
+        if (hasEnded) return;
         await pause(PAUSE_MS, stop.signal);
       }
     };
@@ -89,7 +89,7 @@ export function useLog({ key, open, is_numbered, goes_on }: LogSource): Log {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [control, key, is_numbered, goes_on, is_visible]);
+  }, [control, key, isNumbered, goesOn, isVisible]);
 
   return log.key === key ? log : NOTHING;
 }
@@ -100,11 +100,11 @@ function isFinal(error: Error): boolean {
 }
 
 function useVisible(): boolean {
-  const [is_visible, setVisible] = useState(!document.hidden);
+  const [isVisible, setVisible] = useState(!document.hidden);
   useEffect(() => {
     const look = () => setVisible(!document.hidden);
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
   }, []);
-  return is_visible;
+  return isVisible;
 }

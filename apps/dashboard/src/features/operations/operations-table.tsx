@@ -57,7 +57,7 @@ export function OperationsTable({ org, database }: { readonly org: Org; readonly
 }
 
 /** How long it ran, or runs. */
-export function timeOf({ started_at, ended_at }: Operation): string {
-  if (started_at === null) return "";
-  return formatDuration((ended_at === null ? Date.now() : Date.parse(ended_at)) - Date.parse(started_at));
+export function timeOf({ started_at: startedAt, ended_at: endedAt }: Operation): string {
+  if (startedAt === null) return "";
+  return formatDuration((endedAt === null ? Date.now() : Date.parse(endedAt)) - Date.parse(startedAt));
 }

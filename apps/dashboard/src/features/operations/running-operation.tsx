@@ -25,11 +25,11 @@ interface ShownProps {
 }
 
 function Shown({ database, id, onClose }: ShownProps) {
-  const { organization: org, failure, last_build } = database;
+  const { organization: org, failure, last_build: lastBuild } = database;
   const { operation, error } = useOperation(org, id);
   if (operation === undefined) return error && <ProblemAlert error={error} />;
   const has_ended = hasEnded(operation);
-  const told = [failure?.detail, last_build?.error?.detail];
+  const told = [failure?.detail, lastBuild?.error?.detail];
   return (
     <Section
       title={has_ended ? "Just done" : "Under way"}

@@ -8,10 +8,10 @@ import { Form, fieldProblem } from "../../ui/form.tsx";
 /** How the organization is called in the dashboard. Refused when somebody else has changed it since it was read. */
 export function DisplayNameForm({ org }: { readonly org: Org }) {
   const update = useAction(
-    (api, display_name: string, options) =>
+    (api, displayName: string, options) =>
       api.control.call(
         "orgUpdate",
-        { params: { org: org.name }, body: { display_name } },
+        { params: { org: org.name }, body: { display_name: displayName } },
         { ...options, if_match: org.etag },
       ),
     { changes: [KEYS.orgs] },

@@ -15,7 +15,7 @@ interface AnswerViewProps {
 
 /** What came back: status, time, body and headers, and the way to what the log says of it. */
 export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
-  const { body, bytes, headers, is_cut, ms, request_id, status } = answer;
+  const { body, bytes, headers, is_cut: isCut, ms, request_id: requestId, status } = answer;
   const params = { org: service.organization, db: service.database, service: service.name };
   return (
     <section aria-label="Answer" className="grid grid-cols-1 gap-4">
@@ -31,10 +31,10 @@ export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
           <TextLink
             to="/orgs/$org/databases/$db/services/$service"
             params={params}
-            search={{ text: request_id }}
+            search={{ text: requestId }}
             hash="log"
           >
-            {request_id}
+            {requestId}
           </TextLink>
         </span>
       </p>
@@ -48,7 +48,7 @@ export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
       ) : body === "" ? (
         <p className="text-sm text-muted">There is no body.</p>
       ) : (
-        <CodeBlock title={is_cut ? "Body, its beginning" : "Body"} text={printBody(answer)} what="the body" tall />
+        <CodeBlock title={isCut ? "Body, its beginning" : "Body"} text={printBody(answer)} what="the body" tall />
       )}
       <details className="text-sm">
         <summary className="w-max rounded font-medium">Headers</summary>

@@ -56,8 +56,8 @@ export function buildCall(form: RouteForm, filled: Filled): Built {
     }
   }
   const made = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
-  const has_fields = form.fields.some(({ place }) => place === "body");
-  const body = !form.has_body ? null : (filled.body ?? (has_fields ? made : ""));
+  const hasFields = form.fields.some(({ place }) => place === "body");
+  const body = !form.has_body ? null : (filled.body ?? (hasFields ? made : ""));
   if (filled.body !== undefined && filled.body.trim() !== "" && !isJson(filled.body)) problems.set("body", NO_JSON);
   return {
     problems,
@@ -71,10 +71,13 @@ export function buildCall(form: RouteForm, filled: Filled): Built {
 }
 
 /** The value as JSON; undefined for one that is left out. */
-function printMember({ is_nullable, is_required, kind }: RouteField, text: string): string | undefined {
+function printMember(
+  { is_nullable: isNullable, is_required: isRequired, kind }: RouteField,
+  text: string,
+): string | undefined {
   if (text === "") {
-    if (!is_required) return undefined;
-    if (is_nullable) return "null";
+    if (!isRequired) return undefined;
+    if (isNullable) return "null";
     return kind === "text" ? '""' : undefined;
   }
   if (kind === "json" || kind === "boolean") return text.trim();

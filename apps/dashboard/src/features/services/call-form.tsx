@@ -26,15 +26,15 @@ interface CallFormProps {
 export function CallForm({ service, endpoint, form }: CallFormProps) {
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const [body, setBody] = useState<string | undefined>(undefined);
-  const [is_tried, setTried] = useState(false);
+  const [isTried, setTried] = useState(false);
   const key = useCallKey(service);
   const sending = useCall(service);
   const { call, problems } = buildCall(form, { valueOf: (field) => values[fieldKey(field)] ?? "", body });
   const answer = sending.result?.answer;
   const refusal = answer && readRefusal(answer);
   const shown = form.fields.filter(({ place }) => place !== "body" || body === undefined);
-  const has_fields = form.fields.some(({ place }) => place === "body");
-  const is_whole = form.has_body && (body !== undefined || !has_fields);
+  const hasFields = form.fields.some(({ place }) => place === "body");
+  const isWhole = form.has_body && (body !== undefined || !hasFields);
   return (
     <>
       <Section title="Request">
@@ -56,11 +56,11 @@ export function CallForm({ service, endpoint, form }: CallFormProps) {
                 key={fieldKey(field)}
                 field={field}
                 value={values[fieldKey(field)] ?? ""}
-                problem={(is_tried ? problems.get(fieldKey(field)) : undefined) ?? problemOf(refusal, field.name)}
+                problem={(isTried ? problems.get(fieldKey(field)) : undefined) ?? problemOf(refusal, field.name)}
                 onChange={(value) => setValues({ ...values, [fieldKey(field)]: value })}
               />
             ))}
-            {is_whole && (
+            {isWhole && (
               <TextArea
                 label="Body, as JSON"
                 rows={Math.min(16, Math.max(5, (body ?? "").split("\n").length))}
@@ -81,7 +81,7 @@ export function CallForm({ service, endpoint, form }: CallFormProps) {
               <Button type="submit" look="primary" busy={sending.pending} disabled={form.other_type !== undefined}>
                 Call
               </Button>
-              {has_fields && (
+              {hasFields && (
                 <Button onClick={() => setBody(body === undefined ? (call.body ?? "{}") : undefined)}>
                   {body === undefined ? "Write the body as JSON" : "Back to the fields"}
                 </Button>

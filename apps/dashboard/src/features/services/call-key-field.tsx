@@ -56,15 +56,15 @@ interface MadeKeyProps {
   readonly onForget: () => void;
 }
 
-function MadeKey({ made: { expires_at, name }, problem, onForget }: MadeKeyProps) {
+function MadeKey({ made: { expires_at: expiresAt, name }, problem, onForget }: MadeKeyProps) {
   return (
     <div className="grid gap-1.5" role="status">
       <p className="text-sm font-medium">API key</p>
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-sm">
         <code className="break-all">{name}</code>
         <span className="text-muted">
-          may call this service alone{expires_at !== null && ", until "}
-          {expires_at !== null && <Time at={expires_at} to="minute" />}; its text stays in this page
+          may call this service alone{expiresAt !== null && ", until "}
+          {expiresAt !== null && <Time at={expiresAt} to="minute" />}; its text stays in this page
         </span>
         <Button small onClick={onForget}>
           Use another key

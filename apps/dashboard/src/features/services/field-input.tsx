@@ -13,8 +13,8 @@ const PLACES = { path: "in the path", query: "in the address", header: "a header
 
 /** The input of one value of a request. Nothing is refused here that the service could explain better. */
 export function FieldInput({ field, value, problem, onChange }: FieldInputProps) {
-  const { choices, is_nullable, is_required, kind, name, place } = field;
-  const told = [PLACES[place], field.help, is_required ? "" : "may be left out", is_nullable ? "may be null" : ""];
+  const { choices, is_nullable: isNullable, is_required: isRequired, kind, name, place } = field;
+  const told = [PLACES[place], field.help, isRequired ? "" : "may be left out", isNullable ? "may be null" : ""];
   const shared = {
     label: name,
     name: fieldKey(field),
@@ -25,7 +25,7 @@ export function FieldInput({ field, value, problem, onChange }: FieldInputProps)
   if (kind === "boolean" || kind === "choice") {
     return (
       <Select {...shared} onChange={(event) => onChange(event.target.value)}>
-        <option value="">{is_required && is_nullable ? "null" : "not given"}</option>
+        <option value="">{isRequired && isNullable ? "null" : "not given"}</option>
         {(kind === "boolean" ? ["true", "false"] : choices).map((choice) => (
           <option key={choice}>{choice}</option>
         ))}

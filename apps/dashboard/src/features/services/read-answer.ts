@@ -3,9 +3,13 @@ import type { ServiceCallAnswer } from "@appdb/contract/routes/control-services"
 import { parseExact, printExact } from "../tables/exact-json.ts";
 
 /** The body for a person: JSON indented, with every digit; anything else as it came. */
-export function printBody({ body, headers, is_cut }: Pick<ServiceCallAnswer, "body" | "headers" | "is_cut">): string {
+export function printBody({
+  body,
+  headers,
+  is_cut: isCut,
+}: Pick<ServiceCallAnswer, "body" | "headers" | "is_cut">): string {
   const type = headers.find(({ name }) => name === "content-type")?.value ?? "";
-  if (body === null || body === "" || is_cut || !/[/+]json\b/.test(type)) return body ?? "";
+  if (body === null || body === "" || isCut || !/[/+]json\b/.test(type)) return body ?? "";
   try {
     return printExact(parseExact(body), 2);
   } catch {

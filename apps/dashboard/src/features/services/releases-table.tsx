@@ -12,7 +12,7 @@ interface ReleasesTableProps {
 }
 
 /** What the service ran and runs, each with the way back to it. */
-export function ReleasesTable({ service, may_change }: ReleasesTableProps) {
+export function ReleasesTable({ service, may_change: mayChange }: ReleasesTableProps) {
   const { database: db, name, organization: org } = service;
   const releases = useList([...KEYS.releases(org, db, name), service.generation], (api, query, options) =>
     api.control.call("releaseList", { params: { org, db, service: name }, query }, options),
@@ -26,16 +26,16 @@ export function ReleasesTable({ service, may_change }: ReleasesTableProps) {
         {
           title: "Release",
           names_row: true,
-          cell: ({ number, served_at }) => (
+          cell: ({ number, served_at: servedAt }) => (
             <span className="inline-flex gap-2 tabular-nums">
               {number}
               {number === service.release && <Badge tone="good">runs</Badge>}
-              {served_at === null && <Badge tone="plain">never served</Badge>}
+              {servedAt === null && <Badge tone="plain">never served</Badge>}
             </span>
           ),
         },
-        { title: "Made", cell: ({ created_at }) => <Time at={created_at} to="second" /> },
-        { title: "By", cell: ({ created_by }) => created_by },
+        { title: "Made", cell: ({ created_at: createdAt }) => <Time at={createdAt} to="second" /> },
+        { title: "By", cell: ({ created_by: createdBy }) => createdBy },
         {
           title: "Changes",
           cell: ({ changes }) => <span className="block max-w-96 min-w-48 text-pretty">{changes.join("; ")}</span>,
@@ -45,8 +45,7 @@ export function ReleasesTable({ service, may_change }: ReleasesTableProps) {
           title: "",
           align_right: true,
           cell: (release) =>
-            may_change &&
-            release.number !== service.desired_release && <RollBack service={service} release={release} />,
+            mayChange && release.number !== service.desired_release && <RollBack service={service} release={release} />,
         },
       ]}
       empty={<Empty title="No release yet" />}

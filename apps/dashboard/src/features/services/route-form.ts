@@ -39,15 +39,17 @@ export function readRouteForm(document: unknown, { method, path }: Pick<RouteFor
   const content = objectOf(resolve(all, operation["requestBody"])["content"]);
   const types = Object.keys(content);
   const json = types.find((type) => /[/+]json\b/.test(type));
-  const is_described = Object.keys(operation).length > 0;
+  const isDescribed = Object.keys(operation).length > 0;
   const body = json === undefined ? {} : rowSchema(all, objectOf(content[json])["schema"]);
   const named = parameters.flatMap((parameter) => toField(all, parameter));
-  const in_path = [...path.matchAll(PARAMETER)].map(([, name = ""]) => name);
-  const unnamed = in_path.filter((name) => !named.some((field) => field.place === "path" && field.name === name));
+  const inPath = [...path.matchAll(PARAMETER)].map(([, name = ""]) => name);
+  const unnamed = inPath.filter((name) => !named.some((field) => field.place === "path" && field.name === name));
   return {
-    ...{ method, path, summary: textOf(operation["summary"]) || textOf(operation["description"]) },
+    method,
+    path,
+    summary: textOf(operation["summary"]) || textOf(operation["description"]),
     fields: [...unnamed.map((name) => fieldOf(name, "path", {}, true)), ...named, ...bodyFields(all, body)],
-    has_body: json !== undefined || (!is_described && method !== "GET"),
+    has_body: json !== undefined || (!isDescribed && method !== "GET"),
     other_type: json === undefined ? types[0] : undefined,
   };
 }
@@ -74,14 +76,14 @@ function bodyFields(document: Schema, body: Schema): RouteField[] {
   );
 }
 
-function fieldOf(name: string, place: RouteField["place"], schema: Schema, is_required: boolean): RouteField {
+function fieldOf(name: string, place: RouteField["place"], schema: Schema, isRequired: boolean): RouteField {
   const variants = listOf(schema["anyOf"]).map(objectOf);
-  const is_nullable = typesOf(schema).includes("null") || variants.some((one) => one["type"] === "null");
+  const isNullable = typesOf(schema).includes("null") || variants.some((one) => one["type"] === "null");
   const [only = schema, ...others] = variants.filter((one) => one["type"] !== "null");
   const value = others.length === 0 ? only : {};
   const choices = listOf(value["enum"]).filter((choice) => typeof choice === "string");
   const kind = choices.length > 0 && choices.length === listOf(value["enum"]).length ? "choice" : kindOf(value, place);
-  return { name, place, kind, choices, is_required, is_nullable, help: helpOf(schema, value) };
+  return { name, place, kind, choices, is_required: isRequired, is_nullable: isNullable, help: helpOf(schema, value) };
 }
 
 function kindOf(schema: Schema, place: RouteField["place"]): RouteField["kind"] {
@@ -99,8 +101,8 @@ function helpOf(schema: Schema, value: Schema): string {
   const types = typesOf(value).filter((type) => type !== "null");
   const type = types.length > 1 ? "" : textOf(value["format"]).replace(/^(int64|double)$/, "") || types.join("");
   const [example = value["default"]] = [...listOf(schema["examples"]), ...listOf(value["examples"])];
-  const is_telling = example !== undefined && example !== null && example !== "text" && typeof example !== "boolean";
-  const shown = !is_telling ? "" : `such as ${typeof example === "string" ? example : JSON.stringify(example)}`;
+  const isTelling = example !== undefined && example !== null && example !== "text" && typeof example !== "boolean";
+  const shown = !isTelling ? "" : `such as ${typeof example === "string" ? example : JSON.stringify(example)}`;
   return own || [type === "string" ? "" : type, shown].filter((part) => part !== "").join(", ");
 }
 

@@ -29,11 +29,11 @@ export function ServicesTable({ database }: { readonly database: Database }) {
         },
         {
           title: "State",
-          cell: ({ reason, state, update_pending }) => (
+          cell: ({ reason, state, update_pending: updatePending }) => (
             <>
               <span className="flex flex-wrap gap-1.5">
                 <ServiceStateBadge state={state} />
-                {update_pending && <Badge tone="warn">update pending</Badge>}
+                {updatePending && <Badge tone="warn">update pending</Badge>}
               </span>
               {reason && <span className="mt-1 block max-w-80 min-w-48 text-pretty text-muted">{reason}</span>}
             </>

@@ -123,9 +123,9 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
             format={formatMs}
             ends={ends}
             lines={[
-              { name: "p50", tone: "accent", dashes: undefined, values: minutes.map(({ p50_ms }) => p50_ms) },
-              { name: "p95", tone: "warn", dashes: "7 4", values: minutes.map(({ p95_ms }) => p95_ms) },
-              { name: "p99", tone: "danger", dashes: "1 5", values: minutes.map(({ p99_ms }) => p99_ms) },
+              { name: "p50", tone: "accent", dashes: undefined, values: minutes.map(({ p50_ms: p50Ms }) => p50Ms) },
+              { name: "p95", tone: "warn", dashes: "7 4", values: minutes.map(({ p95_ms: p95Ms }) => p95Ms) },
+              { name: "p99", tone: "danger", dashes: "1 5", values: minutes.map(({ p99_ms: p99Ms }) => p99Ms) },
             ]}
           />
         </Card>
@@ -176,11 +176,11 @@ function NumbersTable({ caption, rows, first, empty }: NumbersTableProps) {
       columns={[
         { title: first, names_row: true, cell: ({ title }) => <span className="whitespace-nowrap">{title}</span> },
         number("Requests", ({ requests }) => formatCount(requests)),
-        number("Refused", ({ client_errors, requests }) => shareOf(client_errors, requests)),
-        number("Failed", ({ requests, server_errors }) => shareOf(server_errors, requests)),
-        number("p50", ({ p50_ms }) => formatMs(p50_ms)),
-        number("p95", ({ p95_ms }) => formatMs(p95_ms)),
-        number("p99", ({ p99_ms }) => formatMs(p99_ms)),
+        number("Refused", ({ client_errors: clientErrors, requests }) => shareOf(clientErrors, requests)),
+        number("Failed", ({ requests, server_errors: serverErrors }) => shareOf(serverErrors, requests)),
+        number("p50", ({ p50_ms: p50Ms }) => formatMs(p50Ms)),
+        number("p95", ({ p95_ms: p95Ms }) => formatMs(p95Ms)),
+        number("p99", ({ p99_ms: p99Ms }) => formatMs(p99Ms)),
       ]}
       empty={<p className="text-center text-sm text-muted">{empty}</p>}
     />
@@ -189,8 +189,8 @@ function NumbersTable({ caption, rows, first, empty }: NumbersTableProps) {
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
-function errorsOf({ client_errors, server_errors }: Measured): string {
-  return `${formatCount(client_errors)} refused, ${formatCount(server_errors)} failed`;
+function errorsOf({ client_errors: clientErrors, server_errors: serverErrors }: Measured): string {
+  return `${formatCount(clientErrors)} refused, ${formatCount(serverErrors)} failed`;
 }
 
 /** `12 (0.4 %)` */

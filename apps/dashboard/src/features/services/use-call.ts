@@ -25,9 +25,9 @@ export function useCall(service: HostedService): Action<CallInput, Called> {
   return useAction(async (api, { call, key }: CallInput) => {
     for (;;) {
       const answer = await send(api, service, call, key);
-      const is_new = key.made !== null && Date.now() - key.made.at < NEW_MS;
+      const isNew = key.made !== null && Date.now() - key.made.at < NEW_MS;
       // refused before it came to the service: nothing was done twice
-      if (answer.status !== 401 || !is_new) return { call, answer };
+      if (answer.status !== 401 || !isNew) return { call, answer };
       await pause(PAUSE_MS, new AbortController().signal);
     }
   });

@@ -48,6 +48,6 @@ export function useServices(org: string, db: string, enabled = true): List<Hoste
 const SETTLED: readonly ServiceState[] = ["AVAILABLE", "STOPPED", "FAILED"];
 
 function refreshMs(services: readonly Pick<HostedService, "state" | "operation">[]): number {
-  const is_settled = services.every(({ operation, state }) => operation === null && SETTLED.includes(state));
-  return is_settled ? SETTLED_MS : MOVING_MS;
+  const isSettled = services.every(({ operation, state }) => operation === null && SETTLED.includes(state));
+  return isSettled ? SETTLED_MS : MOVING_MS;
 }

@@ -12,18 +12,18 @@ export function ColumnsTable({ table }: { readonly table: DataTable }) {
         {
           title: "Column",
           names_row: true,
-          cell: ({ name, is_key }) => (
+          cell: ({ name, is_key: isKey }) => (
             <span className="inline-flex flex-wrap items-center gap-2">
               <code>{name}</code>
-              {is_key && <Badge tone="accent">key</Badge>}
+              {isKey && <Badge tone="accent">key</Badge>}
             </span>
           ),
         },
         { title: "Type", cell: ({ type }) => <code className="text-xs break-words">{type}</code> },
         {
           title: "Value",
-          cell: ({ is_computed, value }) =>
-            is_computed ? (
+          cell: ({ is_computed: isComputed, value }) =>
+            isComputed ? (
               <span className="flex flex-wrap items-baseline gap-2">
                 <Badge>computed</Badge>
                 <code className="min-w-0 text-xs break-words">{value}</code>

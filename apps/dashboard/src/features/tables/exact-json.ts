@@ -107,9 +107,9 @@ function print(value: ExactJson, indent: number, margin: string): string {
   }
   if (isArray(value)) {
     // numbers stand side by side: a vector of 1,000 lines cannot be read
-    const is_flat = value.every((item) => !isArray(item) && !isObject(item));
+    const isFlat = value.every((item) => !isArray(item) && !isObject(item));
     const items = value.map((item) => print(item, indent, margin + " ".repeat(indent)));
-    return is_flat ? `[${items.join(indent > 0 ? ", " : ",")}]` : wrap("[", items, "]", indent, margin);
+    return isFlat ? `[${items.join(indent > 0 ? ", " : ",")}]` : wrap("[", items, "]", indent, margin);
   }
   return JSON.stringify(value);
 }

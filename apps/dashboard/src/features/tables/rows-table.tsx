@@ -24,7 +24,7 @@ export function RowsTable({ database, table, actions }: RowsTableProps) {
   /** Where the pages up to this one began, and behind how many rows; the first one has no cursor. A page of long values has fewer. */
   const [begun, setBegun] = useState<readonly { readonly cursor: string; readonly behind: number }[]>([]);
   const [opened, setOpened] = useState<ExactObject | undefined>(undefined);
-  const { page, error, is_loading, again } = useRows(database, table.path, begun.at(-1)?.cursor);
+  const { page, error, is_loading: isLoading, again } = useRows(database, table.path, begun.at(-1)?.cursor);
   const first = (begun.at(-1)?.behind ?? 0) + 1;
   const next = page?.next ?? null;
   return (
@@ -34,7 +34,7 @@ export function RowsTable({ database, table, actions }: RowsTableProps) {
           {page !== undefined && page.rows.length > 0 && `Rows ${first} to ${first + page.rows.length - 1}`}
         </p>
         <div className="flex flex-wrap gap-2">
-          <Button small busy={is_loading} onClick={again}>
+          <Button small busy={isLoading} onClick={again}>
             Read again
           </Button>
           {actions}
@@ -58,7 +58,7 @@ export function RowsTable({ database, table, actions }: RowsTableProps) {
           <Button
             small
             disabled={next === null}
-            busy={is_loading}
+            busy={isLoading}
             onClick={() => {
               if (next !== null) setBegun([...begun, { cursor: next, behind: first - 1 + (page?.rows.length ?? 0) }]);
             }}
@@ -147,14 +147,14 @@ interface HeadProps {
   readonly is_first?: boolean;
 }
 
-function Head({ title, type, is_first = false }: HeadProps) {
+function Head({ title, type, is_first: isFirst = false }: HeadProps) {
   return (
     <th
       scope="col"
       className={classNames(
         "sticky top-0 border-b border-line bg-surface px-3.5 py-2 font-medium whitespace-nowrap first:pl-4",
-        is_first && "left-0 z-2 border-r",
-        !is_first && "z-1",
+        isFirst && "left-0 z-2 border-r",
+        !isFirst && "z-1",
         isNumeric(type) && "text-right",
       )}
     >

@@ -3,7 +3,11 @@ import { expect, test } from "vitest";
 import { curlCommand, sampleRow } from "./sample-row.ts";
 
 const column = (name: string, type: string, more: Partial<DataTable["columns"][number]> = {}) => ({
-  ...{ name, type, is_key: false, is_computed: false, value: null },
+  name,
+  type,
+  is_key: false,
+  is_computed: false,
+  value: null,
   ...more,
 });
 

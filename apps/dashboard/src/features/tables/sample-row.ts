@@ -2,7 +2,9 @@ import type { DataTable } from "@appdb/contract/routes/pod";
 
 /** A row to begin with, as JSON: what is computed is left out, and so is a key that the table makes. */
 export function sampleRow({ columns }: DataTable): string {
-  const given = columns.filter(({ is_computed, is_key, type }) => !is_computed && !(is_key && type === "UUID"));
+  const given = columns.filter(
+    ({ is_computed: isComputed, is_key: isKey, type }) => !isComputed && !(isKey && type === "UUID"),
+  );
   const members = given.map(({ name, type }) => `  ${JSON.stringify(name)}: ${sampleOf(type)}`);
   return `{\n${members.join(",\n")}\n}`;
 }

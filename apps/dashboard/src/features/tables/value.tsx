@@ -25,17 +25,17 @@ export function CellValue({ value }: { readonly value: ExactJson | undefined }) 
 /** A value in full. */
 export function FullValue({ value }: { readonly value: ExactJson | undefined }) {
   if (value === null || value === undefined || value === "") return <CellValue value={value} />;
-  const is_text = typeof value === "string";
+  const isText = typeof value === "string";
   return (
     <pre
       className={classNames(
         "max-h-80 overflow-y-auto break-words whitespace-pre-wrap",
-        is_text ? "font-sans text-sm" : "font-mono text-xs leading-5",
+        isText ? "font-sans text-sm" : "font-mono text-xs leading-5",
       )}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
       tabIndex={0}
     >
-      {is_text ? value : printExact(value, 2)}
+      {isText ? value : printExact(value, 2)}
     </pre>
   );
 }

@@ -93,12 +93,16 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
   );
 }
 
-function WebhookState({ webhook: { failing_since, paused_at } }: { readonly webhook: Webhook }) {
-  const since = paused_at ?? failing_since;
+function WebhookState({
+  webhook: { failing_since: failingSince, paused_at: pausedAt },
+}: {
+  readonly webhook: Webhook;
+}) {
+  const since = pausedAt ?? failingSince;
   if (since === null) return <Badge tone="good">delivering</Badge>;
   return (
     <>
-      <Badge tone="danger">{paused_at === null ? "failing" : "paused"}</Badge>{" "}
+      <Badge tone="danger">{pausedAt === null ? "failing" : "paused"}</Badge>{" "}
       <span className="block text-muted">
         since <Time at={since} />
       </span>

@@ -26,13 +26,13 @@ export interface AccountRoutesDeps extends Omit<AccountDeps, "confirm_s">, Devic
 
 /** What a person, or a program, can ask about itself and the server. */
 export function addAccountRoutes(routes: ControlRoutes, deps: AccountRoutesDeps): void {
-  let has_user = false;
+  let hasUser = false;
   routes.add("service", async (): Promise<ServerInfo> => {
     // once there is an account there always is one
-    has_user ||= !(await hasNoUser(deps.db));
+    hasUser ||= !(await hasNoUser(deps.db));
     return {
       version: VERSION,
-      sign_up: has_user ? deps.config.sign_up : "first",
+      sign_up: hasUser ? deps.config.sign_up : "first",
       mail: deps.mail !== undefined,
       oidc: deps.config.oidc === undefined ? [] : [{ id: OIDC_PROVIDER, name: deps.config.oidc.name }],
       dashboard_url: deps.site.url,
@@ -40,8 +40,8 @@ export function addAccountRoutes(routes: ControlRoutes, deps: AccountRoutesDeps)
   });
   routes.add("whoami", async ({ principal }) => toWhoami(deps.db, principal));
   routes.add("setUp", async ({ body, client, reply }) => {
-    const { principal, set_cookie } = await setUp(deps, body, client);
-    reply.header("set-cookie", set_cookie);
+    const { principal, set_cookie: setCookie } = await setUp(deps, body, client);
+    reply.header("set-cookie", setCookie);
     return toWhoami(deps.db, principal);
   });
   routes.add("sessionList", async ({ principal, query }) => listSessions(deps.db, person(principal), query));

@@ -96,7 +96,7 @@ test("sessions come in pages, newest first, the asking one marked", async () => 
   for await (const session of server.client(ann).each("sessionList", { query: { limit: 2 } })) found.push(session);
   expect(found).toHaveLength(5);
   expect(found.filter(({ current }) => current).map(({ id }) => id)).toEqual([ann.session_id]);
-  const times = found.map(({ created_at }) => created_at);
+  const times = found.map(({ created_at: createdAt }) => createdAt);
   expect(times).toEqual([...times].sort().reverse());
 });
 
@@ -112,19 +112,19 @@ test("a cursor that nobody gave out is refused", async () => {
 describe("credentials", () => {
   const whoami = (headers: Record<string, string>) => server.send("GET", "/v1/whoami", { headers });
   /** Makes the person's sessions older. */
-  const age = (who: TestPerson, { created_h, used_h }: { created_h: number; used_h: number }) =>
-    sql`update identity.sessions set created_at = now() - make_interval(hours => ${created_h}),
-      updated_at = now() - make_interval(hours => ${used_h}) where user_id = ${who.id}`.execute(server.deps.db);
+  const age = (who: TestPerson, { created_h: createdH, used_h: usedH }: { created_h: number; used_h: number }) =>
+    sql`update identity.sessions set created_at = now() - make_interval(hours => ${createdH}),
+      updated_at = now() - make_interval(hours => ${usedH}) where user_id = ${who.id}`.execute(server.deps.db);
 
   test("the database has no text that signs anyone in", async () => {
     const ann = await makePerson(server);
     const { rows } = await sql<{ row: string; token_hash: string }>`
       select s::text as row, token_hash from identity.sessions s where user_id = ${ann.id}`.execute(server.deps.db);
     expect(rows).toHaveLength(2);
-    for (const { row, token_hash } of rows) {
+    for (const { row, token_hash: tokenHash } of rows) {
       expect(row).not.toContain(ann.token);
-      expect((await whoami({ authorization: `Bearer ${token_hash}` })).status).toBe(401);
-      const cookie = server.deps.identity.cookie.write(token_hash, 60).split(";")[0] ?? "";
+      expect((await whoami({ authorization: `Bearer ${tokenHash}` })).status).toBe(401);
+      const cookie = server.deps.identity.cookie.write(tokenHash, 60).split(";")[0] ?? "";
       expect((await whoami({ cookie })).status).toBe(401);
     }
   });

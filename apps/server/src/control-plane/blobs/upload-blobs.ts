@@ -28,13 +28,13 @@ export interface UploadDeps {
  */
 export async function uploadBlobs(
   deps: UploadDeps,
-  org_id: string,
+  orgId: string,
   source: AsyncIterable<Uint8Array>,
   encoding: string | undefined,
 ): Promise<{ stored: number; bytes: number }> {
   const total = { stored: 0, bytes: 0 };
   let waiting: SentBlob[] = [];
-  let waiting_bytes = 0;
+  let waitingBytes = 0;
   let storing: Promise<void> | undefined;
   let failure: { readonly error: unknown } | undefined;
   // what came while a batch was stored is the next one
@@ -42,8 +42,8 @@ export async function uploadBlobs(
     if (storing !== undefined || failure !== undefined || waiting.length === 0) return;
     const batch = waiting;
     waiting = [];
-    waiting_bytes = 0;
-    storing = storeBatch(deps, org_id, batch, total)
+    waitingBytes = 0;
+    storing = storeBatch(deps, orgId, batch, total)
       .catch((error: unknown) => {
         failure = { error };
       })
@@ -55,9 +55,9 @@ export async function uploadBlobs(
   try {
     for await (const blob of readBlobs(source, encoding)) {
       waiting.push(blob);
-      waiting_bytes += blob.bytes.length;
+      waitingBytes += blob.bytes.length;
       store();
-      while (storing !== undefined && (waiting.length >= BATCH || waiting_bytes >= BATCH_BYTES)) await storing;
+      while (storing !== undefined && (waiting.length >= BATCH || waitingBytes >= BATCH_BYTES)) await storing;
       if (failure !== undefined) break;
     }
   } finally {
@@ -71,7 +71,7 @@ export async function uploadBlobs(
 /** Counts a batch, writes it, and writes down what is stored; what could not be written is given back. */
 async function storeBatch(
   deps: UploadDeps,
-  org_id: string,
+  orgId: string,
   batch: readonly SentBlob[],
   total: { stored: number; bytes: number },
 ): Promise<void> {
@@ -79,7 +79,7 @@ async function storeBatch(
   const sent = [...new Map(batch.map((blob) => [blob.digest, blob])).values()];
   await deps.recheck();
   await demandDisk(deps);
-  await reserve(deps, org_id, sent);
+  await reserve(deps, orgId, sent);
   const stored: { digest: string; bytes: number }[] = [];
   const failures: { readonly digest: string; readonly error: unknown }[] = [];
   const left = [...sent];
@@ -87,7 +87,7 @@ async function storeBatch(
     for (let blob = left.shift(); blob !== undefined; blob = left.shift()) {
       const { bytes, digest } = blob;
       try {
-        await blobs.put(org_id, digest, [bytes]);
+        await blobs.put(orgId, digest, [bytes]);
         stored.push({ digest, bytes: bytes.length });
       } catch (error) {
         failures.push({ digest, error });
@@ -95,34 +95,34 @@ async function storeBatch(
     }
   };
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, lane));
-  await recordBlobs(db, org_id, stored);
+  await recordBlobs(db, orgId, stored);
   total.stored += stored.length;
   total.bytes += stored.reduce((sum, { bytes }) => sum + bytes, 0);
   const [first] = failures;
   if (first === undefined) return;
   await forgetAnnounced(
     db,
-    org_id,
+    orgId,
     failures.map(({ digest }) => digest),
   );
   throw first.error;
 }
 
 /** @throws payload_too_large, storage_quota */
-async function reserve({ config, db }: UploadDeps, org_id: string, sent: readonly SentBlob[]): Promise<void> {
+async function reserve({ config, db }: UploadDeps, orgId: string, sent: readonly SentBlob[]): Promise<void> {
   const named = sent.map(({ bytes, digest }) => ({ digest, bytes: bytes.length }));
-  const { most_upload_bytes } = config.pods;
+  const { most_upload_bytes: mostUploadBytes } = config.pods;
   await db.transaction().execute(async (tx) => {
-    await announceBlobs(tx, org_id, named);
-    const { uploads } = await demandStorage(tx, org_id, config.quotas.storage, "The upload");
-    if (uploads.bytes > most_upload_bytes) throw tooMuch(most_upload_bytes, uploads);
+    await announceBlobs(tx, orgId, named);
+    const { uploads } = await demandStorage(tx, orgId, config.quotas.storage, "The upload");
+    if (uploads.bytes > mostUploadBytes) throw tooMuch(mostUploadBytes, uploads);
   });
 }
 
-function tooMuch(most_bytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
+function tooMuch(mostBytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
   return appError("payload_too_large", {
-    detail: `The files that the organization has uploaded would take ${bytes} bytes in ${files} pieces; ${most_bytes} is the most (SERVICE_MAX_UPLOADS_GB).`,
+    detail: `The files that the organization has uploaded would take ${bytes} bytes in ${files} pieces; ${mostBytes} is the most (SERVICE_MAX_UPLOADS_GB).`,
     hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week.",
-    meta: { bytes, most_bytes },
+    meta: { bytes, most_bytes: mostBytes },
   });
 }

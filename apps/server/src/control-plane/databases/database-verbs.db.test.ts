@@ -38,7 +38,7 @@ const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
     as: "outsider",
     named: "outsider, by way of their own organization",
     route,
-    params: ({ other_org }) => ({ org: other_org.name, db: "main" }),
+    params: ({ other_org: otherOrg }) => ({ org: otherOrg.name, db: "main" }),
     status: 404,
     includes: ["database_not_found"],
     excludes: [({ org }) => org.name],
@@ -55,7 +55,7 @@ describe("who may ask what of a database", () => {
       route: "databaseMetrics",
       status: 200,
       includes: [({ org }) => `appdb_database_state{organization="${org.name}",database="main",state="AVAILABLE"} 1`],
-      excludes: [({ other_org }) => other_org.name],
+      excludes: [({ other_org: otherOrg }) => otherOrg.name],
     },
     { as: "member", route: "databaseStop", params: MAIN, status: 202, includes: ["STOPPING", "database.stop"] },
     { as: "member", route: "databaseDelete", params: MAIN, status: 403, includes: ["database.delete"] },
@@ -95,15 +95,19 @@ describe("a request", () => {
     expect(json).toMatchObject({ database: { state: next, generation: 2, operation: { kind } }, operation: { kind } });
     expect(json.database.operation).toEqual(json.operation);
     expect(await leftBehind(server, id)).toEqual({
-      ...{ state: next, generation: 2, desired: expect.objectContaining(desired), jobs: 1 },
-      ...{ operations: [{ kind, state: "pending" }], events: [`${kind} pending`] },
+      state: next,
+      generation: 2,
+      desired: expect.objectContaining(desired),
+      jobs: 1,
+      operations: [{ kind, state: "pending" }],
+      events: [`${kind} pending`],
       purged_in_s: next === "DELETING" ? 7 * 86_400 : null,
     });
   });
 
   test("of a database that is as it asks for changes nothing and says so", async () => {
     const stage = await openOrgStage(server);
-    const as_asked = [
+    const asAsked = [
       ["databaseStop", "STOPPED"],
       ["databaseStop", "STOPPING"],
       ["databaseStart", "AVAILABLE"],
@@ -112,7 +116,7 @@ describe("a request", () => {
       // the base library alone is no image
       ["databaseBuildImage", "AVAILABLE"],
     ] as const;
-    for (const [route, state] of as_asked) {
+    for (const [route, state] of asAsked) {
       const name = `${route.slice(8).toLowerCase()}-${state.toLowerCase()}`;
       const id = await makeDatabase(server, stage.org, { name, state });
       expect((await ask(route, stage, name)).json, name).toMatchObject({ database: { state }, operation: null });
@@ -196,13 +200,18 @@ describe("a deletion", () => {
 
 test("the operations of one database and its services are listed alone, and of another organization's none", async () => {
   const stage = await openOrgStage(server);
-  const { name: org, id: org_id } = stage.org;
+  const { name: org, id: orgId } = stage.org;
   for (const name of ["one", "two"]) await makeDatabase(server, stage.org, { name });
   await server.deps.db
     .insertInto("control.operations")
     .values(
       [`cloud://${org}:one/ingest`, `cloud://${org}:one2/ingest`].map((target) => ({
-        ...{ org_id, database_id: null, kind: "service.update", target, is_cancellable: false, actor: "ann" },
+        org_id: orgId,
+        database_id: null,
+        kind: "service.update",
+        target,
+        is_cancellable: false,
+        actor: "ann",
       })),
     )
     .execute();
@@ -238,7 +247,9 @@ describe("a build", () => {
     const left = await leftBehind(server, id);
     expect(left).toMatchObject({ state: "PROVISIONING", generation: 2, jobs: 1 });
     expect(left?.desired).toMatchObject({
-      ...{ builds: 1, tree: expect.any(String), environment: expect.any(String) },
+      builds: 1,
+      tree: expect.any(String),
+      environment: expect.any(String),
       resources: { memory_mb: 2_048, disk_gb: 10 },
       settings: { sleep_after: "5m" },
     });

@@ -26,13 +26,13 @@ export async function deleteDatabase(
   if (row.name === PROTECTED_DATABASE) throw isProtected(uri);
   const state = requestState(uri, row.state, "delete");
   if (row.state === "DELETING" && !input.is_now) return await nothingToDo(deps, caller, row.name);
-  const keep_s = input.is_now ? 0 : deps.undelete_days * DAY_S;
+  const keepS = input.is_now ? 0 : deps.undelete_days * DAY_S;
   return await writeChange(deps, caller, row, {
     kind: "database.delete",
     state,
     desired: { ...row.desired, is_awake: false },
-    purge_at: sql<Date>`now() + make_interval(secs => ${keep_s}::float8)`,
-    detail: keep_s === 0 ? "with its storage, at once" : `its storage goes in ${deps.undelete_days} days`,
+    purge_at: sql<Date>`now() + make_interval(secs => ${keepS}::float8)`,
+    detail: keepS === 0 ? "with its storage, at once" : `its storage goes in ${deps.undelete_days} days`,
   });
 }
 

@@ -16,9 +16,9 @@ export function planBounds({ config, documents, pods }: PlanBoundsDeps): PlanBou
     bounds: config.pods.bounds,
     quotas: config.quotas,
     demandDisk: () => demandDisk({ config }),
-    checkBuild: async (environment, organization_id) => {
-      await documents.check(environment, organization_id);
-      await pods.checkEnvironment?.(environment, organization_id);
+    checkBuild: async (environment, organizationId) => {
+      await documents.check(environment, organizationId);
+      await pods.checkEnvironment?.(environment, organizationId);
     },
   };
 }

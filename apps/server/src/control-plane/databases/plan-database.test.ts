@@ -15,7 +15,11 @@ const BOUNDS: ResourceBounds = {
   most: { cpu: 4, memory_mb: 8_192, disk_gb: 100, workers: 8 },
 };
 const BASE: EnvironmentDocument = {
-  ...{ source: null, files: [], python_version: null, system_packages: [], uv_options: null },
+  source: null,
+  files: [],
+  python_version: null,
+  system_packages: [],
+  uv_options: null,
 };
 const locked = (text: string): EnvironmentDocument => ({
   ...BASE,
@@ -24,11 +28,16 @@ const locked = (text: string): EnvironmentDocument => ({
 });
 const FIRST: DesiredDatabase = {
   ...firstDesired({ cpu: 0.5, memory_mb: 1_024, disk_gb: 10, workers: 1 }),
-  ...{ tree: "t1", environment: "e1" },
+  tree: "t1",
+  environment: "e1",
 };
 const { is_awake: _, ...RUNS } = FIRST;
 const file = (path: string, digest = "a"): TreeEntry => ({
-  ...{ path, size: 1, is_executable: false, chunks: [digest.repeat(64)], link: null },
+  path,
+  size: 1,
+  is_executable: false,
+  chunks: [digest.repeat(64)],
+  link: null,
 });
 
 interface Given {
@@ -42,8 +51,14 @@ interface Given {
 
 function plan({ environment = locked("iniconfig==2.0"), files = [file("app.py")], row, ...given }: Given = {}) {
   const known: PlannedRow = {
-    ...{ state: "AVAILABLE", generation: 3, desired: FIRST, observed: RUNS, failure: null, last_build: null },
-    ...{ usage: null, operation: null },
+    state: "AVAILABLE",
+    generation: 3,
+    desired: FIRST,
+    observed: RUNS,
+    failure: null,
+    last_build: null,
+    usage: null,
+    operation: null,
   };
   return planDatabase({
     uri: URI,
@@ -51,8 +66,12 @@ function plan({ environment = locked("iniconfig==2.0"), files = [file("app.py")]
     request: databasePlanRequestSchema.parse({ settings: given.settings ?? {}, files, environment }),
     wanted: { tree: "t1", environment: "e1", ...given.wanted },
     stored: {
-      ...{ environment: locked("iniconfig==2.0"), files: [file("app.py")], is_built: true },
-      ...{ missing: [], missing_bytes: 0, ...given.stored },
+      environment: locked("iniconfig==2.0"),
+      files: [file("app.py")],
+      is_built: true,
+      missing: [],
+      missing_bytes: 0,
+      ...given.stored,
     },
     bounds: BOUNDS,
   });
@@ -118,7 +137,9 @@ describe("the image", () => {
     });
     expect(found.plan.ops).toMatchObject([
       {
-        ...{ target: "image", op: "build", requires_restart: true },
+        target: "image",
+        op: "build",
+        requires_restart: true,
         description: "the image will be built: requirements.txt changed",
         lines: ["requirements.txt: - iniconfig==2.0", "requirements.txt: + iniconfig==2.1"],
       },
@@ -162,7 +183,10 @@ test("files are counted and named: what is new, what is other, what is gone", ()
   const { plan: found } = plan({ files, wanted: { tree: "t2" }, stored });
   expect(found.ops).toMatchObject([
     {
-      ...{ target: "files", op: "upload", requires_restart: false, details: { added: 1, changed: 2, removed: 1 } },
+      target: "files",
+      op: "upload",
+      requires_restart: false,
+      details: { added: 1, changed: 2, removed: 1 },
       description: "the project files will change: 1 added, 2 changed, 1 removed",
       lines: ["~ app.py", "~ run.sh", "+ new.py", "- old.py"],
     },
@@ -174,7 +198,9 @@ describe("a setting", () => {
   test("that pods read at their start restarts the database, the others do not", () => {
     const settings = { sleep_after: "15m", wake_on_request: true, db_input_media_dest: "s3://in" };
     const { plan: found, desired } = plan({ settings });
-    expect(found.ops.map(({ description, requires_restart }) => [description, requires_restart])).toEqual([
+    expect(
+      found.ops.map(({ description, requires_restart: requiresRestart }) => [description, requiresRestart]),
+    ).toEqual([
       ["sleep_after will be 15m rather than never", false],
       ["wake_on_request will be true rather than false", false],
       ["db_input_media_dest will be s3://in, which restarts the database", true],
@@ -233,7 +259,10 @@ describe("a database that does not exist", () => {
   test("gets no more than the operator lets any have", () => {
     const small = { least: BOUNDS.least, most: { cpu: 0.5, memory_mb: 512, disk_gb: 2, workers: 1 } };
     const made = planDatabase({
-      ...{ uri: URI, row: undefined, bounds: small, wanted: { tree: "t", environment: null } },
+      uri: URI,
+      row: undefined,
+      bounds: small,
+      wanted: { tree: "t", environment: null },
       request: databasePlanRequestSchema.parse({ settings: {}, files: [], environment: BASE }),
       stored: { environment: null, files: undefined, is_built: false, missing: [], missing_bytes: 0 },
     });
@@ -247,9 +276,9 @@ describe("a change before this one that", () => {
 
   test("failed is to be done still, and what only it asked for is not kept", () => {
     const error = { code: "build_failed", detail: "numpy has no wheel.", hint: null };
-    const last_build = { state: "failed" as const, error, operation_id: null, at: "2030-01-01T00:00:00.000Z" };
+    const lastBuild = { state: "failed" as const, error, operation_id: null, at: "2030-01-01T00:00:00.000Z" };
     const again = plan({
-      row: { desired: asked, last_build },
+      row: { desired: asked, last_build: lastBuild },
       wanted: { environment: "e2" },
       stored: { is_built: false },
     });
@@ -258,7 +287,7 @@ describe("a change before this one that", () => {
       "The last build failed: numpy has no wheel. To build it again without a change: cli db build-image cloud://acme:main",
     ]);
     expect(again.desired).toMatchObject({ environment: "e2", builds: 0, resources: { cpu: 0.5 } });
-    expect(plan({ row: { desired: asked, last_build } }).plan.in_agreement).toBe(true);
+    expect(plan({ row: { desired: asked, last_build: lastBuild } }).plan.in_agreement).toBe(true);
   });
 
   test("is being carried out is what this is compared with", () => {

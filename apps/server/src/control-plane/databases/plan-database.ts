@@ -111,11 +111,26 @@ export function baseOf({
 export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "state">): boolean {
   const parts = ({ environment, resources, settings, tree, builds }: DesiredDatabase) => {
     const vars = Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1));
-    const { cpu, disk_gb, memory_mb, workers } = resources;
-    const { db_input_media_dest, db_output_media_dest, sleep_after, wake_on_request } = settings;
+    const { cpu, disk_gb: diskGb, memory_mb: memoryMb, workers } = resources;
+    const {
+      db_input_media_dest: dbInputMediaDest,
+      db_output_media_dest: dbOutputMediaDest,
+      sleep_after: sleepAfter,
+      wake_on_request: wakeOnRequest,
+    } = settings;
     return JSON.stringify([
-      ...[environment, tree, builds, cpu, disk_gb, memory_mb, workers, vars],
-      ...[db_input_media_dest, db_output_media_dest, sleep_after, wake_on_request],
+      environment,
+      tree,
+      builds,
+      cpu,
+      diskGb,
+      memoryMb,
+      workers,
+      vars,
+      dbInputMediaDest,
+      dbOutputMediaDest,
+      sleepAfter,
+      wakeOnRequest,
     ]);
   };
   return parts(baseOf(row)) === parts(row.desired);
@@ -124,7 +139,10 @@ export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "sta
 function creation(desired: DesiredDatabase): DatabaseOp {
   const { settings } = desired;
   return {
-    ...{ target: "database", op: "create", severity: "additive", requires_restart: false },
+    target: "database",
+    op: "create",
+    severity: "additive",
+    requires_restart: false,
     description: `will be created with ${describeResources(desired.resources)}`,
     lines: planSettings(firstDesired(desired.resources).settings, settings).map(({ description }) =>
       description.replace(/ rather than .*$|, which restarts the database$/g, ""),
@@ -158,7 +176,7 @@ function toPlan({ request, row, stored, uri }: PlanInput, ops: DatabaseOp[]): Da
       ops: ops.length,
       destructive: ops.filter(({ severity }) => severity === "destructive").length,
       rebuild: ops.some(({ op }) => op === "build"),
-      restarts: ops.some(({ requires_restart }) => requires_restart),
+      restarts: ops.some(({ requires_restart: requiresRestart }) => requiresRestart),
     },
   };
 }

@@ -39,8 +39,8 @@ export function shorten(lines: readonly string[]): string[] {
   return [...lines.slice(0, MOST_LINES), `... and ${lines.length - MOST_LINES} more`];
 }
 
-function describe(is_first: boolean, counts: { added: number; changed: number; removed: number }): string {
-  if (is_first) return `${counts.added} ${counts.added === 1 ? "project file" : "project files"} will be uploaded`;
+function describe(isFirst: boolean, counts: { added: number; changed: number; removed: number }): string {
+  if (isFirst) return `${counts.added} ${counts.added === 1 ? "project file" : "project files"} will be uploaded`;
   const parts = Object.entries(counts).filter(([, count]) => count > 0);
   return `the project files will change: ${parts.map(([what, count]) => `${count} ${what}`).join(", ")}`;
 }
@@ -49,6 +49,6 @@ function isOther(before: TreeEntry | undefined, after: TreeEntry): boolean {
   return before !== undefined && contentOf(before) !== contentOf(after);
 }
 
-function contentOf({ chunks, is_executable, link, size }: TreeEntry): string {
-  return JSON.stringify([size, is_executable, chunks, link]);
+function contentOf({ chunks, is_executable: isExecutable, link, size }: TreeEntry): string {
+  return JSON.stringify([size, isExecutable, chunks, link]);
 }

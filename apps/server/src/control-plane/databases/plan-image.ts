@@ -19,15 +19,15 @@ export function planImage(
 ): DatabaseOp | undefined {
   if (before.hash === after.hash) return undefined;
   const diff = diffEnvironment(before.document, after.document);
-  const is_first = before.hash === null;
-  const needs_build = after.hash !== null && !after.is_built;
-  const because = is_first ? `from ${after.document.source ?? "the base library"}` : `${diff.parts.join(", ")} changed`;
+  const isFirst = before.hash === null;
+  const needsBuild = after.hash !== null && !after.is_built;
+  const because = isFirst ? `from ${after.document.source ?? "the base library"}` : `${diff.parts.join(", ")} changed`;
   return {
     target: "image",
-    op: needs_build ? "build" : "change",
+    op: needsBuild ? "build" : "change",
     severity: "additive",
     description: describe(after, because),
-    lines: is_first ? [] : shorten(diff.lines),
+    lines: isFirst ? [] : shorten(diff.lines),
     requires_restart: runs,
     details: { from: before.hash, to: after.hash, parts: diff.parts },
   };

@@ -60,9 +60,9 @@ export function checkResources(
       add(name, `${name} is ${value}; at least ${least} (${BOUND_SETTINGS[name].least} of the server)`);
     if (value > most) add(name, `${name} is ${value}; at most ${most} (${BOUND_SETTINGS[name].most} of the server)`);
   }
-  const { disk_bytes = 0 } = holds;
-  if (wanted.disk_gb !== undefined && wanted.disk_gb * GIGABYTE < disk_bytes) {
-    const used = (disk_bytes / GIGABYTE).toFixed(2);
+  const { disk_bytes: diskBytes = 0 } = holds;
+  if (wanted.disk_gb !== undefined && wanted.disk_gb * GIGABYTE < diskBytes) {
+    const used = (diskBytes / GIGABYTE).toFixed(2);
     add("disk_gb", `disk_gb is ${wanted.disk_gb}; the database holds ${used} GB already`);
   }
   if (errors.length === 0) return;
@@ -76,13 +76,13 @@ export function checkResources(
 /** An operation for each resource that changes. */
 export function planResources(before: Resources, after: Resources): DatabaseOp[] {
   return NAMES.filter((name) => before[name] !== after[name]).map((name) => {
-    const is_less = after[name] < before[name];
+    const isLess = after[name] < before[name];
     const change = `${name} will be ${after[name]} rather than ${before[name]}`;
     return {
       target: "resources",
       op: "change",
-      severity: is_less ? "destructive" : "additive",
-      description: `${change}${is_less ? ", less than before" : ""}, which restarts the database`,
+      severity: isLess ? "destructive" : "additive",
+      description: `${change}${isLess ? ", less than before" : ""}, which restarts the database`,
       lines: [],
       requires_restart: true,
       details: { name, from: before[name], to: after[name] },

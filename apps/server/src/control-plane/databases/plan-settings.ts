@@ -48,7 +48,11 @@ export function planSettings(before: Settings, after: Settings): DatabaseOp[] {
     const restarts = (RESTARTS as readonly string[]).includes(name);
     const former = before[name] === null ? "" : ` rather than ${before[name]}`;
     return {
-      ...{ target: "settings", op: "change", severity: "additive", lines: [], requires_restart: restarts },
+      target: "settings",
+      op: "change",
+      severity: "additive",
+      lines: [],
+      requires_restart: restarts,
       description: `${name} will be ${after[name]}${former}${restarts ? ", which restarts the database" : ""}`,
       details: { name, from: before[name], to: after[name] },
     };
@@ -66,7 +70,10 @@ function planVariables(before: Settings["vars"], after: Settings["vars"]): Datab
   });
   if (lines.length === 0) return undefined;
   return {
-    ...{ target: "settings", op: "change", severity: "additive", requires_restart: true },
+    target: "settings",
+    op: "change",
+    severity: "additive",
+    requires_restart: true,
     description: "variables of the application will change, which restarts the database",
     lines,
     details: { name: "vars", names: lines.map((line) => line.slice(2)) },

@@ -34,7 +34,7 @@ export interface PlanBounds {
   /** @throws disk_full when organizations may write nothing more */
   demandDisk(): Promise<void>;
   /** @throws environment_refused, system_packages_refused, build_failed for what its images cannot be made of */
-  checkBuild(environment: EnvironmentDocument, organization_id: string): Promise<void>;
+  checkBuild(environment: EnvironmentDocument, organizationId: string): Promise<void>;
 }
 
 /** The name of a database that is planned: one that a database can have. @throws invalid_name */
@@ -112,7 +112,10 @@ export function sumsOf(
   { desired }: Pick<PlannedDatabase, "desired">,
 ): SumInput {
   return {
-    ...{ name, bounds, sums: quotas.sums, after: desired.resources },
+    name,
+    bounds,
+    sums: quotas.sums,
+    after: desired.resources,
     before: row === undefined ? undefined : baseOf(row).resources,
   };
 }
@@ -163,11 +166,11 @@ function countMissing(entries: readonly TreeEntry[], sizes: ReadonlyMap<string, 
   return [...missing.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-async function findOpenKind(db: Database | Tx, database_id: string): Promise<string | null> {
+async function findOpenKind(db: Database | Tx, databaseId: string): Promise<string | null> {
   const row = await db
     .selectFrom("control.operations")
     .select("kind")
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where("state", "in", ["pending", "running"])
     .orderBy("id", "desc")
     .limit(1)

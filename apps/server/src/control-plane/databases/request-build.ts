@@ -41,9 +41,13 @@ export async function requestBuild(
   const changes = plan.ops.filter(({ target }) => target === "image" || target === "files");
   const { desired } = row;
   return await writeChange(deps, caller, row, {
-    ...{ kind: "database.build", state },
+    kind: "database.build",
+    state,
     desired: {
-      ...{ ...desired, ...wanted, is_awake: true, builds: desired.builds + 1 },
+      ...desired,
+      ...wanted,
+      is_awake: true,
+      builds: desired.builds + 1,
       resources: growResources(desired.resources, settings),
       settings: mergeSettings(desired.settings, settings),
     },

@@ -62,12 +62,12 @@ function wish(desired: DesiredDatabase, verb: DatabaseVerb): DesiredDatabase {
 
 /** @throws database_state once its storage may be gone in part */
 async function refusePurged({ tx }: DatabaseChangeDeps, row: DatabaseRow, uri: string): Promise<void> {
-  const { is_over } = await tx
+  const { is_over: isOver } = await tx
     .selectFrom("control.databases")
     .select(sql<boolean>`purge_at <= now()`.as("is_over"))
     .where("id", "=", row.id)
     .executeTakeFirstOrThrow();
-  if (!is_over) return;
+  if (!isOver) return;
   throw appError("database_state", {
     detail: `The storage of ${uri} is being removed; it cannot be undeleted any more.`,
     hint: `Make a new one once it is gone: cli db update ${uri}`,

@@ -10,8 +10,13 @@ import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { mostOfOrganization } from "./resource-sums.ts";
 
 const ENV = {
-  ...{ SERVICE_MAX_CPU: "4", SERVICE_MAX_MEMORY_MB: "8192", SERVICE_MAX_DISK_GB: "100" },
-  ...{ SERVICE_ORG_CPU: "4", SERVICE_ORG_MEMORY_MB: "6144", SERVICE_ORG_DISK_GB: "60", SERVICE_DATABASE_QUOTA: "10" },
+  SERVICE_MAX_CPU: "4",
+  SERVICE_MAX_MEMORY_MB: "8192",
+  SERVICE_MAX_DISK_GB: "100",
+  SERVICE_ORG_CPU: "4",
+  SERVICE_ORG_MEMORY_MB: "6144",
+  SERVICE_ORG_DISK_GB: "60",
+  SERVICE_DATABASE_QUOTA: "10",
 };
 
 let server: TestServer;
@@ -22,13 +27,21 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const plan = (stage: DatabaseStage, db: string, settings: object) =>
   server.ask("databasePlan", {
-    ...{ as: stage.member, params: { org: stage.org.name, db } },
+    as: stage.member,
+    params: { org: stage.org.name, db },
     body: { settings, files: [], environment: NO_PACKAGES },
   } as never);
-const update = (stage: DatabaseStage, db: string, settings: object, expected_generation: number) =>
+const update = (stage: DatabaseStage, db: string, settings: object, expectedGeneration: number) =>
   server.ask("databaseUpdate", {
-    ...{ as: stage.member, params: { org: stage.org.name, db } },
-    body: { settings, files: [], environment: NO_PACKAGES, expected_generation, allow_destructive: true },
+    as: stage.member,
+    params: { org: stage.org.name, db },
+    body: {
+      settings,
+      files: [],
+      environment: NO_PACKAGES,
+      expected_generation: expectedGeneration,
+      allow_destructive: true,
+    },
   } as never);
 
 test("a database that asks for more than is left is refused, with what is used, asked and most", async () => {
@@ -38,7 +51,8 @@ test("a database that asks for more than is left is refused, with what is used, 
     await update(stage, "extra", { cpu: 3.5, disk_gb: 51 }, 0),
   ]) {
     expect(answer.json).toMatchObject({
-      ...{ code: "resources_quota", status: 409 },
+      code: "resources_quota",
+      status: 409,
       detail: expect.stringContaining(
         "cpu is 3.5, the other databases have 1, and together they may have 4 (SERVICE_ORG_CPU of the server); disk_gb is 51",
       ),

@@ -27,11 +27,10 @@ export interface SumInput {
  */
 export function mostOfOrganization(
   { bounds, sums }: Pick<SumInput, "bounds" | "sums">,
-  database_quota: number,
+  databaseQuota: number,
 ): OrgResources {
   const usual = usualResources(bounds);
-  const most = (name: keyof OrgResources) =>
-    sums[name] ?? Math.max(2 * bounds.most[name], database_quota * usual[name]);
+  const most = (name: keyof OrgResources) => sums[name] ?? Math.max(2 * bounds.most[name], databaseQuota * usual[name]);
   return { cpu: most("cpu"), memory_mb: most("memory_mb"), disk_gb: most("disk_gb") };
 }
 

@@ -28,7 +28,7 @@ const VERBS = {
 
 export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps): void {
   const { db, recordEvent } = deps;
-  const { undelete_days } = deps.config.pods;
+  const { undelete_days: undeleteDays } = deps.config.pods;
   const plans = planBounds(deps);
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
   routes.add("databaseShow", async ({ org, params }) => findDatabase(db, org, params.db));
@@ -65,6 +65,6 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
   routes.change("databaseDelete", async (call, tx) => {
     await demandRecentProof(tx, call.principal, deps.config.identity.confirm_s);
     const asked = { name: call.params.db, is_now: call.query.now === "1" };
-    return await deleteDatabase({ tx, recordEvent, undelete_days }, call, asked);
+    return await deleteDatabase({ tx, recordEvent, undelete_days: undeleteDays }, call, asked);
   });
 }

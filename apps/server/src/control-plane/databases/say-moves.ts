@@ -28,7 +28,8 @@ export async function generationMoved(
   if (row === undefined) {
     return appError("generation_moved", {
       detail: `${uri} was at generation ${expected} when this was planned, and is gone since.`,
-      ...{ hint, meta },
+      hint,
+      meta,
     });
   }
   const since = Math.max(0, Math.min(MOST_SHOWN, row.generation - expected));
@@ -39,13 +40,14 @@ export async function generationMoved(
     .orderBy("id", "desc")
     .limit(since)
     .execute();
-  const lines = operations.reverse().map(({ actor, created_at, detail, kind }) => {
+  const lines = operations.reverse().map(({ actor, created_at: createdAt, detail, kind }) => {
     const what = detail === null ? "" : ` (${detail})`;
-    return `${actor} ${WORDS[kind] ?? "changed"} it at ${created_at.toISOString()}${what}`;
+    return `${actor} ${WORDS[kind] ?? "changed"} it at ${createdAt.toISOString()}${what}`;
   });
   const moves = lines.length === 0 ? "it was changed" : lines.join(", ");
   return appError("generation_moved", {
     detail: `${uri} is at generation ${row.generation}, and this was planned for ${expected}: since then ${moves}.`,
-    ...{ hint, meta },
+    hint,
+    meta,
   });
 }

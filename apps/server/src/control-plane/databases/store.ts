@@ -45,17 +45,17 @@ export async function findDatabase(db: Database | Tx, org: OrgOfDatabases, name:
 }
 
 /** The row itself; undefined when there is none. */
-export async function findRow(db: Database | Tx, org_id: string, name: string): Promise<DatabaseRow | undefined> {
-  return await selectRow(db, org_id, name).executeTakeFirst();
+export async function findRow(db: Database | Tx, orgId: string, name: string): Promise<DatabaseRow | undefined> {
+  return await selectRow(db, orgId, name).executeTakeFirst();
 }
 
 /** The row itself, locked until the transaction's end: whoever changes the database next waits. Undefined when there is none. */
-export async function lockDatabase(tx: Tx, org_id: string, name: string): Promise<DatabaseRow | undefined> {
-  return await selectRow(tx, org_id, name).forUpdate().executeTakeFirst();
+export async function lockDatabase(tx: Tx, orgId: string, name: string): Promise<DatabaseRow | undefined> {
+  return await selectRow(tx, orgId, name).forUpdate().executeTakeFirst();
 }
 
-function selectRow(db: Database | Tx, org_id: string, name: string) {
-  return db.selectFrom("control.databases").selectAll().where("org_id", "=", org_id).where("name", "=", name);
+function selectRow(db: Database | Tx, orgId: string, name: string) {
+  return db.selectFrom("control.databases").selectAll().where("org_id", "=", orgId).where("name", "=", name);
 }
 
 export function databaseNotFound(org: OrgOfDatabases, name: string): Error {
@@ -142,12 +142,12 @@ function toDatabase(org: OrgOfDatabases, row: SelectedRow): DatabaseAnswer {
 }
 
 function toProject(row: SelectedRow): DatabaseAnswer["project"] {
-  const { tree_digest, tree_files, tree_bytes, tree_created_at } = row;
-  if (tree_digest === null || tree_created_at === null) return null;
+  const { tree_digest: treeDigest, tree_files: treeFiles, tree_bytes: treeBytes, tree_created_at: treeCreatedAt } = row;
+  if (treeDigest === null || treeCreatedAt === null) return null;
   return {
-    digest: tree_digest,
-    files: tree_files ?? 0,
-    bytes: Number(tree_bytes ?? 0),
-    uploaded_at: tree_created_at.toISOString(),
+    digest: treeDigest,
+    files: treeFiles ?? 0,
+    bytes: Number(treeBytes ?? 0),
+    uploaded_at: treeCreatedAt.toISOString(),
   };
 }

@@ -101,17 +101,21 @@ describe("a plan", () => {
     const stage = await openDatabaseStage(server);
     const files = await makeFiles(server, stage.org, { "app.py": "x" }, []);
     expect((await plan(stage, "main", { files, environment: NEW })).json).toMatchObject({
-      ...{ exists: true, state: "AVAILABLE", generation: 1, resolution: "update", in_agreement: false },
-      ...{ missing_files: 1, missing_bytes: 1, summary: { ops: 2, rebuild: true } },
+      exists: true,
+      state: "AVAILABLE",
+      generation: 1,
+      resolution: "update",
+      in_agreement: false,
+      missing_files: 1,
+      missing_bytes: 1,
+      summary: { ops: 2, rebuild: true },
     });
     expect((await plan(stage, "extra", { settings: { cpu: 0.5 } })).json).toMatchObject({
-      ...{
-        uri: `cloud://${stage.org.name}:extra`,
-        exists: false,
-        state: "absent",
-        generation: 0,
-        resolution: "create",
-      },
+      uri: `cloud://${stage.org.name}:extra`,
+      exists: false,
+      state: "absent",
+      generation: 0,
+      resolution: "create",
     });
     expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [], jobs: 0 });
     const databases = await server.deps.db
@@ -126,8 +130,8 @@ describe("a plan", () => {
   test("of what cannot be built is refused before anything is asked, and so is the update; what runs is not", async () => {
     const stage = await openDatabaseStage(server);
     const pods = server.deps.pods;
-    pods.checkEnvironment = async ({ system_packages }) => {
-      if (system_packages.length > 0) throw appError("system_packages_refused", { detail: "There are none here." });
+    pods.checkEnvironment = async ({ system_packages: systemPackages }) => {
+      if (systemPackages.length > 0) throw appError("system_packages_refused", { detail: "There are none here." });
     };
     try {
       const environment = { ...NEW, system_packages: ["ffmpeg"] };
@@ -168,7 +172,9 @@ describe("an update", () => {
     expect(left).toMatchObject({
       state: "UPDATING",
       desired: { resources: { cpu: 0.5, memory_mb: 1_024 }, settings: { sleep_after: "15m" } },
-      ...{ operations: [{ kind: "database.update", state: "pending" }], events: ["database.update pending"], jobs: 1 },
+      operations: [{ kind: "database.update", state: "pending" }],
+      events: ["database.update pending"],
+      jobs: 1,
     });
     const tree = await server.deps.db
       .selectFrom("control.trees")
@@ -192,13 +198,17 @@ describe("an update", () => {
       observed: { environment: null, builds: 0 },
     });
     const error = { code: "build_failed", detail: "No.", hint: null };
-    const last_build = JSON.stringify({ state: "failed", error, operation_id: null, at: new Date().toISOString() });
-    await server.deps.db.updateTable("control.databases").set({ last_build }).where("id", "=", id).execute();
+    const lastBuild = JSON.stringify({ state: "failed", error, operation_id: null, at: new Date().toISOString() });
+    await server.deps.db.updateTable("control.databases").set({ last_build: lastBuild }).where("id", "=", id).execute();
     expect((await update(stage, "extra")).json).toMatchObject({
-      ...{ operation: null, database: { state: "AVAILABLE", last_build: null } },
+      operation: null,
+      database: { state: "AVAILABLE", last_build: null },
     });
     expect(await leftBehind(server, id)).toMatchObject({
-      ...{ generation: 1, operations: [], jobs: 0, desired: { environment: null, builds: 0 } },
+      generation: 1,
+      operations: [],
+      jobs: 0,
+      desired: { environment: null, builds: 0 },
     });
   });
 
@@ -231,7 +241,9 @@ describe("an update", () => {
     const settings = { memory_mb: 512 };
     const refused = await update(stage, "main", { settings });
     expect(refused.json).toMatchObject({
-      ...{ code: "destructive_refused", status: 409, hint: "Allow it: --allow-destructive" },
+      code: "destructive_refused",
+      status: 409,
+      hint: "Allow it: --allow-destructive",
       detail: expect.stringContaining("memory_mb will be 512 rather than 1024, less than before"),
     });
     expect((await update(stage, "main", { settings, allow_destructive: true })).status).toBe(202);
@@ -267,7 +279,9 @@ describe("a database that does not exist", () => {
       operation: { kind: "database.provision" },
     });
     expect(await leftBehind(server, json.database.id)).toMatchObject({
-      ...{ operations: [{ kind: "database.provision", state: "pending" }], jobs: 1, generation: 1 },
+      operations: [{ kind: "database.provision", state: "pending" }],
+      jobs: 1,
+      generation: 1,
       desired: { tree: expect.stringMatching(/^[0-9a-f]{64}$/), environment: expect.stringMatching(/^[0-9a-f]{64}$/) },
     });
   });
@@ -308,7 +322,10 @@ test("an update of 20,000 files is taken", async () => {
   const stage = await openDatabaseStage(server);
   await makeFiles(server, stage.org, { one: "x" });
   const files = Array.from({ length: 20_000 }, (_, at) => ({
-    ...{ path: `lib/${String(at).padStart(5, "0")}/module.py`, size: 1, is_executable: false, link: null },
+    path: `lib/${String(at).padStart(5, "0")}/module.py`,
+    size: 1,
+    is_executable: false,
+    link: null,
     chunks: [digestOf("x")],
   }));
   const answer = await update(stage, "main", { files });

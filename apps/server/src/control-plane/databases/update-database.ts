@@ -67,25 +67,25 @@ export async function updateDatabase(
 }
 
 /** Whoever makes a database of the organization waits for another who does: the quota is of both. */
-async function lockName(tx: Tx, org_id: string, name: string): Promise<DatabaseRow | undefined> {
-  await tx.selectFrom("control.organizations").select("id").where("id", "=", org_id).forUpdate().executeTakeFirst();
-  return await lockDatabase(tx, org_id, name);
+async function lockName(tx: Tx, orgId: string, name: string): Promise<DatabaseRow | undefined> {
+  await tx.selectFrom("control.organizations").select("id").where("id", "=", orgId).forUpdate().executeTakeFirst();
+  return await lockDatabase(tx, orgId, name);
 }
 
 /** What the reconciler will ask for: the document of the environment, and the files. @throws blobs_missing, tree_invalid, storage_quota, disk_full */
 export async function keepWanted(
   { demandDisk, quotas, tx }: Pick<UpdateDeps, "demandDisk" | "quotas" | "tx">,
-  org_id: string,
+  orgId: string,
   request: Pick<UpdateRequest, "environment" | "files">,
   { wanted }: Pick<ReadPlan, "wanted">,
 ): Promise<void> {
   await demandDisk();
   if (wanted.environment !== null) {
     await sql`insert into control.images (org_id, hash, state, environment)
-      values (${org_id}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
+      values (${orgId}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
       on conflict (org_id, hash) do update set used_at = now()`.execute(tx);
   }
-  await keepTree(tx, org_id, request.files, quotas.storage);
+  await keepTree(tx, orgId, request.files, quotas.storage);
 }
 
 /** An update that failed before is not wanted any more: nothing is to be carried out later that nobody asks for now. */
@@ -97,9 +97,9 @@ async function forgetWish(tx: Tx, row: DatabaseRow, desired: DesiredDatabase): P
     .execute();
 }
 
-function refuseDestructive(uri: string, plan: DatabasePlan, is_allowed: boolean): void {
+function refuseDestructive(uri: string, plan: DatabasePlan, isAllowed: boolean): void {
   const refused = plan.ops.filter(({ severity }) => severity === "destructive");
-  if (is_allowed || refused.length === 0) return;
+  if (isAllowed || refused.length === 0) return;
   throw appError("destructive_refused", {
     detail: `The update of ${uri} takes something away: ${refused.map(({ description }) => description).join("; ")}.`,
     hint: "Allow it: --allow-destructive",

@@ -53,7 +53,10 @@ export async function writeChange(
     .execute();
   for (const { id, kind, target } of cancelled) {
     await recordEvent(tx, {
-      ...{ action: "operation.cancel", target, ...doneBy(caller), operation_id: id },
+      action: "operation.cancel",
+      target,
+      ...doneBy(caller),
+      operation_id: id,
       detail: { kind, instead: change.kind },
     });
   }
@@ -85,8 +88,13 @@ async function beginWork(
   const { org, principal, client } = caller;
   await enqueueReconcileDatabase(tx, row.id);
   const id = await startOperation(deps, {
-    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
-    ...{ database_id: row.id, kind, target: databaseUriOf(org.name, row.name) },
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    database_id: row.id,
+    kind,
+    target: databaseUriOf(org.name, row.name),
     is_cancellable: CANCELLABLE.includes(kind),
     ...(detail === undefined ? {} : { detail }),
   });
@@ -103,11 +111,11 @@ export async function nothingToDo(
   return { database: await findDatabase(tx, org, name), operation: null };
 }
 
-async function cancelOpen(tx: Tx, database_id: string) {
+async function cancelOpen(tx: Tx, databaseId: string) {
   return await tx
     .updateTable("control.operations")
     .set({ state: "cancelled", ended_at: sql<Date>`now()` })
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where("service_id", "is", null)
     .where("state", "in", ["pending", "running"])
     .returning(["id", "kind", "target"])

@@ -14,36 +14,38 @@ export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{
   const awake = gauge("awake_seconds", "For how long its pod has run; 0 while it has none.");
   const total = (name: string, help: string) =>
     new Counter({
-      ...{ name: `appdb_database_${name}_seconds_total`, help, labelNames: ["organization", "database"] },
+      name: `appdb_database_${name}_seconds_total`,
+      help,
+      labelNames: ["organization", "database"],
       registers: [registry],
     });
   const cpu = total("cpu", "Processors' time of all its pods since it was made.");
-  const awake_total = total("awake", "For how long it has been awake since it was made.");
+  const awakeTotal = total("awake", "For how long it has been awake since it was made.");
   const restarts = gauge("pod_restarts", "How often its pod was started again by itself.");
   const memory = gauge("memory_bytes", "What its pods have of the machine's memory.");
-  const memory_limit = gauge("memory_limit_bytes", "The most that they may have.");
+  const memoryLimit = gauge("memory_limit_bytes", "The most that they may have.");
   const disk = gauge("disk_bytes", "What it has on the disk.");
-  const disk_limit = gauge("disk_limit_bytes", "Where writes are refused.");
+  const diskLimit = gauge("disk_limit_bytes", "Where writes are refused.");
   for (const row of await readRows(db, org.id)) {
     const labels = { organization: org.name, database: row.name };
     for (const state of DATABASE_STATES) states.set({ ...labels, state }, row.state === state ? 1 : 0);
-    const { memory_mb } = (row.observed ?? row.desired).resources;
-    const runs_s = row.started_at === null ? 0 : (Date.now() - row.started_at.getTime()) / 1_000;
-    awake.set(labels, Math.max(0, runs_s));
+    const { memory_mb: memoryMb } = (row.observed ?? row.desired).resources;
+    const runsS = row.started_at === null ? 0 : (Date.now() - row.started_at.getTime()) / 1_000;
+    awake.set(labels, Math.max(0, runsS));
     cpu.inc(labels, Number(row.cpu_ms) / 1_000);
-    awake_total.inc(labels, Number(row.awake_ms) / 1_000);
+    awakeTotal.inc(labels, Number(row.awake_ms) / 1_000);
     restarts.set(labels, row.restarts ?? 0);
-    memory_limit.set(labels, memory_mb * 1024 * 1024);
+    memoryLimit.set(labels, memoryMb * 1024 * 1024);
     if (row.started_at === null) memory.set(labels, 0);
     else if (row.memory_bytes !== null) memory.set(labels, Number(row.memory_bytes));
     if (row.usage === null) continue;
     if (row.usage.disk_bytes > 0) disk.set(labels, row.usage.disk_bytes);
-    disk_limit.set(labels, row.usage.disk_limit_bytes);
+    diskLimit.set(labels, row.usage.disk_limit_bytes);
   }
   return { type: registry.contentType, text: await registry.metrics() };
 }
 
-async function readRows(db: Database, org_id: string) {
+async function readRows(db: Database, orgId: string) {
   return await db
     .selectFrom("control.databases as d")
     .leftJoin("control.pods as p", (join) =>
@@ -54,7 +56,7 @@ async function readRows(db: Database, org_id: string) {
     )
     .select(["d.name", "d.state", "d.desired", "d.observed", "d.usage", "d.cpu_ms", "d.awake_ms"])
     .select(["p.started_at", "p.restarts", "p.memory_bytes"])
-    .where("d.org_id", "=", org_id)
+    .where("d.org_id", "=", orgId)
     .orderBy("d.name")
     .execute();
 }

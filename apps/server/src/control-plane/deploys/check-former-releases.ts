@@ -23,9 +23,9 @@ export async function checkFormerReleases(
   if (database?.state !== "AVAILABLE") return checked;
   const before = await findLastBefore(deps.db, database.id);
   const rows = new Map((await readServices(deps.db, database.id)).map((row) => [row.name, row]));
-  for (const { is_running, name: service, release } of before?.services ?? []) {
+  for (const { is_running: isRunning, name: service, release } of before?.services ?? []) {
     const row = rows.get(service);
-    if (row === undefined || !is_running || runs(row, release)) continue;
+    if (row === undefined || !isRunning || runs(row, release)) continue;
     const found = await checkRelease(deps, org, name, row, release, signal);
     if (found !== undefined) checked.set(service, found);
   }

@@ -20,27 +20,41 @@ const PREPARATION = { app_file: "app.py", settings: {}, files: [], environment: 
 const PREPARATIONS: Scenario<ServiceStage>[] = [
   { as: "guest", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 401 },
   {
-    ...{ as: "outsider", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 404 },
+    as: "outsider",
+    route: "preparationBegin",
+    params: MAIN,
+    body: PREPARATION,
+    status: 404,
     includes: ["organization_not_found"],
   },
   {
-    ...{
-      as: "member",
-      route: "preparationBegin",
-      named: "one of no database",
-      params: { db: "none" },
-      body: PREPARATION,
-    },
-    ...{ status: 404, includes: ["database_not_found"] },
+    as: "member",
+    route: "preparationBegin",
+    named: "one of no database",
+    params: { db: "none" },
+    body: PREPARATION,
+    status: 404,
+    includes: ["database_not_found"],
   },
   {
-    ...{ as: "member", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 202 },
+    as: "member",
+    route: "preparationBegin",
+    params: MAIN,
+    body: PREPARATION,
+    status: 202,
     includes: ['"kind":"database.prepare"'],
   },
   {
-    ...{ as: "member", route: "schemaPlan", named: "by one that nobody has read yet", params: MAIN, status: 404 },
+    as: "member",
+    route: "schemaPlan",
+    named: "by one that nobody has read yet",
+    params: MAIN,
+    status: 404,
     body: {
-      ...{ app_file: "app.py", folders: [], files: null, file_digests: null },
+      app_file: "app.py",
+      folders: [],
+      files: null,
+      file_digests: null,
       preparation: "019a0000-0000-7000-8000-000000000000",
     },
     includes: ["preparation_not_found"],
@@ -66,27 +80,51 @@ describe("who may deploy and undo it", () => {
         includes: ['"running"'],
       },
       {
-        ...{ as: "member", route: "deployBegin", named: "one who names no database", params: { db: "none" } },
-        ...{ body: { app_file: "app.py" }, status: 404, includes: ["database_not_found"] },
+        as: "member",
+        route: "deployBegin",
+        named: "one who names no database",
+        params: { db: "none" },
+        body: { app_file: "app.py" },
+        status: 404,
+        includes: ["database_not_found"],
       },
       {
-        ...{ as: "member", route: "deployEnd", params: { db: "main", id: NO_DEPLOY.deploy }, body: { state: "done" } },
-        ...{ status: 404, includes: ["deploy_not_found"] },
+        as: "member",
+        route: "deployEnd",
+        params: { db: "main", id: NO_DEPLOY.deploy },
+        body: { state: "done" },
+        status: 404,
+        includes: ["deploy_not_found"],
       },
       {
-        ...{ as: "member", route: "deployBegin", named: "another one meanwhile", params: MAIN },
-        ...{ body: { app_file: "app.py" }, status: 409, includes: ["deploy_under_way", "is deploying app.py"] },
+        as: "member",
+        route: "deployBegin",
+        named: "another one meanwhile",
+        params: MAIN,
+        body: { app_file: "app.py" },
+        status: 409,
+        includes: ["deploy_under_way", "is deploying app.py"],
       },
       {
-        ...{ as: "member", route: "deployRollbackPlan", params: MAIN, status: 409 },
+        as: "member",
+        route: "deployRollbackPlan",
+        params: MAIN,
+        status: 409,
         includes: ["deploy_under_way", "when it was cut, that is known within a minute"],
       },
       {
-        ...{ as: "member", route: "deployRollback", params: MAIN, body: NO_DEPLOY, status: 409 },
+        as: "member",
+        route: "deployRollback",
+        params: MAIN,
+        body: NO_DEPLOY,
+        status: 409,
         includes: ["deploy_under_way"],
       },
       {
-        ...{ as: "member", route: "deployAlive", params: { db: "main", id: NO_DEPLOY.deploy }, status: 404 },
+        as: "member",
+        route: "deployAlive",
+        params: { db: "main", id: NO_DEPLOY.deploy },
+        status: 404,
         includes: ["deploy_not_found"],
       },
       ...PREPARATIONS,
@@ -96,12 +134,12 @@ describe("who may deploy and undo it", () => {
 
 /** Deploys as the command does: other files and image, another release of `ingest`, a service `fresh`. */
 async function deploy(stage: ServiceStage): Promise<string> {
-  const { database_id, digest, member, org } = stage;
+  const { database_id: databaseId, digest, member, org } = stage;
   const params = { org: org.name, db: "main" };
   const ingest = await makeService(server, stage);
   const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
   expect(begun.status, begun.text).toBe(201);
-  await changeDesired(database_id, { tree: "f".repeat(64), environment: "e".repeat(64) });
+  await changeDesired(databaseId, { tree: "f".repeat(64), environment: "e".repeat(64) });
   await server.deps.db.transaction().execute(async (tx) => {
     const { manifest } = await tx.selectFrom("control.releases").select("manifest").executeTakeFirstOrThrow();
     const release = {
@@ -137,14 +175,15 @@ async function changeDesired(id: string, values: object): Promise<void> {
 }
 
 /** As the reconciler leaves a service that serves a release. */
-async function runs(service_id: string, release: number): Promise<void> {
+async function runs(serviceId: string, release: number): Promise<void> {
   await server.deps.db
     .updateTable("control.services")
     .set({
-      ...{ state: "AVAILABLE", desired: JSON.stringify({ release, is_running: true, restarts: 0 }) },
+      state: "AVAILABLE",
+      desired: JSON.stringify({ release, is_running: true, restarts: 0 }),
       observed: JSON.stringify({ release, restarts: 0, instance: release }),
     })
-    .where("id", "=", service_id)
+    .where("id", "=", serviceId)
     .execute();
 }
 
@@ -233,7 +272,7 @@ test("what changed since is not undone along with it; a database that sleeps is 
 
 test("one without a sign of life was cut, unless what it asked for goes on; whoever it was learns that it was undone", async () => {
   await using stage = await openServiceStage(server);
-  const { database_id, member, org } = stage;
+  const { database_id: databaseId, member, org } = stage;
   const params = { org: org.name, db: "main" };
   const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
   const { db, recordEvent } = server.deps;
@@ -242,8 +281,15 @@ test("one without a sign of life was cut, unless what it asked for goes on; whoe
     startOperation(
       { tx, recordEvent },
       {
-        ...{ org_id: org.id, database_id, kind: "database.update", target: `cloud://${org.name}:main` },
-        ...{ is_cancellable: true, actor: "ann", principal: undefined, ip_address: null, client: null },
+        org_id: org.id,
+        database_id: databaseId,
+        kind: "database.update",
+        target: `cloud://${org.name}:main`,
+        is_cancellable: true,
+        actor: "ann",
+        principal: undefined,
+        ip_address: null,
+        client: null,
       },
     ),
   );
@@ -270,5 +316,7 @@ test("of a database's deployments the last ten are kept, and their files with th
     .where("database_id", "=", stage.database_id)
     .orderBy("id")
     .execute();
-  expect(kept.map(({ app_file }) => app_file)).toEqual(Array.from({ length: 10 }, (_, at) => `app${at + 2}.py`));
+  expect(kept.map(({ app_file: appFile }) => appFile)).toEqual(
+    Array.from({ length: 10 }, (_, at) => `app${at + 2}.py`),
+  );
 });

@@ -121,9 +121,9 @@ function isSame(part: keyof DeployContent, one: DeployContent, other: DeployCont
 function partsThatDiffer(deployed: DeployContent, now: DeployContent): string[] {
   const parts = DATABASE_PARTS.flatMap(({ part, word }) => (isSame(part, deployed, now) ? [] : [word]));
   const before = new Map(deployed.services.map(({ name, release }) => [name, release]));
-  const are_same =
+  const areSame =
     before.size === now.services.length && now.services.every(({ name, release }) => before.get(name) === release);
-  return are_same ? parts : [...parts, "its services"];
+  return areSame ? parts : [...parts, "its services"];
 }
 
 function moved(uri: string, what: string): Error {
@@ -210,7 +210,7 @@ async function undoDatabase(
   deps: RollBackDeps,
   caller: Caller,
   { content, database }: LockedContent,
-  { app_file, before }: DeployRow,
+  { app_file: appFile, before }: DeployRow,
 ): Promise<BegunWork[]> {
   if (DATABASE_PARTS.every(({ part }) => isSame(part, before, content))) return [];
   const { environment, resources, settings, tree } = before;
@@ -220,17 +220,18 @@ async function undoDatabase(
   const sums = { name: database.name, before: content.resources, after: resources, bounds, sums: quotas.sums };
   await demandSums(tx, caller.org, sums);
   const { operation } = await writeChange(deps, caller, database, {
-    ...{ kind: "database.update", state: requestState(target, database.state, "update") },
+    kind: "database.update",
+    state: requestState(target, database.state, "update"),
     desired: { ...database.desired, ...former },
-    detail: `back to what it was before ${app_file} was deployed`,
+    detail: `back to what it was before ${appFile} was deployed`,
   });
   return operation === null ? [] : [{ id: operation.id, kind: operation.kind, target }];
 }
 
-function releaseGone(uri: string, { app_file, name }: ServiceRow, release: number): Error {
+function releaseGone(uri: string, { app_file: appFile, name }: ServiceRow, release: number): Error {
   return appError("release_not_found", {
     detail: `Release ${release} of ${uri}/${name} is not kept any more.`,
-    hint: `Move it onto what its database has: cli service update ${app_file} ${uri}`,
+    hint: `Move it onto what its database has: cli service update ${appFile} ${uri}`,
     meta: { uri, service: name, release },
   });
 }

@@ -26,7 +26,7 @@ const ALIVE = "60 seconds";
 export async function beginDeploy(
   { tx }: DeployDeps,
   { org, principal }: Caller,
-  { app_file, database: name }: { readonly app_file: string; readonly database: string },
+  { app_file: appFile, database: name }: { readonly app_file: string; readonly database: string },
 ): Promise<Deploy> {
   const { content, database } = await lockContent(tx, org, name);
   const last = await findLastDeploy(tx, database.id);
@@ -36,7 +36,7 @@ export async function beginDeploy(
     .values({
       org_id: org.id,
       database_id: database.id,
-      app_file,
+      app_file: appFile,
       created_by: actorOf(principal),
       before: JSON.stringify(content),
     })
@@ -92,8 +92,8 @@ export async function endDeploy(
     .returningAll()
     .executeTakeFirstOrThrow();
   const outcome = state === "done" ? "succeeded" : "failed";
-  const { app_file } = row;
-  await recordEvent(tx, { action: "deploy", target: uri, ...doneBy(caller), outcome, detail: { app_file } });
+  const { app_file: appFile } = row;
+  await recordEvent(tx, { action: "deploy", target: uri, ...doneBy(caller), outcome, detail: { app_file: appFile } });
   return toDeploy(ended);
 }
 
@@ -107,30 +107,34 @@ export interface LockedContent {
 export async function lockContent(tx: Tx, org: OrgOfDatabases, name: string): Promise<LockedContent> {
   const database = await lockDatabase(tx, org.id, name);
   if (database === undefined) throw databaseNotFound(org, name);
-  const services = (await lockServices(tx, database.id)).filter(({ is_pruned }) => !is_pruned);
+  const services = (await lockServices(tx, database.id)).filter(({ is_pruned: isPruned }) => !isPruned);
   const { environment, resources, settings, tree } = database.desired;
-  const ran = services.map(({ desired: { is_running, release }, name }) => ({ name, release, is_running }));
+  const ran = services.map(({ desired: { is_running: isRunning, release }, name }) => ({
+    name,
+    release,
+    is_running: isRunning,
+  }));
   return { database, services, content: { tree, environment, resources, settings, services: ran } };
 }
 
 /** The last deployment that is not undone; undefined when there is none. */
-export async function findLastDeploy(tx: Tx, database_id: string): Promise<DeployRow | undefined> {
-  return await selectLast(tx, database_id).forUpdate().executeTakeFirst();
+export async function findLastDeploy(tx: Tx, databaseId: string): Promise<DeployRow | undefined> {
+  return await selectLast(tx, databaseId).forUpdate().executeTakeFirst();
 }
 
-function selectLast(db: Database | Tx, database_id: string) {
+function selectLast(db: Database | Tx, databaseId: string) {
   return db
     .selectFrom("control.deploys")
     .selectAll()
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where("state", "!=", "rolled_back")
     .orderBy("id", "desc")
     .limit(1);
 }
 
 /** What undoing the last deployment would go back to; not locked, and undefined when there is none. */
-export async function findLastBefore(db: Database, database_id: string): Promise<DeployContent | undefined> {
-  const row = await selectLast(db, database_id).executeTakeFirst();
+export async function findLastBefore(db: Database, databaseId: string): Promise<DeployContent | undefined> {
+  const row = await selectLast(db, databaseId).executeTakeFirst();
   return row?.before;
 }
 
@@ -141,11 +145,11 @@ export async function refuseUnderWay(tx: Tx, uri: string, deploy: DeployRow): Pr
     select ${deploy.alive_at}::timestamptz > now() - ${ALIVE}::interval as is_alive,
       (select id::text from control.operations where database_id = ${deploy.database_id} and state in ('pending', 'running')
         order by id limit 1) as operation`.execute(tx);
-  const { is_alive = false, operation = null } = rows[0] ?? {};
-  if (!is_alive && operation === null) return;
-  const { app_file, created_at, created_by } = deploy;
+  const { is_alive: isAlive = false, operation = null } = rows[0] ?? {};
+  if (!isAlive && operation === null) return;
+  const { app_file: appFile, created_at: createdAt, created_by: createdBy } = deploy;
   throw appError("deploy_under_way", {
-    detail: `${created_by} is deploying ${app_file} to ${uri}, since ${created_at.toISOString()}.`,
+    detail: `${createdBy} is deploying ${appFile} to ${uri}, since ${createdAt.toISOString()}.`,
     hint:
       operation === null
         ? "Try again when it has ended; when it was cut, that is known within a minute."
@@ -154,11 +158,21 @@ export async function refuseUnderWay(tx: Tx, uri: string, deploy: DeployRow): Pr
   });
 }
 
-export function toDeploy({ app_file, created_at, created_by, ended_at, id, state }: DeployRow): Deploy {
+export function toDeploy({
+  app_file: appFile,
+  created_at: createdAt,
+  created_by: createdBy,
+  ended_at: endedAt,
+  id,
+  state,
+}: DeployRow): Deploy {
   return {
-    ...{ id, app_file, state, created_by },
-    created_at: created_at.toISOString(),
-    ended_at: ended_at?.toISOString() ?? null,
+    id,
+    app_file: appFile,
+    state,
+    created_by: createdBy,
+    created_at: createdAt.toISOString(),
+    ended_at: endedAt?.toISOString() ?? null,
   };
 }
 

@@ -29,20 +29,20 @@ export class EventStreams {
   }
 
   /** Answers with events from `last-event-id` on, or with those to come. @throws invalid_cursor */
-  async serve(request: FastifyRequest, reply: FastifyReply, org_id: string): Promise<void> {
+  async serve(request: FastifyRequest, reply: FastifyReply, orgId: string): Promise<void> {
     const { db, notifications } = this.#deps;
     const wanted = request.headers["last-event-id"];
     const resume = wanted === undefined ? undefined : parseEventId(String(wanted), "last-event-id");
     const ended = new AbortController();
     let wake = () => {};
-    let is_due = true;
+    let isDue = true;
     const stop = await notifications.listen("control_events", (payload) => {
-      if (payload !== undefined && payload !== org_id) return;
-      is_due = true;
+      if (payload !== undefined && payload !== orgId) return;
+      isDue = true;
       wake();
     });
     try {
-      let after = resume ?? (await newestEvent(db, org_id));
+      let after = resume ?? (await newestEvent(db, orgId));
       // a connection that a stream was on serves nothing after it: it ends with the stream, and a stop waits for none
       const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no", connection: "close" };
       const raw = beginStream(reply, headers);
@@ -52,11 +52,11 @@ export class EventStreams {
       raw.write("retry: 1000\n\n");
       let checked = performance.now();
       while (!ended.signal.aborted) {
-        if (is_due) {
-          is_due = false;
-          const events = await readEventsAfter(db, org_id, after);
+        if (isDue) {
+          isDue = false;
+          const events = await readEventsAfter(db, orgId, after);
           // a full page: there may be more
-          if (events.length > 1) is_due = true;
+          if (events.length > 1) isDue = true;
           for (const event of events) {
             after = event.id;
             const text = `id: ${event.id}\nevent: event\ndata: ${JSON.stringify(event)}\n\n`;
@@ -67,7 +67,7 @@ export class EventStreams {
         const pulse = setTimeout(() => wake(), PULSE_MS);
         await new Promise<void>((resolve) => {
           wake = resolve;
-          if (is_due || ended.signal.aborted) resolve();
+          if (isDue || ended.signal.aborted) resolve();
         });
         clearTimeout(pulse);
         if (performance.now() - checked < PULSE_MS) continue;

@@ -12,11 +12,16 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 const EVENT: Omit<EventInput, "org_id"> = {
-  ...{ action: "key.create", target: "ci", actor: "ann@example.com", principal: undefined },
-  ...{ ip_address: "192.0.2.7", client: "cli/1", outcome: "succeeded" },
+  action: "key.create",
+  target: "ci",
+  actor: "ann@example.com",
+  principal: undefined,
+  ip_address: "192.0.2.7",
+  client: "cli/1",
+  outcome: "succeeded",
 };
-const record = (org_id: string, more: Partial<EventInput> = {}, at = server) =>
-  at.deps.recordEvent(at.deps.db, { ...EVENT, org_id, ...more });
+const record = (orgId: string, more: Partial<EventInput> = {}, at = server) =>
+  at.deps.recordEvent(at.deps.db, { ...EVENT, org_id: orgId, ...more });
 
 async function openStage(at: TestServer): Promise<OrgStage> {
   const stage = await openOrgStage(at);
@@ -129,12 +134,12 @@ describe("the audit log", () => {
     // a reader that sees a number sees all below it: no event of a transaction that is open has one yet
     const open = await db.startTransaction().execute();
     await recordEvent(open, { ...EVENT, org_id: stage.org.id, target: "open" });
-    let is_written = false;
+    let isWritten = false;
     const other = record(stage.org.id, { target: "after" }).then(() => {
-      is_written = true;
+      isWritten = true;
     });
     await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
-    expect(is_written).toBe(false);
+    expect(isWritten).toBe(false);
     await open.commit().execute();
     await other;
     const last = await db

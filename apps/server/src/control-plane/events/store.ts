@@ -11,12 +11,12 @@ const ID = /^\d{1,18}$/;
 /** Events of an organization, the newest first. @throws invalid_cursor */
 export async function listEvents(
   db: Database,
-  org_id: string,
+  orgId: string,
   page: PageQuery,
 ): Promise<{ items: AuditEvent[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectEvents(db)
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", orgId)
     .orderBy("id", "desc")
     .limit(page.limit + 1);
   if (from !== undefined) query = query.where("id", "<", parseEventId(from.id, "cursor"));
@@ -24,9 +24,9 @@ export async function listEvents(
 }
 
 /** The next events behind one, the oldest first: a page of a stream. */
-export async function readEventsAfter(db: Database, org_id: string, after: string): Promise<AuditEvent[]> {
+export async function readEventsAfter(db: Database, orgId: string, after: string): Promise<AuditEvent[]> {
   const rows = await selectEvents(db)
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", orgId)
     .where("id", ">", after)
     .orderBy("id")
     .limit(STREAM_PAGE)
@@ -35,11 +35,11 @@ export async function readEventsAfter(db: Database, org_id: string, after: strin
 }
 
 /** The number of the newest event; "0" when there is none. */
-export async function newestEvent(db: Database, org_id: string): Promise<string> {
+export async function newestEvent(db: Database, orgId: string): Promise<string> {
   const row = await db
     .selectFrom("control.events")
     .select(sql<string | null>`max(id)`.as("id"))
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", orgId)
     .executeTakeFirst();
   return row?.id ?? "0";
 }

@@ -37,28 +37,28 @@ export async function acceptInvitation(
     .returning("id")
     .executeTakeFirst();
   if (used === undefined) throw notOpen();
-  const { org_id, organization: name } = invitation;
+  const { org_id: orgId, organization: name } = invitation;
   await tx
     .insertInto("control.members")
-    .values({ org_id, user_id: person.user_id, role: invitation.role })
+    .values({ org_id: orgId, user_id: person.user_id, role: invitation.role })
     .onConflict((conflict) => conflict.columns(["org_id", "user_id"]).doNothing())
     .execute();
   const { role } = await tx
     .selectFrom("control.members")
     .select("role")
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", orgId)
     .where("user_id", "=", person.user_id)
     .executeTakeFirstOrThrow();
-  await switchOrg(tx, person.session_id, org_id);
+  await switchOrg(tx, person.session_id, orgId);
   await recordEvent(tx, {
     action: "invitation.accept",
     target: person.email,
-    org_id,
+    org_id: orgId,
     actor: person.email,
     principal: person,
     ...client,
     outcome: "succeeded",
     detail: { role },
   });
-  return await readOrganization(tx, { id: org_id, name, role });
+  return await readOrganization(tx, { id: orgId, name, role });
 }

@@ -56,8 +56,8 @@ export function addInvitationRoutes(routes: ControlRoutes, deps: InvitationRoute
   });
   routes.add("invitationShow", async ({ params, client }) => {
     await attempts.take("invitation_address", client.ip_address);
-    const { organization, email, role, expires_at } = await findByToken(db, params.token);
-    return { organization, email, role, expires_at: expires_at.toISOString() };
+    const { organization, email, role, expires_at: expiresAt } = await findByToken(db, params.token);
+    return { organization, email, role, expires_at: expiresAt.toISOString() };
   });
   routes.change("invitationAccept", async ({ principal, params, client }, tx) =>
     acceptInvitation({ tx, recordEvent }, person(principal), params.token, client),

@@ -8,12 +8,12 @@ import { hashToken } from "../../identity/tokens.ts";
 /** The invitations of an organization that are open, by address. */
 export async function listInvitations(
   db: Database,
-  org_id: string,
+  orgId: string,
   page: PageQuery,
 ): Promise<{ items: Invitation[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectInvitations(db)
-    .where("i.org_id", "=", org_id)
+    .where("i.org_id", "=", orgId)
     .orderBy("i.email")
     .limit(page.limit + 1);
   if (from !== undefined) query = query.where("i.email", ">", from.after);

@@ -78,9 +78,9 @@ function parseGrantOf(org: string, text: string): string {
 }
 
 /** Else a key that was lost and ends soon could be made to stay. */
-function refuseOutliving(principal: Principal, expires_at: string | null): void {
+function refuseOutliving(principal: Principal, expiresAt: string | null): void {
   if (principal.key === null || principal.expires_at === null) return;
-  if (expires_at !== null && new Date(expires_at) <= principal.expires_at) return;
+  if (expiresAt !== null && new Date(expiresAt) <= principal.expires_at) return;
   throw appError("forbidden", {
     detail: `The key ${principal.key.name} ends at ${principal.expires_at.toISOString()}, and can make no key that lives longer.`,
     hint: "Sign in to make it: cli login. Or give it an earlier end: --expires 1d",

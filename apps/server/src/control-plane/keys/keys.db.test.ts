@@ -171,8 +171,8 @@ describe("who may do what with keys", () => {
 });
 
 describe("an API key", () => {
-  const whoami = async (api_key: string, headers: Record<string, string> = {}) =>
-    await server.ask("whoami", { as: { api_key }, headers } as never);
+  const whoami = async (apiKey: string, headers: Record<string, string> = {}) =>
+    await server.ask("whoami", { as: { api_key: apiKey }, headers } as never);
 
   test("without grants acts as whoever made it, in the role that they have now", async () => {
     const stage = await openStage(server);
@@ -259,8 +259,8 @@ describe("an API key", () => {
 
   test("that was rotated has a new secret; the former one is good for the overlap alone", async () => {
     const stage = await openStage(server);
-    const rotate = async (overlap_s?: number) => {
-      const body = overlap_s === undefined ? {} : { overlap_s };
+    const rotate = async (overlapS?: number) => {
+      const body = overlapS === undefined ? {} : { overlap_s: overlapS };
       const answer = await server.ask("keyRotate", {
         as: stage.member,
         params: { org: stage.org.name, name: "own" },

@@ -20,8 +20,8 @@ export async function rotateKey(
   const { tx } = deps;
   const { principal, org } = caller;
   const key = await lockKey(tx, org, input.name);
-  const is_own = key.created_by !== null && key.created_by === principal.user_id;
-  if (!is_own) demand(org, "key.delete");
+  const isOwn = key.created_by !== null && key.created_by === principal.user_id;
+  if (!isOwn) demand(org, "key.delete");
   if (key.acts_as !== null && key.acts_as !== principal.user_id) throw actsAsAnother(key.name);
   const { text, hash } = makeKeyText(key.id);
   const overlaps = input.overlap_s > 0;

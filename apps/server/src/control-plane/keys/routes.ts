@@ -16,18 +16,18 @@ export interface KeyRoutesDeps {
 
 export function addKeyRoutes(routes: ControlRoutes, deps: KeyRoutesDeps): void {
   const { db, recordEvent, config } = deps;
-  const { confirm_s } = config.identity;
+  const { confirm_s: confirmS } = config.identity;
   routes.add("keyList", async ({ org, query }) => listKeys(db, org.id, query));
   routes.change("keyCreate", async (call, tx) => {
     const { grants } = call.body;
     // what it may outlasts the session
-    const is_strong = grants.length === 0 || grants.some((grant) => !grant.startsWith("access:"));
-    if (is_strong) await demandRecentProof(tx, call.principal, confirm_s);
+    const isStrong = grants.length === 0 || grants.some((grant) => !grant.startsWith("access:"));
+    if (isStrong) await demandRecentProof(tx, call.principal, confirmS);
     return await createKey({ tx, recordEvent }, call, call.body);
   });
   routes.change("keyDelete", async (call, tx) => deleteKey({ tx, recordEvent }, call, call.params.name));
   routes.change("keyRotate", async (call, tx) => {
-    await demandRecentProof(tx, call.principal, confirm_s);
+    await demandRecentProof(tx, call.principal, confirmS);
     return await rotateKey({ tx, recordEvent }, call, { name: call.params.name, overlap_s: call.body.overlap_s });
   });
 }

@@ -21,12 +21,12 @@ export interface KeyRow {
 /** The keys of an organization, by name. */
 export async function listKeys(
   db: Database,
-  org_id: string,
+  orgId: string,
   page: PageQuery,
 ): Promise<{ items: Key[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectKeys(db)
-    .where("k.org_id", "=", org_id)
+    .where("k.org_id", "=", orgId)
     .orderBy("k.name")
     .limit(page.limit + 1);
   if (from !== undefined) query = query.where("k.name", ">", from.after);

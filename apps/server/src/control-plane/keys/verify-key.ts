@@ -23,8 +23,8 @@ export function createVerifyKey({ db, uses }: VerifyKeyDeps): VerifyKey {
     const row = await findKey(read.id);
     const shown = Buffer.from(hashKey(text), "hex");
     if (row === undefined) return undefined;
-    const is_former = row.previous_hash !== null && row.is_overlapping === true && isSame(shown, row.previous_hash);
-    if (!isSame(shown, row.hash) && !is_former) return undefined;
+    const isFormer = row.previous_hash !== null && row.is_overlapping === true && isSame(shown, row.previous_hash);
+    if (!isSame(shown, row.hash) && !isFormer) return undefined;
     uses.note(row.id);
     return toPrincipal(row);
   };

@@ -12,11 +12,11 @@ export async function openBell(
   channels: readonly Channel[],
   payload?: string,
 ): Promise<Bell> {
-  let has_rung = false;
+  let hasRung = false;
   let wake = () => {};
   const heard = (found: string | undefined) => {
     if (found !== undefined && payload !== undefined && found !== payload) return;
-    has_rung = true;
+    hasRung = true;
     wake();
   };
   const stops = await Promise.all(channels.map((channel) => notifications.listen(channel, heard)));
@@ -26,10 +26,10 @@ export async function openBell(
       signal.addEventListener("abort", over);
       await new Promise<void>((resolve) => {
         wake = resolve;
-        if (has_rung || signal.aborted) resolve();
+        if (hasRung || signal.aborted) resolve();
       });
       signal.removeEventListener("abort", over);
-      has_rung = false;
+      hasRung = false;
     },
     async [Symbol.asyncDispose]() {
       for (const stop of stops) stop();

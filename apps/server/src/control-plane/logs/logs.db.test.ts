@@ -21,13 +21,13 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 async function openStage(at: TestServer): Promise<LogStage> {
   const stage = await openDatabaseStage(at);
-  const operation_id = await begin(stage);
-  await say(operation_id, 1, "building");
-  const { log_folder } = databasePlaces(at.deps.config, stage.database_id);
-  mkdirSync(log_folder, { recursive: true });
-  const log_file = join(log_folder, "pod.log");
-  writeFileSync(log_file, '{"level":30,"time":"2030-01-01T00:00:00.000Z","msg":"the pod starts"}\n');
-  return { ...stage, operation_id, log_file };
+  const operationId = await begin(stage);
+  await say(operationId, 1, "building");
+  const { log_folder: logFolder } = databasePlaces(at.deps.config, stage.database_id);
+  mkdirSync(logFolder, { recursive: true });
+  const logFile = join(logFolder, "pod.log");
+  writeFileSync(logFile, '{"level":30,"time":"2030-01-01T00:00:00.000Z","msg":"the pod starts"}\n');
+  return { ...stage, operation_id: operationId, log_file: logFile };
 }
 
 const begin = (stage: DatabaseStage) =>
@@ -35,8 +35,15 @@ const begin = (stage: DatabaseStage) =>
     const id = await startOperation(
       { tx, recordEvent: server.deps.recordEvent },
       {
-        ...{ org_id: stage.org.id, database_id: stage.database_id, kind: "database.update", target: "main" },
-        ...{ is_cancellable: true, actor: "ann", principal: undefined, ip_address: null, client: null },
+        org_id: stage.org.id,
+        database_id: stage.database_id,
+        kind: "database.update",
+        target: "main",
+        is_cancellable: true,
+        actor: "ann",
+        principal: undefined,
+        ip_address: null,
+        client: null,
       },
     );
     if (id === undefined) throw new Error("It was not started.");
@@ -46,8 +53,11 @@ const end = (id: string) =>
   server.deps.db
     .transaction()
     .execute((tx) => endOperation({ tx, recordEvent: server.deps.recordEvent }, id, { state: "succeeded" }));
-const say = (operation_id: string, number: number, line: string) =>
-  server.deps.db.insertInto("control.operation_lines").values({ operation_id, number, level: "info", line }).execute();
+const say = (operationId: string, number: number, line: string) =>
+  server.deps.db
+    .insertInto("control.operation_lines")
+    .values({ operation_id: operationId, number, level: "info", line })
+    .execute();
 
 const OPERATION = (stage: LogStage) => ({ id: stage.operation_id });
 const ROWS: Scenario<LogStage>[] = [

@@ -28,12 +28,12 @@ export async function* readOperationLog(
   let last = after;
   while (!signal.aborted) {
     // read first: whatever it says, it says before it ends
-    const is_over = !follow || hasEnded(await findOperation(db, operation.org_id, operation.id));
+    const isOver = !follow || hasEnded(await findOperation(db, operation.org_id, operation.id));
     const lines = await readOperationLines(db, operation.id, last);
     yield* lines;
     last = lines.at(-1)?.number ?? last;
     if (lines.length > 0) continue;
-    if (is_over) return;
+    if (isOver) return;
     await bell.wait(signal);
   }
 }
@@ -41,16 +41,16 @@ export async function* readOperationLog(
 /** The output of a database's builds, of one operation after the other. */
 export async function* readBuildLog(
   { db, notifications }: LogDeps,
-  database_id: string,
+  databaseId: string,
   input: LogInput,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
   await using bell = await openBell(notifications, ["control_lines"]);
-  const first = await readLastBuildLines(db, database_id, input);
+  const first = await readLastBuildLines(db, databaseId, input);
   yield* first.lines;
-  let position: BuildPosition | undefined = first.last ?? (await readLastBuildLines(db, database_id, LAST)).last;
+  let position: BuildPosition | undefined = first.last ?? (await readLastBuildLines(db, databaseId, LAST)).last;
   while (input.follow && !signal.aborted) {
-    const { last, lines } = await readBuildLines(db, database_id, position);
+    const { last, lines } = await readBuildLines(db, databaseId, position);
     yield* lines;
     position = last ?? position;
     if (lines.length === 0) await bell.wait(signal);
@@ -61,10 +61,10 @@ const LAST = { tail: 1, since_s: undefined };
 
 /** What a database's pod wrote, and what it writes. */
 export async function* readDatabaseLog(
-  log_folder: string,
-  { follow, since_s, tail }: LogInput,
+  logFolder: string,
+  { follow, since_s: sinceS, tail }: LogInput,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
-  const since = since_s === undefined ? {} : { since: new Date(Date.now() - since_s * 1_000) };
-  for await (const line of readPodLog(log_folder, { tail, ...since, follow, signal })) yield { number: 0, ...line };
+  const since = sinceS === undefined ? {} : { since: new Date(Date.now() - sinceS * 1_000) };
+  for await (const line of readPodLog(logFolder, { tail, ...since, follow, signal })) yield { number: 0, ...line };
 }

@@ -12,19 +12,19 @@ export interface LogRouteDeps extends LogDeps {
 }
 
 export function addLogRoutes(routes: ControlRoutes, deps: LogRouteDeps): void {
-  const { config, db, line_streams } = deps;
+  const { config, db, line_streams: lineStreams } = deps;
   routes.add("databaseLogs", async ({ org, params, query, reply, request }) => {
     const { id } = await findDatabase(db, org, params.db);
     const input = { tail: query.tail, since_s: query.since_s, follow: query.follow === "1" };
-    await line_streams.serve(request, reply, (signal) =>
+    await lineStreams.serve(request, reply, (signal) =>
       query.source === "build"
         ? readBuildLog(deps, id, input, signal)
         : readDatabaseLog(databasePlaces(config, id).log_folder, input, signal),
     );
   });
   routes.add("operationLog", async ({ org, params, query, reply, request }) => {
-    const { id, org_id } = await findOperation(db, org.id, params.id);
+    const { id, org_id: orgId } = await findOperation(db, org.id, params.id);
     const input = { after: query.after, follow: query.follow === "1" };
-    await line_streams.serve(request, reply, (signal) => readOperationLog(deps, { id, org_id }, input, signal));
+    await lineStreams.serve(request, reply, (signal) => readOperationLog(deps, { id, org_id: orgId }, input, signal));
   });
 }

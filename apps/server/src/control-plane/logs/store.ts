@@ -19,11 +19,11 @@ interface LineRow {
 }
 
 /** The next lines of an operation, in order; none when there are no more yet. */
-export async function readOperationLines(db: Database, operation_id: string, after: number): Promise<LogLine[]> {
+export async function readOperationLines(db: Database, operationId: string, after: number): Promise<LogLine[]> {
   const rows = await db
     .selectFrom("control.operation_lines")
     .selectAll()
-    .where("operation_id", "=", operation_id)
+    .where("operation_id", "=", operationId)
     .where("number", ">", after)
     .orderBy("number")
     .limit(PAGE)
@@ -34,37 +34,35 @@ export async function readOperationLines(db: Database, operation_id: string, aft
 /** The next lines of any operation of a database. */
 export async function readBuildLines(
   db: Database,
-  database_id: string,
+  databaseId: string,
   from: BuildPosition | undefined,
 ): Promise<{ readonly lines: LogLine[]; readonly last: BuildPosition | undefined }> {
   const behind =
     from === undefined
       ? sql`true`
       : sql`(l.operation_id, l.number) > (${from.operation_id}::uuid, ${from.number}::int)`;
-  return toPage(
-    await selectBuildLines(db, database_id, sql`${behind} order by l.operation_id, l.number limit ${PAGE}`),
-  );
+  return toPage(await selectBuildLines(db, databaseId, sql`${behind} order by l.operation_id, l.number limit ${PAGE}`));
 }
 
 /** The last lines, none older than so many seconds. */
 export async function readLastBuildLines(
   db: Database,
-  database_id: string,
-  { since_s, tail }: { readonly since_s: number | undefined; readonly tail: number },
+  databaseId: string,
+  { since_s: sinceS, tail }: { readonly since_s: number | undefined; readonly tail: number },
 ): Promise<{ readonly lines: LogLine[]; readonly last: BuildPosition | undefined }> {
-  const young = since_s === undefined ? sql`true` : sql`l.at >= now() - make_interval(secs => ${since_s}::float8)`;
+  const young = sinceS === undefined ? sql`true` : sql`l.at >= now() - make_interval(secs => ${sinceS}::float8)`;
   const rows = await selectBuildLines(
     db,
-    database_id,
+    databaseId,
     sql`${young} order by l.operation_id desc, l.number desc limit ${tail}`,
   );
   return toPage(rows.reverse());
 }
 
-async function selectBuildLines(db: Database, database_id: string, rest: RawBuilder<unknown>): Promise<LineRow[]> {
+async function selectBuildLines(db: Database, databaseId: string, rest: RawBuilder<unknown>): Promise<LineRow[]> {
   const { rows } = await sql<LineRow>`
     select l.* from control.operation_lines l join control.operations o on o.id = l.operation_id
-    where o.database_id = ${database_id} and ${rest}`.execute(db);
+    where o.database_id = ${databaseId} and ${rest}`.execute(db);
   return rows;
 }
 

@@ -31,8 +31,12 @@ export async function updateMember(deps: MembersDeps, change: MemberChange, role
   if (member.role === "owner" || role === "owner") demandOwner(org);
   if (role !== "owner") await keepAnOwner(deps.tx, org, member);
   await deps.tx.updateTable("control.members").set({ role }).where("id", "=", id).execute();
-  const invitations_withdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, role);
-  await record(deps, change, "member.update", member, { role, before: member.role, invitations_withdrawn });
+  const invitationsWithdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, role);
+  await record(deps, change, "member.update", member, {
+    role,
+    before: member.role,
+    invitations_withdrawn: invitationsWithdrawn,
+  });
   return { ...member, role };
 }
 
@@ -41,8 +45,8 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
   const { principal, id } = change;
   const org = await lockAsCaller(deps.tx, change, "member.read");
   const member = await findMember(deps.tx, org.id, id);
-  const is_self = member.user_id === principal.user_id;
-  if (!is_self) {
+  const isSelf = member.user_id === principal.user_id;
+  if (!isSelf) {
     demand(org, "member.change");
     if (member.role === "owner") demandOwner(org);
   }
@@ -65,17 +69,21 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     .orderBy("name")
     .limit(MOST_NAMED)
     .execute();
-  const keys_left = left.map(({ name }) => name);
+  const keysLeft = left.map(({ name }) => name);
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
-  const invitations_withdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
+  const invitationsWithdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
   await record(deps, change, "member.remove", member, {
-    ...{ role: member.role, left: is_self, invitations_withdrawn },
-    ...(keys_left.length === 0 ? {} : { keys_left }),
+    role: member.role,
+    left: isSelf,
+    invitations_withdrawn: invitationsWithdrawn,
+    ...(keysLeft.length === 0 ? {} : { keys_left: keysLeft }),
   });
-  for (const { id: key_id, name } of keys) {
+  for (const { id: keyId, name } of keys) {
     await deps.recordEvent(deps.tx, {
-      ...{ action: "key.delete", target: name, ...doneBy({ ...change, org }) },
-      detail: { key_id, member: member.email },
+      action: "key.delete",
+      target: name,
+      ...doneBy({ ...change, org }),
+      detail: { key_id: keyId, member: member.email },
     });
   }
 }
@@ -84,11 +92,11 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
  * Withdraws the invitations that the person could not make any more in the role that they now have: else who is removed has
  * a link for an address of theirs ready, and is back.
  */
-async function withdrawInvitations(tx: Tx, org_id: string, user_id: string, role: Role | undefined): Promise<number> {
+async function withdrawInvitations(tx: Tx, orgId: string, userId: string, role: Role | undefined): Promise<number> {
   if (role === "owner") return 0;
-  const may_invite = role !== undefined && roleHas(role, "member.invite");
-  let query = tx.deleteFrom("control.invitations").where("org_id", "=", org_id).where("invited_by", "=", user_id);
-  if (may_invite) query = query.where("role", "=", "owner");
+  const mayInvite = role !== undefined && roleHas(role, "member.invite");
+  let query = tx.deleteFrom("control.invitations").where("org_id", "=", orgId).where("invited_by", "=", userId);
+  if (mayInvite) query = query.where("role", "=", "owner");
   return Number((await query.executeTakeFirst()).numDeletedRows);
 }
 

@@ -200,7 +200,7 @@ describe("who may see, change and remove members", () => {
     const org = await makeOrg(server, ann);
     await join(server, org, ben, "owner");
     const { items } = await server.client(ann).call("memberList", { params: { org: org.name } });
-    const idOf = (person: TestPerson) => items.find(({ user_id }) => user_id === person.id)?.id ?? "";
+    const idOf = (person: TestPerson) => items.find(({ user_id: userId }) => userId === person.id)?.id ?? "";
     const answers = await Promise.all(
       [ann, ben].map((person) =>
         server.ask("memberRemove", { params: { org: org.name, id: idOf(person) }, as: person }),

@@ -13,14 +13,14 @@ export interface MemberRoutesDeps {
 }
 
 export function addMemberRoutes(routes: ControlRoutes, { db, recordEvent, config }: MemberRoutesDeps): void {
-  const { confirm_s } = config.identity;
+  const { confirm_s: confirmS } = config.identity;
   routes.add("memberList", async ({ org, query }) => listMembers(db, org, query));
   routes.change("memberUpdate", async ({ principal, org, client, params, body }, tx) => {
-    await demandRecentProof(tx, principal, confirm_s);
+    await demandRecentProof(tx, principal, confirmS);
     return await updateMember({ tx, recordEvent }, { principal, org, client, id: params.id }, body.role);
   });
   routes.change("memberRemove", async ({ principal, org, client, params }, tx) => {
-    await demandRecentProof(tx, principal, confirm_s);
+    await demandRecentProof(tx, principal, confirmS);
     return await removeMember({ tx, recordEvent }, { principal, org, client, id: params.id });
   });
 }

@@ -26,8 +26,8 @@ export async function listMembers(
 }
 
 /** A member of the organization; of another one there is none. @throws member_not_found */
-export async function findMember(db: Database | Tx, org_id: string, id: string): Promise<Member> {
-  const row = isUuid(id) ? await selectMembers(db, org_id).where("m.id", "=", id).executeTakeFirst() : undefined;
+export async function findMember(db: Database | Tx, orgId: string, id: string): Promise<Member> {
+  const row = isUuid(id) ? await selectMembers(db, orgId).where("m.id", "=", id).executeTakeFirst() : undefined;
   if (row !== undefined) return toMember(row, false);
   throw appError("member_not_found", {
     detail: `The organization has no member ${JSON.stringify(id.slice(0, 60))}.`,
@@ -36,8 +36,8 @@ export async function findMember(db: Database | Tx, org_id: string, id: string):
 }
 
 /** Changes of members come one after another: who is the last owner is decided by one at a time. */
-export async function lockMembers(tx: Tx, org_id: string): Promise<void> {
-  await tx.selectFrom("control.organizations").select("id").where("id", "=", org_id).forUpdate().execute();
+export async function lockMembers(tx: Tx, orgId: string): Promise<void> {
+  await tx.selectFrom("control.organizations").select("id").where("id", "=", orgId).forUpdate().execute();
 }
 
 /** @throws last_owner when the organization has no other owner than this member */
@@ -62,13 +62,13 @@ export async function keepAnOwner(
   });
 }
 
-function selectMembers(db: Database | Tx, org_id: string) {
+function selectMembers(db: Database | Tx, orgId: string) {
   return db
     .selectFrom("control.members as m")
     .innerJoin("identity.users as u", "u.id", "m.user_id")
     .leftJoin("identity.second_factors as f", "f.user_id", "m.user_id")
     .select(["m.id", "m.user_id", "u.email", "u.name", "m.role", "m.created_at", "f.enabled_at"])
-    .where("m.org_id", "=", org_id);
+    .where("m.org_id", "=", orgId);
 }
 
 interface MemberRow extends Omit<Member, "created_at" | "second_factor"> {
@@ -76,6 +76,6 @@ interface MemberRow extends Omit<Member, "created_at" | "second_factor"> {
   readonly enabled_at: Date | null;
 }
 
-function toMember({ enabled_at, created_at, ...row }: MemberRow, shows_factor: boolean): Member {
-  return { ...row, second_factor: shows_factor ? enabled_at !== null : null, created_at: created_at.toISOString() };
+function toMember({ enabled_at: enabledAt, created_at: createdAt, ...row }: MemberRow, showsFactor: boolean): Member {
+  return { ...row, second_factor: showsFactor ? enabledAt !== null : null, created_at: createdAt.toISOString() };
 }

@@ -19,7 +19,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 async function openStage(at: TestServer): Promise<OperationStage> {
   const stage = await openOrgStage(at);
-  const start = (user_id: string | null, is_cancellable: boolean, target: string) =>
+  const start = (userId: string | null, isCancellable: boolean, target: string) =>
     at.deps.db.transaction().execute(async (tx) => {
       const { id } = await tx
         .insertInto("control.databases")
@@ -29,9 +29,15 @@ async function openStage(at: TestServer): Promise<OperationStage> {
       const operation = await startOperation(
         { tx, recordEvent: at.deps.recordEvent },
         {
-          ...{ org_id: stage.org.id, database_id: id, kind: "database.provision", target, is_cancellable },
-          ...{ actor: "somebody", ip_address: null, client: null },
-          principal: user_id === null ? undefined : ({ user_id, key: null } as never),
+          org_id: stage.org.id,
+          database_id: id,
+          kind: "database.provision",
+          target,
+          is_cancellable: isCancellable,
+          actor: "somebody",
+          ip_address: null,
+          client: null,
+          principal: userId === null ? undefined : ({ user_id: userId, key: null } as never),
         },
       );
       if (operation === undefined) throw new Error("It was not started.");

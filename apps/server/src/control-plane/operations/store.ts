@@ -32,20 +32,20 @@ export async function listOperations(
 }
 
 /** A key with grants sees operations of the services that it may manage. @throws operation_not_found for all others */
-export async function demandGranted(db: Database, org_id: string, id: string, principal: Principal): Promise<void> {
+export async function demandGranted(db: Database, orgId: string, id: string, principal: Principal): Promise<void> {
   if (principal.user_id !== null) return;
-  const { target } = await findOperation(db, org_id, id);
+  const { target } = await findOperation(db, orgId, id);
   const [, database, service] = /^[^:]*:\/\/[^:]*:([^/]*)\/(.*)$/.exec(target) ?? [];
   if (service === undefined || !mayManageSome(principal, database, service)) throw operationNotFound(id);
 }
 
 /** @throws operation_not_found, also for one of another organization */
-export async function findOperation(db: Database | Tx, org_id: string, id: string): Promise<OperationRow> {
+export async function findOperation(db: Database | Tx, orgId: string, id: string): Promise<OperationRow> {
   const found = isUuid(id)
     ? await db
         .selectFrom("control.operations")
         .selectAll()
-        .where("org_id", "=", org_id)
+        .where("org_id", "=", orgId)
         .where("id", "=", id)
         .executeTakeFirst()
     : undefined;

@@ -21,14 +21,14 @@ export async function waitOperation(
   const first = await read();
   if (hasEnded(first) || wanted.wait_ms === 0) return toOperation(first);
   let wake = () => {};
-  let is_due = false;
+  let isDue = false;
   const told = () => {
-    is_due = true;
+    isDue = true;
     wake();
   };
-  let is_over = false;
+  let isOver = false;
   const end = () => {
-    is_over = true;
+    isOver = true;
     wake();
   };
   const timer = setTimeout(end, wanted.wait_ms);
@@ -39,12 +39,12 @@ export async function waitOperation(
   try {
     // what happened between the first look and the listening was not told
     let row = await read();
-    while (!hasEnded(row) && !is_over && !signal.aborted) {
+    while (!hasEnded(row) && !isOver && !signal.aborted) {
       await new Promise<void>((resolve) => {
         wake = resolve;
-        if (is_due || is_over) resolve();
+        if (isDue || isOver) resolve();
       });
-      is_due = false;
+      isDue = false;
       row = await read();
     }
     return toOperation(row);

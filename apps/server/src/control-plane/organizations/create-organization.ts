@@ -36,12 +36,12 @@ export async function createOrganization(
 ): Promise<Org> {
   const { tx } = deps;
   const name = parseName("organization", input.name);
-  const display_name = input.display_name ?? name;
+  const displayName = input.display_name ?? name;
   await refuseManyOrganizations(tx, owner.user_id, deps.orgs_per_person);
   await deps.demandDisk();
   const made = await tx
     .insertInto("control.organizations")
-    .values({ name, display_name, database_quota: deps.database_quota, created_by: owner.user_id })
+    .values({ name, display_name: displayName, database_quota: deps.database_quota, created_by: owner.user_id })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .returning("id")
     .executeTakeFirst();
@@ -58,7 +58,7 @@ export async function createOrganization(
     principal: owner,
     ...client,
     outcome: "succeeded",
-    detail: { display_name },
+    detail: { display_name: displayName },
   });
   return await readOrganization(tx, { id: made.id, name, role: "owner" });
 }

@@ -11,8 +11,15 @@ export interface OperatorTx {
 
 /** Whoever may read the home: no account and no role of an organization. */
 const principal: Principal = {
-  ...{ kind: "user", user_id: null, email: OPERATOR, name: null, session_id: null, key: null, organization: null },
-  ...{ expires_at: null, shown: "bearer" },
+  kind: "user",
+  user_id: null,
+  email: OPERATOR,
+  name: null,
+  session_id: null,
+  key: null,
+  organization: null,
+  expires_at: null,
+  shown: "bearer",
 };
 
 /** The operator as the caller of a change to an organization. */

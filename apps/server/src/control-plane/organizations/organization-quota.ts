@@ -7,15 +7,15 @@ import type { Tx } from "../../database/pool.ts";
  * make any number. Of two requests of a person at once, one waits until the other's transaction ends.
  * @throws organization_quota
  */
-export async function refuseManyOrganizations(tx: Tx, user_id: string, most: number): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('control.organizations of ' || ${user_id}::text, 0))`.execute(
+export async function refuseManyOrganizations(tx: Tx, userId: string, most: number): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('control.organizations of ' || ${userId}::text, 0))`.execute(
     tx,
   );
   const { rows } = await sql<{ made: number; is_operator: boolean }>`
-    select (select count(*)::int from control.organizations o where o.created_by = ${user_id}
+    select (select count(*)::int from control.organizations o where o.created_by = ${userId}
         or (o.created_by is null and exists (
-          select from control.members m where m.org_id = o.id and m.user_id = ${user_id} and m.role = 'owner'))) as made,
-      ${user_id} = (select id from identity.users order by created_at, id limit 1) as is_operator`.execute(tx);
+          select from control.members m where m.org_id = o.id and m.user_id = ${userId} and m.role = 'owner'))) as made,
+      ${userId} = (select id from identity.users order by created_at, id limit 1) as is_operator`.execute(tx);
   const [found] = rows;
   if (found === undefined || found.is_operator || found.made < most) return;
   throw appError("organization_quota", {

@@ -188,7 +188,8 @@ describe("organizations of a person", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409]);
     const refused = answers.find(({ status }) => status === 409);
     expect(refused?.json).toMatchObject({
-      ...{ code: "organization_quota", meta: { made: 2, most: 2 } },
+      code: "organization_quota",
+      meta: { made: 2, most: 2 },
       detail: expect.stringContaining("SERVICE_ORGS_PER_PERSON"),
     });
     expect((await create(await makePerson(small), "somebody-else")).status).toBe(201);

@@ -21,7 +21,9 @@ export function addOrganizationRoutes(routes: ControlRoutes, deps: OrganizationR
   routes.change("orgCreate", async ({ principal, body, client }, tx) =>
     createOrganization(
       {
-        ...{ tx, recordEvent: deps.recordEvent, database_quota: deps.config.database_quota },
+        tx,
+        recordEvent: deps.recordEvent,
+        database_quota: deps.config.database_quota,
         orgs_per_person: deps.config.quotas.orgs_per_person,
         demandDisk: () => demandDisk(deps),
         isolates: deps.pods.isolates,

@@ -13,15 +13,15 @@ import { etagOf } from "../../requests/etag.ts";
  */
 export function createFindOrg(db: Database): FindOrg {
   return async (principal, name) => {
-    const { organization, user_id, key } = principal;
+    const { organization, user_id: userId, key } = principal;
     if (organization?.name === name && organization.role !== null) return { ...organization, role: organization.role };
-    if (user_id === null || key !== null) return undefined;
+    if (userId === null || key !== null) return undefined;
     return await db
       .selectFrom("control.organizations as o")
       .innerJoin("control.members as m", "m.org_id", "o.id")
       .select(["o.id", "o.name", "m.role", suspensionOf("o").as("suspension")])
       .where("o.name", "=", name)
-      .where("m.user_id", "=", user_id)
+      .where("m.user_id", "=", userId)
       .executeTakeFirst();
   };
 }

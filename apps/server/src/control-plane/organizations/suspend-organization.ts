@@ -34,7 +34,9 @@ export async function suspendOrganization(
   const done = await stopAll(write, org);
   await tellGateways(tx, org.id);
   await recordEvent(tx, {
-    ...{ action: "org.suspend", target: org.name, ...doneBy(operatorOf(org)) },
+    action: "org.suspend",
+    target: org.name,
+    ...doneBy(operatorOf(org)),
     detail: { reason: reason ?? null, databases: done.stopped.length },
   });
   return { organization: org.name, ...done };
@@ -71,7 +73,9 @@ export async function resumeOrganization(write: OperatorTx, name: string): Promi
     .execute();
   await tellGateways(tx, org.id);
   await recordEvent(tx, {
-    ...{ action: "org.resume", target: org.name, ...doneBy(operatorOf(org)) },
+    action: "org.resume",
+    target: org.name,
+    ...doneBy(operatorOf(org)),
     detail: { databases: started.length },
   });
   return { organization: org.name, started };
@@ -126,8 +130,8 @@ async function lockDatabases(tx: Tx, org: Org): Promise<DatabaseRow[]> {
 }
 
 /** Gateways read the routes of these databases again: those that sleep have not changed. */
-async function tellGateways(tx: Tx, org_id: string): Promise<void> {
-  await sql`select pg_notify('control_service_routes', id::text) from control.databases where org_id = ${org_id}`.execute(
+async function tellGateways(tx: Tx, orgId: string): Promise<void> {
+  await sql`select pg_notify('control_service_routes', id::text) from control.databases where org_id = ${orgId}`.execute(
     tx,
   );
 }

@@ -24,7 +24,7 @@ export interface OrgChange {
 export async function updateOrganization(
   { tx, recordEvent }: UpdateOrganizationDeps,
   { principal, org, client, request }: OrgChange,
-  { display_name }: z.output<typeof orgUpdateSchema>,
+  { display_name: displayName }: z.output<typeof orgUpdateSchema>,
 ): Promise<Org> {
   const found = await tx
     .selectFrom("control.organizations")
@@ -35,14 +35,14 @@ export async function updateOrganization(
   checkIfMatch(request, etagOf(found.version));
   await tx
     .updateTable("control.organizations")
-    .set({ display_name, version: found.version + 1 })
+    .set({ display_name: displayName, version: found.version + 1 })
     .where("id", "=", org.id)
     .execute();
   await recordEvent(tx, {
     action: "org.update",
     target: org.name,
     ...doneBy({ org, principal, client }),
-    detail: { display_name, before: found.display_name },
+    detail: { display_name: displayName, before: found.display_name },
   });
   return await readOrganization(tx, org);
 }

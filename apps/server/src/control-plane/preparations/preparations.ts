@@ -34,7 +34,7 @@ export async function beginPreparation(
   deps: UpdateDeps,
   caller: Caller,
   name: string,
-  { app_file, ...request }: z.output<typeof preparationRequestSchema>,
+  { app_file: appFile, ...request }: z.output<typeof preparationRequestSchema>,
 ): Promise<Preparation> {
   const { tx } = deps;
   const { client, org, principal } = caller;
@@ -45,32 +45,44 @@ export async function beginPreparation(
   await refuseMany(tx, row.id, uri);
   const planned = await readPlan(tx, org, { ...deps, name, row, request });
   await keepWanted(deps, org.id, request, planned);
-  const operation_id = await startOperation(deps, {
-    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
+  const operationId = await startOperation(deps, {
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
     // of no database: what a database is worked at by is not this
-    ...{ database_id: null, kind: KIND, target: uri, is_cancellable: true, detail: describeOps(planned.plan) },
+    database_id: null,
+    kind: KIND,
+    target: uri,
+    is_cancellable: true,
+    detail: describeOps(planned.plan),
   });
-  if (operation_id === undefined) throw new Error("An operation of no database was there already.");
+  if (operationId === undefined) throw new Error("An operation of no database was there already.");
   const { resources, settings } = planned.desired;
   const { id } = await tx
     .insertInto("control.preparations")
     .values({
-      ...{ org_id: org.id, database_id: row.id, operation_id, app_file, ...planned.wanted },
-      ...{ resources: JSON.stringify(resources), settings: JSON.stringify(settings) },
+      org_id: org.id,
+      database_id: row.id,
+      operation_id: operationId,
+      app_file: appFile,
+      ...planned.wanted,
+      resources: JSON.stringify(resources),
+      settings: JSON.stringify(settings),
     })
     .returning("id")
     .executeTakeFirstOrThrow();
   await enqueuePrepareImage(tx, id, row.id);
-  return { id, operation: { id: operation_id, kind: KIND } };
+  return { id, operation: { id: operationId, kind: KIND } };
 }
 
 /** @throws overloaded */
-async function refuseMany(tx: Tx, database_id: string, uri: string): Promise<void> {
+async function refuseMany(tx: Tx, databaseId: string, uri: string): Promise<void> {
   const { open } = await tx
     .selectFrom("control.preparations as p")
     .innerJoin("control.operations as o", "o.id", "p.operation_id")
     .select(({ fn }) => fn.countAll<string>().as("open"))
-    .where("p.database_id", "=", database_id)
+    .where("p.database_id", "=", databaseId)
     .where("o.ended_at", "is", null)
     .executeTakeFirstOrThrow();
   if (Number(open) < MOST_PREPARATIONS) return;
@@ -96,8 +108,8 @@ export async function findForWork(db: Database, id: string): Promise<FoundPrepar
     .where("p.id", "=", id)
     .executeTakeFirst();
   if (found === undefined) return undefined;
-  const { name, org_name, ...row } = found;
-  return { ...row, uri: databaseUriOf(org_name, name) };
+  const { name, org_name: orgName, ...row } = found;
+  return { ...row, uri: databaseUriOf(orgName, name) };
 }
 
 export type Prepared = Pick<PreparationRow, "app_file" | "environment" | "resources" | "tree"> & {

@@ -24,7 +24,7 @@ export async function bringTree(
   const { digest } = await deps.db
     .transaction()
     .execute((tx) => keepTree(tx, org.id, entries, deps.config.quotas.storage));
-  const { files_folder } = databasePlaces(deps.config, row.id);
-  await materializeTree(deps, { org_id: org.id, digest, files_folder }, signal);
+  const { files_folder: filesFolder } = databasePlaces(deps.config, row.id);
+  await materializeTree(deps, { org_id: org.id, digest, files_folder: filesFolder }, signal);
   return digest;
 }

@@ -22,12 +22,12 @@ export function checkImported(uri: string, imported: readonly ImportedFile[], di
 export function checkAppFile(
   uri: string,
   entries: readonly TreeEntry[],
-  app_file: string,
+  appFile: string,
   digests: FileDigests | null,
 ): void {
-  const entry = entries.find(({ path }) => path === app_file);
+  const entry = entries.find(({ path }) => path === appFile);
   if (digests === null || entry === undefined || isSame(entry, digests)) return;
-  refuse(uri, [app_file]);
+  refuse(uri, [appFile]);
 }
 
 /** An error of files that are not the person's is not the one to tell. @throws project_files_differ, else the error itself */

@@ -33,8 +33,13 @@ async function record(
   outcome: "pending" | "succeeded" | "failed",
 ): Promise<void> {
   await deps.recordEvent(deps.db, {
-    ...{ action: "schema.update", target: [uri, ...body.folders].join("/"), org_id: org.id },
-    ...{ actor: actorOf(principal), principal, ...client, outcome },
+    action: "schema.update",
+    target: [uri, ...body.folders].join("/"),
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    outcome,
     detail: { app_file: body.app_file, catalog_version: body.catalog_version },
   });
 }

@@ -33,25 +33,31 @@ export async function planSchema(
   body: z.output<typeof hostedSchemaPlanRequestSchema>,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan }> {
-  const { app_file, file_digests, files, folders, preparation, recompute } = body;
+  const { app_file: appFile, file_digests: fileDigests, files, folders, preparation, recompute } = body;
   const found = await findPod(deps, org, name, "changed");
   const ask = async (tree: string, manifest?: Manifest) => {
-    const asked = { app_file, files: tree, folders, recompute, ...(manifest === undefined ? {} : { manifest }) };
+    const asked = {
+      app_file: appFile,
+      files: tree,
+      folders,
+      recompute,
+      ...(manifest === undefined ? {} : { manifest }),
+    };
     const call = { ...POD_ROUTES.schemaPlan, body: asked, signal };
     return checkDocument(found.pod, plannedSchema, await askDocument(found.pod, call));
   };
   if (preparation !== undefined) {
-    const wanted = { id: preparation, database_id: found.row.id, app_file, uri: found.pod.uri };
+    const wanted = { id: preparation, database_id: found.row.id, app_file: appFile, uri: found.pod.uri };
     const { manifest, tree } = await findPrepared(deps.db, org, wanted);
     return { plan: (await ask(tree, manifest)).plan };
   }
   if (files !== null) return { plan: (await ask(await bringTree(deps, org, found, files, signal))).plan };
   const own = await readOwnTree(deps.db, org, found);
-  checkAppFile(found.pod.uri, own.entries, app_file, file_digests);
+  checkAppFile(found.pod.uri, own.entries, appFile, fileDigests);
   const planned = await ask(own.digest).catch((error: unknown) =>
-    explainError(found.pod.uri, own.entries, file_digests, error),
+    explainError(found.pod.uri, own.entries, fileDigests, error),
   );
-  checkImported(found.pod.uri, planned.imported, file_digests);
+  checkImported(found.pod.uri, planned.imported, fileDigests);
   return { plan: planned.plan };
 }
 
@@ -70,18 +76,18 @@ export async function beginApply(
   told: (uri: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<BegunApply> {
-  const { app_file, file_digests, ...rest } = body;
+  const { app_file: appFile, file_digests: fileDigests, ...rest } = body;
   const found = await findPod(deps, org, name, "changed");
   const { pod } = found;
   const own = await readOwnTree(deps.db, org, found);
-  checkAppFile(pod.uri, own.entries, app_file, file_digests);
-  const manifest = { ...POD_ROUTES.manifest, body: { app_file, files: own.digest }, signal };
+  checkAppFile(pod.uri, own.entries, appFile, fileDigests);
+  const manifest = { ...POD_ROUTES.manifest, body: { app_file: appFile, files: own.digest }, signal };
   const { imported } = await askDocument(pod, manifest).then(
     (document) => checkDocument(pod, manifestSchema, document),
-    (error: unknown) => explainError(pod.uri, own.entries, file_digests, error),
+    (error: unknown) => explainError(pod.uri, own.entries, fileDigests, error),
   );
-  checkImported(pod.uri, imported, file_digests);
-  const call = { ...POD_ROUTES.schemaApply, body: { ...rest, app_file, files: own.digest }, signal };
+  checkImported(pod.uri, imported, fileDigests);
+  const call = { ...POD_ROUTES.schemaApply, body: { ...rest, app_file: appFile, files: own.digest }, signal };
   await told(pod.uri);
   return { pod, answer: await callPod(pod, call) };
 }

@@ -35,14 +35,21 @@ async function openStage(): Promise<Stage> {
   const { digest } = await server.deps.db
     .transaction()
     .execute((tx) => keepTree(tx, stage.org.id, files, server.deps.config.quotas.storage));
-  const database_id = await makeDatabase(server, stage.org, { desired: { tree: digest } });
-  const pod = await openFakePod(server, { id: database_id, org_id: stage.org.id });
+  const databaseId = await makeDatabase(server, stage.org, { desired: { tree: digest } });
+  const pod = await openFakePod(server, { id: databaseId, org_id: stage.org.id });
   pod.answer = (asked, response) => {
     const imported = IMPORTED.map((path) => ({ path, digest: digestOf(TEXTS[path]) }));
     if (asked.route !== "POST /v1/schema/apply") return sendJson(response, { plan: PLAN, imported, manifest: {} });
     response.end(`{"event":"progress","rows_done":1}\n{"event":"done","plan":{}}\n`);
   };
-  return { ...stage, database_id, pod, digest, files, [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose]() };
+  return {
+    ...stage,
+    database_id: databaseId,
+    pod,
+    digest,
+    files,
+    [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
+  };
 }
 
 const digests = (texts: Record<string, string> = TEXTS) =>
@@ -58,8 +65,12 @@ const apply = (stage: Stage, body: object = {}) =>
     as: stage.member,
     params: { org: stage.org.name, db: "main" },
     body: {
-      ...{ app_file: "app.py", folders: ["reports"], file_digests: digests(), catalog_version: 3 },
-      ...{ allow_destructive: false, ...body },
+      app_file: "app.py",
+      folders: ["reports"],
+      file_digests: digests(),
+      catalog_version: 3,
+      allow_destructive: false,
+      ...body,
     },
   } as never);
 
@@ -69,7 +80,10 @@ describe("a plan of the tables", () => {
     const answer = await plan(stage, { file_digests: digests(), folders: ["reports"] });
     expect(answer.json).toEqual({ plan: PLAN });
     expect(JSON.parse(stage.pod.asked[0]?.body ?? "")).toEqual({
-      ...{ app_file: "app.py", files: stage.digest, folders: ["reports"], recompute: false },
+      app_file: "app.py",
+      files: stage.digest,
+      folders: ["reports"],
+      recompute: false,
     });
   });
 
@@ -84,7 +98,8 @@ describe("a plan of the tables", () => {
     for (const texts of [{ ...TEXTS, "lib/part.py": "x = 2" }, less]) {
       const { json } = await plan(stage, { file_digests: digests(texts) });
       expect(json).toMatchObject({
-        ...{ code: "project_files_differ", meta: { files: ["lib/part.py"] } },
+        code: "project_files_differ",
+        meta: { files: ["lib/part.py"] },
         detail: `lib/part.py: not what cloud://${stage.org.name}:main has.`,
         hint: `Update the database first: cli db update cloud://${stage.org.name}:main`,
       });
@@ -125,8 +140,8 @@ describe("a plan of the tables", () => {
     expect(answer.json).toEqual({ plan: PLAN });
     const digest = digestOfTree(files);
     expect(JSON.parse(stage.pod.asked[0]?.body ?? "")).toMatchObject({ files: digest });
-    const { files_folder } = databasePlaces(server.deps.config, stage.database_id);
-    expect(readFileSync(join(files_folder, digest, "app.py"), "utf8")).toBe("changed");
+    const { files_folder: filesFolder } = databasePlaces(server.deps.config, stage.database_id);
+    expect(readFileSync(join(filesFolder, digest, "app.py"), "utf8")).toBe("changed");
     const lacking = await makeFiles(server, stage.org, { "app.py": "not there" }, []);
     expect((await plan(stage, { files: lacking })).json).toMatchObject({ code: "blobs_missing" });
     const foreign = await makeFiles(server, stage.other_org, { "app.py": "theirs" });
@@ -137,8 +152,8 @@ describe("a plan of the tables", () => {
     await using stage = await openStage();
     const files = await makeFiles(server, stage.org, { "app.py": "changed" });
     await plan(stage, { files });
-    const { files_folder } = databasePlaces(server.deps.config, stage.database_id);
-    const path = join(files_folder, digestOfTree(files), "app.py");
+    const { files_folder: filesFolder } = databasePlaces(server.deps.config, stage.database_id);
+    const path = join(filesFolder, digestOfTree(files), "app.py");
     chmodSync(path, 0o600);
     truncateSync(path);
     await plan(stage, { files });
@@ -148,7 +163,9 @@ describe("a plan of the tables", () => {
     await server.deps.blobs.delete(stage.org.id, digestOf("changed"));
     expect((await plan(stage, { files })).json).toMatchObject({ code: "blobs_missing" });
     const missing = await server.ask("blobMissing", {
-      ...{ as: stage.member, params: { org: stage.org.name }, body: { digests: [digestOf("changed")] } },
+      as: stage.member,
+      params: { org: stage.org.name },
+      body: { digests: [digestOf("changed")] },
     });
     expect(missing.json).toEqual({ missing: [digestOf("changed")] });
   });
@@ -171,8 +188,13 @@ describe("an update of the tables", () => {
       ["schema.update", "succeeded", target],
     ]);
     expect(JSON.parse(stage.pod.asked.at(-1)?.body ?? "")).toEqual({
-      ...{ app_file: "app.py", files: stage.digest, folders: ["reports"], recompute: false, catalog_version: 3 },
-      ...{ allow_destructive: false, on_error: "abort" },
+      app_file: "app.py",
+      files: stage.digest,
+      folders: ["reports"],
+      recompute: false,
+      catalog_version: 3,
+      allow_destructive: false,
+      on_error: "abort",
     });
   });
 

@@ -7,13 +7,13 @@ import type { Owner } from "../../secrets/envelope.ts";
 export async function listAffected(
   tx: Tx,
   org: string,
-  { database_id, org_id }: Owner,
+  { database_id: databaseId, org_id: orgId }: Owner,
   name: string,
 ): Promise<string[]> {
   const { rows } = await sql<{ database: string; service: string }>`
     select d.name as database, s.name as service
     from control.services s join control.databases d on d.id = s.database_id
-    where s.org_id = ${org_id} and (s.database_id = ${database_id}::uuid or (${database_id}::uuid is null and not exists (
+    where s.org_id = ${orgId} and (s.database_id = ${databaseId}::uuid or (${databaseId}::uuid is null and not exists (
         select from control.secrets o where o.database_id = s.database_id and o.name = ${name})))
       and s.observed is not null and (s.desired ->> 'is_running')::boolean and not s.is_pruned
     order by d.name, s.name`.execute(tx);

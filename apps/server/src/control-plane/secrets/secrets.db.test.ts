@@ -61,14 +61,14 @@ const ROWS: Scenario<SecretStage>[] = [
     ),
   ]),
   ...(["Set", "Delete"] as const).flatMap((verb) => {
-    const with_body = verb === "Set" ? { body } : {};
+    const withBody = verb === "Set" ? { body } : {};
     const done = verb === "Set" ? 200 : 204;
     return [
-      ...both({ as: "guest", status: 401, ...with_body }, verb),
-      ...both({ as: "outsider", status: 404, ...with_body }, verb),
-      ...both({ as: "member", status: 403, includes: ["secret.write"], ...with_body }, verb),
-      ...both({ as: "admin", status: done, ...with_body }, verb),
-      ...both({ as: "owner", status: done, ...with_body }, verb),
+      ...both({ as: "guest", status: 401, ...withBody }, verb),
+      ...both({ as: "outsider", status: 404, ...withBody }, verb),
+      ...both({ as: "member", status: 403, includes: ["secret.write"], ...withBody }, verb),
+      ...both({ as: "admin", status: done, ...withBody }, verb),
+      ...both({ as: "owner", status: done, ...withBody }, verb),
     ];
   }),
   {

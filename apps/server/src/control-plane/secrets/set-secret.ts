@@ -33,14 +33,14 @@ export async function setSecret(
   checkValue(name, input.value);
   const owner = { org_id: place.org_id, database_id: place.database_id };
   const sealed = await deps.envelope.seal(tx, owner, name, input.value);
-  const set_by = actorOf(caller.principal);
+  const setBy = actorOf(caller.principal);
   await tx
     .insertInto("control.secrets")
-    .values({ ...owner, name, ...sealed, set_by })
+    .values({ ...owner, name, ...sealed, set_by: setBy })
     .onConflict((conflict) =>
       conflict
         .columns(["org_id", "database_id", "name"])
-        .doUpdateSet({ ...sealed, set_by, updated_at: sql<Date>`now()` }),
+        .doUpdateSet({ ...sealed, set_by: setBy, updated_at: sql<Date>`now()` }),
     )
     .execute();
   await refuseTooMany(deps, owner, place.uri);

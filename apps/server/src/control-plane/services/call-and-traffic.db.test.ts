@@ -13,23 +13,23 @@ import { digestOf } from "../../testing/tar.ts";
 let server: TestServer;
 let gateway: GatewayStage;
 let people: OrgStage;
-let service_id: string;
+let serviceId: string;
 let key: string;
 let answer: Answer = () => undefined;
 
 beforeAll(async () => {
   server = await openServer();
   people = await openOrgStage(server);
-  const { runtime_base } = server.deps.config;
-  gateway = await openGatewayStage(server, { deps: { place: { home: server.home, runtime_base } } });
+  const { runtime_base: runtimeBase } = server.deps.config;
+  gateway = await openGatewayStage(server, { deps: { place: { home: server.home, runtime_base: runtimeBase } } });
   const database = await gateway.makeDatabase(people.org);
   const place = { org: people.org, database_id: database.id, digest: digestOf("tree") };
   const manifest = anApplication(
     ["ingest"],
     ["/docs", "/again", "/raises"].map((path) => ({ ...aRowRoute("docs", ["title"], ["id"]), path })),
   );
-  service_id = await makeService(server, place, { manifest });
-  await gateway.runPod({ id: service_id, database_id: database.id }, 1, (req, res) => answer(req, res));
+  serviceId = await makeService(server, place, { manifest });
+  await gateway.runPod({ id: serviceId, database_id: database.id }, 1, (req, res) => answer(req, res));
   await eventually(() => expect(gateway.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
   key = await gateway.makeKey(people.org, people.owner, "form", [
     `access:cloud://${people.org.name}:main/services/ingest`,
@@ -43,7 +43,8 @@ afterAll(async () => {
 const params = () => ({ org: people.org.name, db: "main", service: "ingest" });
 const call = (body: object, as = people.member) =>
   server.ask("serviceCall", {
-    ...{ as, params: params() },
+    as,
+    params: params(),
     body: { method: "POST", path: "/docs", api_key: key, ...body } as never,
   });
 const traffic = async (query: Record<string, string> = {}, db = "main") =>
@@ -63,7 +64,9 @@ describe("the form that calls a route", () => {
     const made = await call({ path: "/docs?x=1", body: '{"n":9223372036854775807}', headers: { prefer: "minimal" } });
     const { endpoint } = (await server.ask("serviceShow", { as: people.member, params: params() })).json;
     expect(asked).toMatchObject({
-      ...{ url: "/docs?x=1", method: "POST", body: '{"n":9223372036854775807}' },
+      url: "/docs?x=1",
+      method: "POST",
+      body: '{"n":9223372036854775807}',
       headers: { prefer: "minimal", "x-forwarded-host": new URL(endpoint).host, "x-forwarded-for": "127.0.0.1" },
     });
     expect(made.json).toMatchObject({ status: 201, body: '{"id":9223372036854775807}', bytes: 26, is_cut: false });
@@ -116,8 +119,8 @@ describe("the form that calls a route", () => {
 
 describe("what came to a service", () => {
   test("is told by minute and by route, with what failed and how long it took, over all gateways", async () => {
-    const database_id = await makeDatabase(server, people.org, { name: "busy" });
-    const id = await makeService(server, { org: people.org, database_id, digest: digestOf("tree") });
+    const databaseId = await makeDatabase(server, people.org, { name: "busy" });
+    const id = await makeService(server, { org: people.org, database_id: databaseId, digest: digestOf("tree") });
     const minute = Math.floor(Date.now() / 60_000) * 60_000;
     let now = minute - 120_000;
     const ago = createTraffic({ ...server.deps, now: () => now });
@@ -162,7 +165,7 @@ describe("what came to a service", () => {
     const failed = { requests: 1, client_errors: 0, server_errors: 1 };
     await eventually(async () => expect(await raised()).toMatchObject(failed), { timeout_ms: 8_000 });
     await using lost = createTraffic(server.deps);
-    lost.count(service_id, { route: "POST /again", status: 200, ms: 1 });
+    lost.count(serviceId, { route: "POST /again", status: 200, ms: 1 });
     await sql`alter table control.traffic rename to traffic_away`.execute(server.deps.db);
     await lost.write();
     await sql`alter table control.traffic_away rename to traffic`.execute(server.deps.db);
@@ -172,8 +175,8 @@ describe("what came to a service", () => {
   });
 
   test("of a service that was never called is nothing, in as many minutes as are asked for", async () => {
-    const database_id = await makeDatabase(server, people.org, { name: "quiet" });
-    await makeService(server, { org: people.org, database_id, digest: digestOf("tree") });
+    const databaseId = await makeDatabase(server, people.org, { name: "quiet" });
+    await makeService(server, { org: people.org, database_id: databaseId, digest: digestOf("tree") });
     const told = await traffic({}, "quiet");
     expect(told).toMatchObject({ total: { requests: 0, p50_ms: null }, routes: [] });
     expect(told.minutes).toHaveLength(60);

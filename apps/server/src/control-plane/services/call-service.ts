@@ -28,9 +28,9 @@ export async function callService(
 ): Promise<ServiceCallAnswer> {
   if (caller.endpoint === null) throw noGateway();
   const { host, pathname, protocol } = new URL(caller.endpoint);
-  const is_over = AbortSignal.timeout(MOST_MS);
-  const signal = AbortSignal.any([caller.signal, is_over]);
-  const started_at = performance.now();
+  const isOver = AbortSignal.timeout(MOST_MS);
+  const signal = AbortSignal.any([caller.signal, isOver]);
+  const startedAt = performance.now();
   const asked = request({
     socketPath: localDoor(config),
     // a connection for this request alone
@@ -41,25 +41,30 @@ export async function callService(
       ...(call.body === null ? {} : { "content-type": "application/json" }),
       ...call.headers,
       ...(call.body === null ? {} : { "content-length": Buffer.byteLength(call.body) }),
-      ...{ host, "x-api-key": call.api_key },
-      ...{ "x-forwarded-for": caller.address, "x-forwarded-proto": protocol.slice(0, -1) },
+      host,
+      "x-api-key": call.api_key,
+      "x-forwarded-for": caller.address,
+      "x-forwarded-proto": protocol.slice(0, -1),
     },
     signal,
   });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once("response", resolve);
-    asked.on("error", (cause) => reject(is_over.aborted ? tooLong(cause) : noGateway(cause)));
+    asked.on("error", (cause) => reject(isOver.aborted ? tooLong(cause) : noGateway(cause)));
   });
   asked.end(call.body ?? undefined);
   const answer = await answered;
   const read = await readAnswer(answer);
-  const ms = Math.round((performance.now() - started_at) * 1_000) / 1_000;
+  const ms = Math.round((performance.now() - startedAt) * 1_000) / 1_000;
   const headers = [];
   for (let at = 0; at + 1 < answer.rawHeaders.length; at += 2) {
     headers.push({ name: (answer.rawHeaders[at] ?? "").toLowerCase(), value: answer.rawHeaders[at + 1] ?? "" });
   }
   return {
-    ...{ status: answer.statusCode ?? 0, ms, headers, ...read },
+    status: answer.statusCode ?? 0,
+    ms,
+    headers,
+    ...read,
     request_id: String(answer.headers["x-request-id"] ?? ""),
   };
 }
@@ -68,25 +73,25 @@ export async function callService(
 async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnswer, "body" | "bytes" | "is_cut">> {
   const pieces: Buffer[] = [];
   let bytes = 0;
-  let is_cut = false;
+  let isCut = false;
   try {
     for await (const piece of answer) {
       const part = (piece as Buffer).subarray(0, MOST_BYTES - bytes);
       pieces.push(part);
       bytes += part.length;
-      is_cut = part.length < (piece as Buffer).length;
-      if (is_cut) break;
+      isCut = part.length < (piece as Buffer).length;
+      if (isCut) break;
     }
   } catch {
-    is_cut = true;
+    isCut = true;
   }
-  return { body: toText(Buffer.concat(pieces), is_cut), bytes, is_cut };
+  return { body: toText(Buffer.concat(pieces), isCut), bytes, is_cut: isCut };
 }
 
 /** Null for what is no text; one that was cut may end within a character. */
-function toText(bytes: Buffer, is_cut: boolean): string | null {
+function toText(bytes: Buffer, isCut: boolean): string | null {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: is_cut });
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });
   } catch {
     return null;
   }

@@ -48,12 +48,12 @@ export function releaseOf({ desired, observed }: Pick<ServiceRow, "desired" | "o
 
 /** What a service's return to a former release does: refused by the tables, or with what that changes for clients. */
 export function planReturn(
-  { app_file, name }: Pick<ServiceRow, "app_file" | "name">,
+  { app_file: appFile, name }: Pick<ServiceRow, "app_file" | "name">,
   { from, to }: { readonly from: number; readonly to: number },
   checked: CheckedRelease | undefined,
-  database_uri: string,
+  databaseUri: string,
 ): PlanOp[] {
-  const details = { app_file, from, to };
+  const details = { app_file: appFile, from, to };
   const compared = checked?.release === to ? checked : undefined;
   if (compared === undefined || compared.hindrances.length === 0) {
     const text = `service '${name}' goes back from release ${from} to release ${to}`;
@@ -61,7 +61,7 @@ export function planReturn(
     return [{ ...op("alter", "service", "additive", text), name, details }, ...routes];
   }
   const cannot = `service '${name}' cannot go back to release ${to}: ${listReasons(compared.hindrances)}`;
-  const next = deployAgain(app_file, `${database_uri}/${name}`);
+  const next = deployAgain(appFile, `${databaseUri}/${name}`);
   return [{ ...op("alter", "service", "blocked", cannot), name, details: { ...details, next } }];
 }
 
@@ -69,21 +69,21 @@ export function planReturn(
 export function refuseHindered(
   org: OrgOfDatabases,
   database: string,
-  { app_file, name }: Pick<ServiceRow, "app_file" | "name">,
+  { app_file: appFile, name }: Pick<ServiceRow, "app_file" | "name">,
   { hindrances, release }: CheckedRelease,
 ): void {
   if (hindrances.length === 0) return;
   const uri = serviceUriOf(org.name, database, name);
   throw appError("schema_mismatch", {
     detail: `Release ${release} of ${uri} does not fit the tables as they are: ${listReasons(hindrances)}.`,
-    hint: `Put the files of that release back where you work, then: ${deployAgain(app_file, uri)}`,
+    hint: `Put the files of that release back where you work, then: ${deployAgain(appFile, uri)}`,
     meta: { uri, release, tables: [...new Set(hindrances.map(({ table }) => table))] },
   });
 }
 
 /** To what a service lies in: its database, or a folder of it. */
-function deployAgain(app_file: string, service_uri: string): string {
-  return `cli deploy ${app_file} ${service_uri.slice(0, service_uri.lastIndexOf("/"))}`;
+function deployAgain(appFile: string, serviceUri: string): string {
+  return `cli deploy ${appFile} ${serviceUri.slice(0, serviceUri.lastIndexOf("/"))}`;
 }
 
 const MOST_REASONS = 5;

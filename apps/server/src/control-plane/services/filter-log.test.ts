@@ -17,6 +17,6 @@ test.each<[string, Partial<LogFilter>, string, boolean]>([
   ["a request is found by its id", { request_id: "r1" }, ANSWERED, true],
   ["another request is not", { request_id: "r" }, ANSWERED, false],
   ["a line that concerns no request is not", { request_id: "r1" }, "service listens", false],
-])("%s", (_name, filter, line, is_wanted) => {
-  expect(wantsLine(line, { ...ALL, ...filter })).toBe(is_wanted);
+])("%s", (_name, filter, line, isWanted) => {
+  expect(wantsLine(line, { ...ALL, ...filter })).toBe(isWanted);
 });

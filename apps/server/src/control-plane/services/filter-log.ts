@@ -15,16 +15,19 @@ const PART = /\{(\w+)\}/g;
  * Whether a line is wanted. What concerns a request has its fields as JSON behind its words: `req`, and in the one line that says how it was
  * answered `route`, for checks of health `health` as well.
  */
-export function wantsLine(line: string, { has_health, request_id, route, search }: LogFilter): boolean {
+export function wantsLine(
+  line: string,
+  { has_health: hasHealth, request_id: requestId, route, search }: LogFilter,
+): boolean {
   if (search !== undefined && !line.toLowerCase().includes(search)) return false;
-  if (has_health && route === undefined && request_id === undefined) return true;
+  if (hasHealth && route === undefined && requestId === undefined) return true;
   const fields = readFields(line);
-  if (route !== undefined) return fields.route === route.replaceAll(PART, ":$1") && isAsked(fields.req, request_id);
-  return (has_health || fields.health !== true) && isAsked(fields.req, request_id);
+  if (route !== undefined) return fields.route === route.replaceAll(PART, ":$1") && isAsked(fields.req, requestId);
+  return (hasHealth || fields.health !== true) && isAsked(fields.req, requestId);
 }
 
-function isAsked(req: unknown, request_id: string | undefined): boolean {
-  return request_id === undefined || req === request_id;
+function isAsked(req: unknown, requestId: string | undefined): boolean {
+  return requestId === undefined || req === requestId;
 }
 
 function readFields(line: string): { readonly [name in "route" | "req" | "health"]?: unknown } {

@@ -17,30 +17,30 @@ export type ServiceRow = Pick<
 };
 
 /** The services of a database, by name, for a plan. */
-export async function readServices(db: Pick<Tx, "selectFrom">, database_id: string): Promise<ServiceRow[]> {
-  return await selectRows(db, database_id).execute();
+export async function readServices(db: Pick<Tx, "selectFrom">, databaseId: string): Promise<ServiceRow[]> {
+  return await selectRows(db, databaseId).execute();
 }
 
 /** One of them, not locked; undefined when there is none of that name. */
 export async function readService(
   db: Pick<Tx, "selectFrom">,
-  database_id: string,
+  databaseId: string,
   name: string,
 ): Promise<ServiceRow | undefined> {
-  return await selectRows(db, database_id).where("s.name", "=", name).executeTakeFirst();
+  return await selectRows(db, databaseId).where("s.name", "=", name).executeTakeFirst();
 }
 
 /** The services of a database, locked until the transaction's end. Whoever locks the database as well has locked it before. */
-export async function lockServices(tx: Tx, database_id: string): Promise<ServiceRow[]> {
-  return await selectRows(tx, database_id).forUpdate("s").execute();
+export async function lockServices(tx: Tx, databaseId: string): Promise<ServiceRow[]> {
+  return await selectRows(tx, databaseId).forUpdate("s").execute();
 }
 
 /** One of them, locked; undefined when there is none of that name. */
-export async function lockService(tx: Tx, database_id: string, name: string): Promise<ServiceRow | undefined> {
-  return await selectRows(tx, database_id).where("s.name", "=", name).forUpdate("s").executeTakeFirst();
+export async function lockService(tx: Tx, databaseId: string, name: string): Promise<ServiceRow | undefined> {
+  return await selectRows(tx, databaseId).where("s.name", "=", name).forUpdate("s").executeTakeFirst();
 }
 
-function selectRows(db: Pick<Tx, "selectFrom">, database_id: string) {
+function selectRows(db: Pick<Tx, "selectFrom">, databaseId: string) {
   return db
     .selectFrom("control.services as s")
     .innerJoin("control.releases as r", (join) =>
@@ -48,6 +48,6 @@ function selectRows(db: Pick<Tx, "selectFrom">, database_id: string) {
     )
     .select(["s.id", "s.database_id", "s.name", "s.state", "s.desired", "s.observed", "s.generation", "s.is_pruned"])
     .select(["r.tree", "r.environment", "r.app_file", "r.manifest", "r.workers"])
-    .where("s.database_id", "=", database_id)
+    .where("s.database_id", "=", databaseId)
     .orderBy("s.name");
 }

@@ -22,13 +22,13 @@ export interface HostedPlanInput {
 /** What `service update` would do on a hosted database. Pure. @throws service_not_found, service_conflict */
 export function planHostedServices(input: HostedPlanInput): ServicePlan {
   const { application, rows, service } = input;
-  const { differing_tables, folders, target } = application;
+  const { differing_tables: differingTables, folders, target } = application;
   // another version may have written members of a release's manifest in another order
   const manifest = sortKeys(application.manifest);
   const present = rows
     .filter((row) => !row.is_pruned && folderOf(row.name) === folders.join("/"))
     .map((row) => toPresent(input, row));
-  return planServices({ manifest, target, service, present, differing_tables });
+  return planServices({ manifest, target, service, present, differing_tables: differingTables });
 }
 
 /** The name of a service within its database: folders before it. */
@@ -42,7 +42,7 @@ export function fullName(folders: readonly string[], service: string): string {
  */
 export function planVersion({ application, database, rows }: Omit<HostedPlanInput, "service" | "endpointOf">): string {
   const { desired, observed } = database;
-  const services = rows.map(({ generation, id, is_pruned }) => [id, generation, is_pruned]);
+  const services = rows.map(({ generation, id, is_pruned: isPruned }) => [id, generation, isPruned]);
   return [
     `files:${short(observed?.tree ?? null)}`,
     `image:${short(observed?.environment ?? null)}`,
@@ -61,14 +61,14 @@ function folderOf(name: string): string {
 }
 
 function toPresent({ application, database, endpointOf }: HostedPlanInput, row: ServiceRow): PresentService {
-  const { app_file, entries, target } = application;
-  const is_there = row.app_file !== app_file && entries.some(({ path }) => path === row.app_file);
+  const { app_file: appFile, entries, target } = application;
+  const isThere = row.app_file !== appFile && entries.some(({ path }) => path === row.app_file);
   return {
     name: row.name.slice(row.name.lastIndexOf("/") + 1),
     manifest: sortKeys(row.manifest),
     state: row.state,
     endpoint: endpointOf(row.name),
-    owner: is_there ? { app_file: row.app_file, place: target } : null,
+    owner: isThere ? { app_file: row.app_file, place: target } : null,
     changes: [...compareProjects(application, database, row), ...compareWorkers(database, row)],
   };
 }

@@ -23,9 +23,9 @@ export async function pruneServices(
   deps: ServiceRequestDeps,
   caller: Caller,
   application: Application,
-  is_dry: boolean,
+  isDry: boolean,
 ): Promise<PruneAnswer> {
-  const { app_file, folders, manifest, target } = application;
+  const { app_file: appFile, folders, manifest, target } = application;
   const { id, name: database } = application.database;
   if ((await lockDatabase(deps.tx, caller.org.id, database)) === undefined)
     throw databaseNotFound(caller.org, database);
@@ -43,11 +43,15 @@ export async function pruneServices(
     extras.map(({ name }) => name),
   );
   const operations: PruneAnswer["operations"] = [];
-  for (const row of is_dry ? [] : extras) {
+  for (const row of isDry ? [] : extras) {
     operations.push({ ...(await forget(deps, caller, row, database, target)), service: row.name });
   }
   const plan = summarizePlan({
-    ...{ app_file, target, services: [], ops: extras.map((row) => dropOp(row, shortName(row))), status: null },
+    app_file: appFile,
+    target,
+    services: [],
+    ops: extras.map((row) => dropOp(row, shortName(row))),
+    status: null,
     extras: extras.map(shortName),
   });
   return { plan, operations };
@@ -65,15 +69,15 @@ async function forget(
     deps,
     caller,
     { ...row, database },
-    {
-      ...{ kind: "service.prune", state, desired: { ...row.desired, is_running: false }, is_pruned: true },
-    },
+    { kind: "service.prune", state, desired: { ...row.desired, is_running: false }, is_pruned: true },
   );
 }
 
-function dropOp({ app_file }: ServiceRow, name: string): PlanOp {
+function dropOp({ app_file: appFile }: ServiceRow, name: string): PlanOp {
   return {
-    ...op("drop", "service", "destructive", `service '${name}' of ${app_file} will be stopped and forgotten`),
-    ...{ name, requires_restart: false, details: { app_file } },
+    ...op("drop", "service", "destructive", `service '${name}' of ${appFile} will be stopped and forgotten`),
+    name,
+    requires_restart: false,
+    details: { app_file: appFile },
   };
 }

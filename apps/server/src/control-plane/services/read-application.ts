@@ -56,24 +56,33 @@ export async function readApplication(
   input: ReadInput,
   signal: AbortSignal,
 ): Promise<Application> {
-  const { app_file, folders } = input;
+  const { app_file: appFile, folders } = input;
   const found = await findPod(deps, org, name, "changed");
   const { pod } = found;
   const target = parseTarget([pod.uri, ...folders].join("/"));
-  const { entries, manifest, row, tree, will_follow } =
-    input.preparation === undefined
-      ? await readByPod(deps, org, found, input, signal)
-      : await takePrepared(deps, org, found, { app_file, id: input.preparation });
-  refuseUnkept(app_file, manifest);
-  const asked = { app_file, files: tree, folders: target.folders };
+  const {
+    entries,
+    manifest,
+    row,
+    tree,
+    will_follow: willFollow,
+  } = input.preparation === undefined
+    ? await readByPod(deps, org, found, input, signal)
+    : await takePrepared(deps, org, found, { app_file: appFile, id: input.preparation });
+  refuseUnkept(appFile, manifest);
+  const asked = { app_file: appFile, files: tree, folders: target.folders };
   const body = input.preparation === undefined ? asked : { ...asked, manifest };
   const call = { ...POD_ROUTES.schemaPlan, body, signal };
   const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
   return {
-    ...{ app_file, target: target.text, folders: target.folders, manifest, entries },
+    app_file: appFile,
+    target: target.text,
+    folders: target.folders,
+    manifest,
+    entries,
     catalog_version: plan.catalog_version,
     database: row,
-    differing_tables: plan.tables.filter(({ resolution }) => differs(resolution, will_follow)).map(({ path }) => path),
+    differing_tables: plan.tables.filter(({ resolution }) => differs(resolution, willFollow)).map(({ path }) => path),
   };
 }
 
@@ -90,7 +99,7 @@ async function readByPod(
   deps: BringTreeDeps,
   org: OrgOfDatabases,
   found: FoundPod,
-  { app_file, file_digests, files: sent = null }: ReadInput,
+  { app_file: appFile, file_digests: fileDigests, files: sent = null }: ReadInput,
   signal: AbortSignal,
 ): Promise<ReadFile> {
   const { pod, row } = found;
@@ -98,15 +107,18 @@ async function readByPod(
     sent === null
       ? await readOwnTree(deps.db, org, found)
       : { digest: await bringTree(deps, org, found, sent, signal), entries: sent };
-  checkAppFile(pod.uri, tree.entries, app_file, file_digests);
+  checkAppFile(pod.uri, tree.entries, appFile, fileDigests);
   const files = tree.digest;
-  const made = await askDocument(pod, { ...POD_ROUTES.manifest, body: { app_file, files }, signal }).then(
+  const made = await askDocument(pod, { ...POD_ROUTES.manifest, body: { app_file: appFile, files }, signal }).then(
     (document) => checkDocument(pod, madeSchema, document),
-    (error: unknown) => explainError(pod.uri, tree.entries, file_digests, error),
+    (error: unknown) => explainError(pod.uri, tree.entries, fileDigests, error),
   );
-  checkImported(pod.uri, made.imported, file_digests);
+  checkImported(pod.uri, made.imported, fileDigests);
   return {
-    ...{ entries: tree.entries, manifest: made.manifest, tree: files, will_follow: sent !== null },
+    entries: tree.entries,
+    manifest: made.manifest,
+    tree: files,
+    will_follow: sent !== null,
     row: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
   };
 }
@@ -115,9 +127,9 @@ async function takePrepared(
   { db }: Pick<BringTreeDeps, "db">,
   org: OrgOfDatabases,
   { pod, row }: FoundPod,
-  { app_file, id }: { readonly app_file: string; readonly id: string },
+  { app_file: appFile, id }: { readonly app_file: string; readonly id: string },
 ): Promise<ReadFile> {
-  const prepared = await findPrepared(db, org, { id, app_file, database_id: row.id, uri: pod.uri });
+  const prepared = await findPrepared(db, org, { id, app_file: appFile, database_id: row.id, uri: pod.uri });
   const { environment, manifest, resources, tree } = prepared;
   const entries = await readTree(db, org, tree);
   if (entries === undefined) throw noFiles(pod.uri);
@@ -127,19 +139,19 @@ async function takePrepared(
 }
 
 /** Tables that are to follow the files stand in no service's way, but for those that cannot. */
-function differs(resolution: TablePlan["resolution"], will_follow: boolean): boolean {
-  return will_follow ? resolution === "unsupported" : resolution !== "up_to_date";
+function differs(resolution: TablePlan["resolution"], willFollow: boolean): boolean {
+  return willFollow ? resolution === "unsupported" : resolution !== "up_to_date";
 }
 
 /** In JSON: a NUL, or half of a surrogate pair, that no further backslash makes a text about one. */
 const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** Releases are kept in PostgreSQL, whose texts hold neither. @throws app_invalid */
-function refuseUnkept(app_file: string, manifest: Manifest): void {
+function refuseUnkept(appFile: string, manifest: Manifest): void {
   if (!UNKEPT.test(JSON.stringify(manifest))) return;
   throw appError("app_invalid", {
-    detail: `A text that ${app_file} declares holds a NUL character or half of a surrogate pair, which a release cannot keep.`,
+    detail: `A text that ${appFile} declares holds a NUL character or half of a surrogate pair, which a release cannot keep.`,
     hint: "Look for \\x00 and \\ud800 in comments, descriptions, defaults and queries.",
-    meta: { app_file },
+    meta: { app_file: appFile },
   });
 }

@@ -12,27 +12,26 @@ const LOOKED_AT_EACH = 10;
 
 /** What the pods of a service wrote, over all its instances, as far as it is asked for, and what they write. Ends quietly with the signal. */
 export async function* readServiceLog(
-  log_folder: string,
+  logFolder: string,
   query: ServiceLogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
   const filter = toFilter(query);
-  const is_narrow = query.search !== undefined || query.route !== undefined || query.request_id !== undefined;
-  const tail = is_narrow ? MOST_LOOKED_AT : Math.min(MOST_LOOKED_AT, query.tail * LOOKED_AT_EACH);
+  const isNarrow = query.search !== undefined || query.route !== undefined || query.request_id !== undefined;
+  const tail = isNarrow ? MOST_LOOKED_AT : Math.min(MOST_LOOKED_AT, query.tail * LOOKED_AT_EACH);
   const since = query.since_s === undefined ? {} : { since: new Date(Date.now() - query.since_s * 1_000) };
   const input = { tail, ...since, signal };
   let found = 0;
-  for await (const { line } of readPodLog(log_folder, { ...input, follow: false }))
-    if (wantsLine(line, filter)) found++;
+  for await (const { line } of readPodLog(logFolder, { ...input, follow: false })) if (wantsLine(line, filter)) found++;
   // of lines that come between the two looks none is passed over: they are the last
-  let passed_over = Math.max(0, found - query.tail);
-  for await (const line of readPodLog(log_folder, { ...input, follow: query.follow === "1" })) {
+  let passedOver = Math.max(0, found - query.tail);
+  for await (const line of readPodLog(logFolder, { ...input, follow: query.follow === "1" })) {
     if (!wantsLine(line.line, filter)) continue;
-    if (passed_over > 0) passed_over--;
+    if (passedOver > 0) passedOver--;
     else yield { number: 0, ...line };
   }
 }
 
-function toFilter({ include_health, request_id, route, search }: ServiceLogQuery): LogFilter {
-  return { search: search?.toLowerCase(), route, request_id, has_health: include_health === "1" };
+function toFilter({ include_health: includeHealth, request_id: requestId, route, search }: ServiceLogQuery): LogFilter {
+  return { search: search?.toLowerCase(), route, request_id: requestId, has_health: includeHealth === "1" };
 }

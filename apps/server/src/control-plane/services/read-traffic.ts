@@ -20,23 +20,23 @@ export interface MeasuredService {
 /** What came to a service in the last minutes, by minute and by route, over all gateways. */
 export async function readTraffic(
   db: Database,
-  { service_id, manifest, service }: MeasuredService,
+  { service_id: serviceId, manifest, service }: MeasuredService,
   { minutes, route }: z.output<typeof serviceTrafficQuerySchema>,
 ): Promise<ServiceTraffic> {
   const { rows } = await sql<{ minute: Date | null; routes: Record<string, CountedRoute> | null; now: Date }>`
     select t.minute, t.routes, now() as now from (select now()) as clock
-    left join control.traffic t on t.service_id = ${service_id}
+    left join control.traffic t on t.service_id = ${serviceId}
       and t.minute > date_trunc('minute', now()) - make_interval(mins => ${minutes})`.execute(db);
   const nameRoute = createNameRoute(service === undefined ? [] : listRoutes(manifest, service));
   const routes = new Map<string | null, Sums>();
-  const by_minute = new Map<number, Sums>();
+  const byMinute = new Map<number, Sums>();
   const total = newSums();
   for (const row of rows) {
     for (const [label, counted] of Object.entries(row.routes ?? {})) {
       const named = nameRoute(label);
       add(found(routes, named), counted);
       if (route !== undefined && named !== route) continue;
-      add(found(by_minute, (row.minute as Date).getTime()), counted);
+      add(found(byMinute, (row.minute as Date).getTime()), counted);
       add(total, counted);
     }
   }
@@ -48,7 +48,7 @@ export async function readTraffic(
       .map(([named, sums]) => ({ route: named, ...toTraffic(sums) })),
     minutes: Array.from({ length: minutes }, (_, at) => {
       const minute = (last - minutes + 1 + at) * MINUTE_MS;
-      return { at: new Date(minute).toISOString(), ...toTraffic(by_minute.get(minute) ?? newSums()) };
+      return { at: new Date(minute).toISOString(), ...toTraffic(byMinute.get(minute) ?? newSums()) };
     }),
   };
 }
@@ -69,15 +69,17 @@ function found<Key>(all: Map<Key, Sums>, key: Key): Sums {
   return sums;
 }
 
-function add(to: Sums, { client_errors, latencies, server_errors }: CountedRoute): void {
-  to.client_errors += client_errors;
-  to.server_errors += server_errors;
+function add(to: Sums, { client_errors: clientErrors, latencies, server_errors: serverErrors }: CountedRoute): void {
+  to.client_errors += clientErrors;
+  to.server_errors += serverErrors;
   addLatencies(to.latencies, latencies);
 }
 
-function toTraffic({ client_errors, latencies, server_errors }: Sums): Traffic {
+function toTraffic({ client_errors: clientErrors, latencies, server_errors: serverErrors }: Sums): Traffic {
   return {
-    ...{ requests: countLatencies(latencies), client_errors, server_errors },
+    requests: countLatencies(latencies),
+    client_errors: clientErrors,
+    server_errors: serverErrors,
     p50_ms: latencyQuantile(latencies, 0.5),
     p95_ms: latencyQuantile(latencies, 0.95),
     p99_ms: latencyQuantile(latencies, 0.99),

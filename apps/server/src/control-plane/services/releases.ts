@@ -20,22 +20,22 @@ export interface NewRelease {
 }
 
 /** Adds a release to a service, whose lock the caller holds, and forgets the oldest but what serves; answers its number. */
-export async function addRelease(tx: Tx, service_id: string, release: NewRelease): Promise<number> {
+export async function addRelease(tx: Tx, serviceId: string, release: NewRelease): Promise<number> {
   const { changes, manifest, ...rest } = release;
   const { number } = await tx
     .insertInto("control.releases")
     .values(({ selectFrom }) => ({
       ...rest,
-      service_id,
+      service_id: serviceId,
       number: selectFrom("control.releases")
         .select(sql<number>`coalesce(max(number), 0) + 1`.as("number"))
-        .where("service_id", "=", service_id),
+        .where("service_id", "=", serviceId),
       manifest: JSON.stringify(manifest),
       changes: JSON.stringify(changes),
     }))
     .returning("number")
     .executeTakeFirstOrThrow();
-  await sql`delete from control.releases r where r.service_id = ${service_id} and r.number <= ${number - KEPT_RELEASES}
+  await sql`delete from control.releases r where r.service_id = ${serviceId} and r.number <= ${number - KEPT_RELEASES}
     and not exists (select from control.services s where s.id = r.service_id and (s.observed ->> 'release')::int = r.number)`.execute(
     tx,
   );
@@ -43,11 +43,11 @@ export async function addRelease(tx: Tx, service_id: string, release: NewRelease
 }
 
 /** The number of the last release before another one that has served; undefined when there is none. */
-export async function findReleaseBefore(db: Reads, service_id: string, number: number): Promise<number | undefined> {
+export async function findReleaseBefore(db: Reads, serviceId: string, number: number): Promise<number | undefined> {
   const row = await db
     .selectFrom("control.releases")
     .select("number")
-    .where("service_id", "=", service_id)
+    .where("service_id", "=", serviceId)
     .where("number", "<", number)
     .where("served_at", "is not", null)
     .orderBy("number", "desc")
@@ -57,37 +57,33 @@ export async function findReleaseBefore(db: Reads, service_id: string, number: n
 }
 
 /** Keeps of a release that it serves; of one that did before, nothing changes. */
-export async function markServed(tx: Tx, service_id: string, number: number): Promise<void> {
+export async function markServed(tx: Tx, serviceId: string, number: number): Promise<void> {
   await tx
     .updateTable("control.releases")
     .set({ served_at: sql<Date>`now()` })
-    .where("service_id", "=", service_id)
+    .where("service_id", "=", serviceId)
     .where("number", "=", number)
     .where("served_at", "is", null)
     .execute();
 }
 
 /** The numbers of the releases of a service that are kept, the newest first. */
-export async function listReleaseNumbers(db: Reads, service_id: string): Promise<number[]> {
+export async function listReleaseNumbers(db: Reads, serviceId: string): Promise<number[]> {
   const rows = await db
     .selectFrom("control.releases")
     .select("number")
-    .where("service_id", "=", service_id)
+    .where("service_id", "=", serviceId)
     .orderBy("number", "desc")
     .execute();
   return rows.map(({ number }) => number);
 }
 
 /** What a release declares; undefined for one that is not kept. */
-export async function findReleaseManifest(
-  db: Reads,
-  service_id: string,
-  number: number,
-): Promise<Manifest | undefined> {
+export async function findReleaseManifest(db: Reads, serviceId: string, number: number): Promise<Manifest | undefined> {
   const row = await db
     .selectFrom("control.releases")
     .select("manifest")
-    .where("service_id", "=", service_id)
+    .where("service_id", "=", serviceId)
     .where("number", "=", number)
     .executeTakeFirst();
   return row?.manifest;
@@ -96,7 +92,7 @@ export async function findReleaseManifest(
 /** The releases of a service, the newest first. */
 export async function listReleases(
   db: Database,
-  service_id: string,
+  serviceId: string,
   page: PageQuery,
 ): Promise<{ items: Release[]; next: string | null }> {
   const from = Number(readCursor(page.cursor)?.after ?? Number.MAX_SAFE_INTEGER);
@@ -113,7 +109,7 @@ export async function listReleases(
       "created_by",
       "served_at",
     ])
-    .where("service_id", "=", service_id)
+    .where("service_id", "=", serviceId)
     .where(sql<boolean>`number < ${Number.isSafeInteger(from) ? from : 0}::bigint`)
     .orderBy("number", "desc")
     .limit(page.limit + 1)
@@ -121,12 +117,12 @@ export async function listReleases(
   return toPage(
     rows,
     page.limit,
-    ({ created_at, environment, served_at, tree, ...row }) => ({
+    ({ created_at: createdAt, environment, served_at: servedAt, tree, ...row }) => ({
       ...row,
       files: tree,
       image: environment,
-      created_at: created_at.toISOString(),
-      served_at: served_at?.toISOString() ?? null,
+      created_at: createdAt.toISOString(),
+      served_at: servedAt?.toISOString() ?? null,
     }),
     (row) => ({ after: String(row.number), id: "" }),
   );

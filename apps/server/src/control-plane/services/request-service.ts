@@ -32,10 +32,10 @@ export async function requestService(
     return await answerChange(deps, org, place, null);
   if (verb !== "stop") demandAwake(org, database);
   const { desired } = service;
-  const is_running = verb !== "stop";
-  const restarts = desired.restarts + (is_running ? 1 : 0);
+  const isRunning = verb !== "stop";
+  const restarts = desired.restarts + (isRunning ? 1 : 0);
   const named = { ...service, database: database.name };
-  const change = { kind: `service.${verb}`, state, desired: { ...desired, is_running, restarts } };
+  const change = { kind: `service.${verb}`, state, desired: { ...desired, is_running: isRunning, restarts } };
   return await answerChange(deps, org, place, await writeService(deps, caller, named, change));
 }
 

@@ -25,13 +25,13 @@ interface ServicePlace {
 export async function checkRollback(
   deps: FindPodDeps,
   org: OrgOfDatabases,
-  { database: name, name: service_name }: ServicePlace,
+  { database: name, name: serviceName }: ServicePlace,
   wanted: number | null,
   signal: AbortSignal,
 ): Promise<CheckedRelease | undefined> {
   const database = await findRow(deps.db, org.id, name);
   if (database?.state !== "AVAILABLE") return undefined;
-  const service = await readService(deps.db, database.id, service_name);
+  const service = await readService(deps.db, database.id, serviceName);
   if (service === undefined) return undefined;
   const number = wanted ?? (await findReleaseBefore(deps.db, service.id, releaseOf(service)));
   if (number === undefined || isServed(service, number)) return undefined;
@@ -83,7 +83,9 @@ export async function rollBackService(
   const state = requestServiceState(uri, service.state, "update");
   const named = { ...service, database: database.name };
   const operation = await writeService(deps, caller, named, {
-    ...{ kind: "service.rollback", state, desired: { ...desired, release: number, is_running: true } },
+    kind: "service.rollback",
+    state,
+    desired: { ...desired, release: number, is_running: true },
     detail: `from release ${releaseOf(service)} to release ${number}`,
   });
   return await answerChange(deps, org, place, operation);

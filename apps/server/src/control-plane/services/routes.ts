@@ -36,7 +36,7 @@ const VERBS = {
 } as const satisfies Record<string, ServiceVerb>;
 
 export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps): void {
-  const { config, db, line_streams, recordEvent } = deps;
+  const { config, db, line_streams: lineStreams, recordEvent } = deps;
   routes.add("serviceList", async ({ org, principal, query }) => {
     if (!mayManageSome(principal, query.database, undefined)) throw notGranted(principal);
     return await listServices(deps, org, query, manageGrants(principal));
@@ -96,17 +96,21 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
     return await readTraffic(db, await findDeclared(db, org, params.db, params.service), query);
   });
   routes.add("serviceLogs", async ({ org, params, query, reply, request }) => {
-    const { log_folder } = servicePlaces(config, await findServiceIds(db, org, params.db, params.service), 0);
-    await line_streams.serve(request, reply, (signal) => readServiceLog(log_folder, query, signal));
+    const { log_folder: logFolder } = servicePlaces(
+      config,
+      await findServiceIds(db, org, params.db, params.service),
+      0,
+    );
+    await lineStreams.serve(request, reply, (signal) => readServiceLog(logFolder, query, signal));
   });
 }
 
 /** Other files would run with the database's secrets, in an arrangement that the organization never deployed. @throws forbidden */
 function refuseOtherFiles(
-  { key, user_id }: Principal,
+  { key, user_id: userId }: Principal,
   { files, preparation }: Pick<z.output<typeof hostedServicePlanRequestSchema>, "files" | "preparation">,
 ): void {
-  if (user_id !== null || (files === null && preparation === undefined)) return;
+  if (userId !== null || (files === null && preparation === undefined)) return;
   throw appError("forbidden", {
     detail: `The key ${key?.name ?? ""} has grants, and plans with the database's own files alone. The request brings ${files === null ? "a preparation" : "files"}.`,
     hint: "Leave out files and preparation, or use a session or a key without grants.",

@@ -13,17 +13,17 @@ const PARTS: Readonly<Record<string, string>> = {
 /** The error of an update of services that was planned against something else: what of it moved, and who moved services since. */
 export async function servicesMoved(
   tx: Tx,
-  database_id: string,
+  databaseId: string,
   input: { readonly target: string; readonly app_file: string; readonly expected: string; readonly version: string },
 ): Promise<Error> {
-  const { app_file, expected, target, version } = input;
+  const { app_file: appFile, expected, target, version } = input;
   const before = readParts(expected);
   const moved = [...readParts(version)].filter(([name, value]) => before.get(name) !== value).map(([name]) => name);
   const words = moved.map((name) => PARTS[name] ?? name);
-  const last = moved.includes("services") ? await findLast(tx, database_id) : undefined;
+  const last = moved.includes("services") ? await findLast(tx, databaseId) : undefined;
   return appError("generation_moved", {
     detail: `Since this was planned ${words.join(", ")} of ${target} changed${last === undefined ? "" : ` (${last})`}.`,
-    hint: `See what is to be done now: cli service diff ${app_file} ${target}`,
+    hint: `See what is to be done now: cli service diff ${appFile} ${target}`,
     meta: { target, expected, version, moved },
   });
 }
@@ -33,11 +33,11 @@ function readParts(version: string): Map<string, string> {
   return new Map(version.split(",").map((part) => [part.split(":")[0] ?? "", part]));
 }
 
-async function findLast(tx: Tx, database_id: string): Promise<string | undefined> {
+async function findLast(tx: Tx, databaseId: string): Promise<string | undefined> {
   const row = await tx
     .selectFrom("control.operations")
     .select(["actor", "kind", "target", "created_at"])
-    .where("database_id", "=", database_id)
+    .where("database_id", "=", databaseId)
     .where(sql<boolean>`kind like 'service.%'`)
     .orderBy("id", "desc")
     .limit(1)

@@ -29,19 +29,22 @@ interface Stage extends OrgStage {
 
 async function openStage(): Promise<Stage> {
   const people = await openOrgStage(server);
-  const database_id = await makeDatabase(server, people.org);
-  const place = { org: people.org, database_id, digest: digestOf("tree") };
-  const service_id = await makeService(server, place, { releases: 2 });
+  const databaseId = await makeDatabase(server, people.org);
+  const place = { org: people.org, database_id: databaseId, digest: digestOf("tree") };
+  const serviceId = await makeService(server, place, { releases: 2 });
   await makeService(server, place, { name: "other", state: "STOPPED" });
   await makeService(server, place, { name: "broken", state: "FAILED" });
   const made = await server.ask("keyCreate", {
-    ...{ as: people.owner, params: { org: people.org.name } },
+    as: people.owner,
+    params: { org: people.org.name },
     body: { name: "deploy", grants: [`manage:cloud://${people.org.name}:main/services/ingest`] },
   });
-  return { ...people, ...place, service_id, key: made.json.api_key };
+  return { ...people, ...place, service_id: serviceId, key: made.json.api_key };
 }
 
 const INGEST = { db: "main", service: "ingest" };
+const LIST = { route: "serviceList" } as const;
+const SHOW = { route: "serviceShow", params: INGEST } as const;
 const OTHER = { db: "main", service: "other" };
 const key = (stage: Stage) => ({ api_key: stage.key });
 /** What the service that serves is after a request. */
@@ -52,17 +55,14 @@ const untouched = becomes({ generation: 1, operations: [], jobs: 0 });
 
 /** What changes nothing shares a stage. */
 let shared: Promise<Stage> | undefined;
-const shareStage = () => {
-  shared ??= openStage();
-  return shared;
-};
+const shareStage = () => (shared ??= openStage());
 
 describe("services of an organization, and what is refused", () => {
   testScenarios<Stage>(() => server, shareStage, [
-    { as: "member", route: "serviceList", status: 200, includes: ['"ingest"', '"other"', '"broken"'] },
+    { as: "member", ...LIST, status: 200, includes: ['"ingest"', '"other"', '"broken"'] },
     {
       as: "member",
-      route: "serviceList",
+      ...LIST,
       named: "one who asks for a page",
       query: { limit: "1" },
       status: 200,
@@ -71,7 +71,7 @@ describe("services of an organization, and what is refused", () => {
     },
     {
       as: "member",
-      route: "serviceList",
+      ...LIST,
       named: "one who asks for another database",
       query: { database: "none" },
       status: 404,
@@ -80,19 +80,22 @@ describe("services of an organization, and what is refused", () => {
     {
       as: key,
       named: "a key that may manage one",
-      route: "serviceList",
+      ...LIST,
       status: 200,
       includes: ['"ingest"'],
       excludes: ['"other"'],
     },
     {
-      ...{ as: key, named: "a key that may manage one of another database", route: "serviceList" },
-      ...{ query: { database: "none" }, status: 403, includes: ["forbidden"] },
+      as: key,
+      named: "a key that may manage one of another database",
+      ...LIST,
+      query: { database: "none" },
+      status: 403,
+      includes: ["forbidden"],
     },
     {
       as: "member",
-      route: "serviceShow",
-      params: INGEST,
+      ...SHOW,
       status: 200,
       includes: ['"release":2', '"AVAILABLE"', '"endpoint":null'],
     },
@@ -104,14 +107,7 @@ describe("services of an organization, and what is refused", () => {
       status: 404,
       includes: ["service_not_found", "cli service list"],
     },
-    {
-      as: key,
-      named: "a key that may manage it",
-      route: "serviceShow",
-      params: INGEST,
-      status: 200,
-      includes: ['"ingest"'],
-    },
+    { as: key, named: "a key that may manage it", ...SHOW, status: 200, includes: ['"ingest"'] },
     {
       as: key,
       named: "a key that may manage another",
@@ -179,7 +175,11 @@ describe("services of an organization, and what is refused", () => {
 describe("what is asked of a service", () => {
   testScenarios<Stage>(() => server, openStage, [
     {
-      ...{ as: "member", route: "serviceRestart", params: INGEST, status: 202, includes: ['"kind":"service.restart"'] },
+      as: "member",
+      route: "serviceRestart",
+      params: INGEST,
+      status: 202,
+      includes: ['"kind":"service.restart"'],
       after: becomes({
         state: "UPDATING",
         desired: { restarts: 1 },
@@ -188,11 +188,19 @@ describe("what is asked of a service", () => {
       }),
     },
     {
-      ...{ as: key, named: "a key that may manage it", route: "serviceRestart", params: INGEST, status: 202 },
+      as: key,
+      named: "a key that may manage it",
+      route: "serviceRestart",
+      params: INGEST,
+      status: 202,
       after: becomes({ state: "UPDATING", generation: 2 }),
     },
     {
-      ...{ as: "member", route: "serviceStop", params: INGEST, status: 202, includes: ['"STOPPING"'] },
+      as: "member",
+      route: "serviceStop",
+      params: INGEST,
+      status: 202,
+      includes: ['"STOPPING"'],
       after: becomes({
         state: "STOPPING",
         desired: { is_running: false },
@@ -257,7 +265,9 @@ test("a service goes back to the last release that served and fits today's table
     server.deps.db,
   );
   const rollBackTo = (release: number | null) => ({
-    ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "reports/ingest" }, body: { release } },
+    as: stage.member,
+    params: { org: stage.org.name, db: "main", service: "reports/ingest" },
+    body: { release },
   });
   const rollBack = (release: number | null) => server.ask("serviceRollback", rollBackTo(release));
   stage.hindrances = [
@@ -299,12 +309,10 @@ test("a service goes back to the last release that served and fits today's table
   ]);
   expect((await rollBack(null)).status).toBe(202);
   expect(await leftOfService(server, id)).toMatchObject({
-    ...{
-      state: "UPDATING",
-      desired: { release: 2 },
-      releases: [1, 2, 3, 4],
-      operations: [{ kind: "service.rollback" }],
-    },
+    state: "UPDATING",
+    desired: { release: 2 },
+    releases: [1, 2, 3, 4],
+    operations: [{ kind: "service.rollback" }],
   });
 });
 
@@ -312,7 +320,8 @@ test("a key updates what it was granted, sees that operation and no other, and l
   await using stage = await openServiceStage(server);
   await makeService(server, stage, { name: "other" });
   const made = await server.ask("keyCreate", {
-    ...{ as: stage.owner, params: { org: stage.org.name } },
+    as: stage.owner,
+    params: { org: stage.org.name },
     body: { name: "deploy", grants: [`manage:cloud://${stage.org.name}:main/services/ingest`] },
   });
   const as = { api_key: made.json.api_key };
@@ -362,8 +371,12 @@ test("a secret that is set names the services that run without it", async () => 
 
 test("the log of a service is filtered by text, route and request, without its health checks unless they are asked for", async () => {
   const stage = await openStage();
-  const { log_folder } = servicePlaces(server.deps.config, { id: stage.service_id, database_id: stage.database_id }, 0);
-  mkdirSync(log_folder, { recursive: true });
+  const { log_folder: logFolder } = servicePlaces(
+    server.deps.config,
+    { id: stage.service_id, database_id: stage.database_id },
+    0,
+  );
+  mkdirSync(logFolder, { recursive: true });
   const lines = [
     { msg: "service listens" },
     { msg: "request", req: "r1", route: "/docs", status: 200 },
@@ -372,7 +385,7 @@ test("the log of a service is filtered by text, route and request, without its h
     { msg: "request", req: "r4", route: "/docs", status: 200 },
   ];
   const text = lines.map((line) => `${JSON.stringify({ level: 30, time: Date.now(), ...line })}\n`).join("");
-  writeFileSync(join(log_folder, "pod.log"), text);
+  writeFileSync(join(logFolder, "pod.log"), text);
   const read = async (query: Record<string, string>) => {
     const params = { org: stage.org.name, ...INGEST };
     const answer = await server.ask("serviceLogs", { as: stage.member, params, query });

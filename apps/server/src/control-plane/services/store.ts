@@ -112,12 +112,12 @@ export async function findDeclared(
   return { service_id: id, manifest, service: manifest.services.find((service) => service.name === declared) };
 }
 
-export function serviceNotFound(database_uri: string, name: string): Error {
+export function serviceNotFound(databaseUri: string, name: string): Error {
   const shown = name.slice(0, 200);
   return appError("service_not_found", {
-    detail: `${database_uri} has no service ${JSON.stringify(shown)}.`,
-    hint: `See those that it has: cli service list ${database_uri}`,
-    meta: { uri: database_uri, service: shown },
+    detail: `${databaseUri} has no service ${JSON.stringify(shown)}.`,
+    hint: `See those that it has: cli service list ${databaseUri}`,
+    meta: { uri: databaseUri, service: shown },
   });
 }
 

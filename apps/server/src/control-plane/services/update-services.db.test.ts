@@ -31,14 +31,12 @@ async function update(stage: ServiceStage, body: object = {}) {
   const { allow_destructive: _, ...planned } = body as { allow_destructive?: boolean };
   const plan = await ask(stage, "servicePlan", planned);
   expect(plan.status, plan.text).toBe(200);
-  const expected_version = plan.json.version;
-  return await ask(stage, "serviceUpdate", { expected_version, allow_destructive: false, ...body });
+  const expectedVersion = plan.json.version;
+  return await ask(stage, "serviceUpdate", { expected_version: expectedVersion, allow_destructive: false, ...body });
 }
 
 async function list(stage: ServiceStage): Promise<HostedService[]> {
-  const { json, status, text } = await server.ask("serviceList", {
-    ...{ as: stage.member, params: { org: stage.org.name } },
-  });
+  const { json, status, text } = await server.ask("serviceList", { as: stage.member, params: { org: stage.org.name } });
   expect(status, text).toBe(200);
   return json.items;
 }
@@ -51,7 +49,9 @@ test("a plan says what an update would start, and changes nothing", async () => 
   await using stage = await openServiceStage(server);
   const { json } = await ask(stage, "servicePlan", {});
   expect(json.plan).toMatchObject({
-    ...{ app_file: "app.py", target: `cloud://${stage.org.name}:main`, in_agreement: false },
+    app_file: "app.py",
+    target: `cloud://${stage.org.name}:main`,
+    in_agreement: false,
     services: [{ name: "ingest", exists: false, resolution: "create", ops: [{ name: "POST /docs" }] }],
   });
   expect(await list(stage)).toEqual([]);
@@ -64,15 +64,24 @@ test("an update makes a service with its first release, which a job starts", asy
   expect(answer.json.operations).toMatchObject([{ kind: "service.update", service: "ingest" }]);
   const [service] = await list(stage);
   expect(service).toMatchObject({
-    ...{ name: "ingest", uri: `cloud://${stage.org.name}:main/ingest`, state: "DEPLOYING", release: null },
-    ...{ desired_release: 1, app_file: "app.py", update_pending: false, workers: 1, reason: null },
+    name: "ingest",
+    uri: `cloud://${stage.org.name}:main/ingest`,
+    state: "DEPLOYING",
+    release: null,
+    desired_release: 1,
+    app_file: "app.py",
+    update_pending: false,
+    workers: 1,
+    reason: null,
     routes: [
       { method: "POST", path: "/docs", route_type: "insert", table: "docs", inputs: ["title"], outputs: ["id"] },
     ],
     operation: { kind: "service.update" },
   });
   expect(await leftOfService(server, service?.id ?? "")).toMatchObject({
-    ...{ releases: [1], jobs: 1, desired: { release: 1, is_running: true } },
+    releases: [1],
+    jobs: 1,
+    desired: { release: 1, is_running: true },
     operations: [{ kind: "service.update", state: "pending" }],
   });
 });
@@ -108,14 +117,18 @@ test("an update moves a service onto a release of its own, and cancels what was 
     ]);
   }
   expect(await leftOfService(server, id)).toMatchObject({
-    ...{ state: "UPDATING", generation: 3, releases: [1, 2, 3], desired: { release: 3 } },
+    state: "UPDATING",
+    generation: 3,
+    releases: [1, 2, 3],
+    desired: { release: 3 },
     operations: [
       { kind: "service.update", state: "cancelled" },
       { kind: "service.update", state: "pending" },
     ],
   });
   const { json } = await server.ask("releaseList", {
-    ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "ingest" } },
+    as: stage.member,
+    params: { org: stage.org.name, db: "main", service: "ingest" },
   });
   expect(json.items.map(({ changes, number }: { changes: string[]; number: number }) => [number, changes])).toEqual([
     [3, ["app.py changed"]],
@@ -178,9 +191,7 @@ test("an update that was planned before something else moved is refused and says
   await using stage = await openServiceStage(server);
   await makeService(server, stage);
   const stop = () =>
-    server.ask("serviceStop", {
-      ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "ingest" } },
-    });
+    server.ask("serviceStop", { as: stage.member, params: { org: stage.org.name, db: "main", service: "ingest" } });
   const { json } = await ask(stage, "servicePlan", {});
   await stop();
   const { text } = await ask(stage, "serviceUpdate", { expected_version: json.version, allow_destructive: false });
@@ -248,7 +259,8 @@ test("services in folders stand beside those of the database, and of each other'
   ]);
   expect((await list(stage)).map(({ name }) => name)).toEqual(["ingest", "reports/ingest"]);
   const { json } = await server.ask("serviceShow", {
-    ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "reports/ingest" } },
+    as: stage.member,
+    params: { org: stage.org.name, db: "main", service: "reports/ingest" },
   });
   expect(json.name).toBe("reports/ingest");
   const taken = await ask(stage, "servicePlan", { app_file: "other.py" });

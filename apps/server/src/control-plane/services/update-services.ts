@@ -66,7 +66,7 @@ export async function updateServices(
 ): Promise<UpdateAnswer> {
   const { config, tx } = deps;
   const { org } = caller;
-  const { app_file, folders, target } = application;
+  const { app_file: appFile, folders, target } = application;
   const database = await lockDatabase(tx, org.id, application.database.name);
   if (database === undefined) throw databaseNotFound(org, application.database.name);
   demandAwake(org, database);
@@ -74,7 +74,7 @@ export async function updateServices(
   const version = planVersion({ application, database, rows });
   const expected = request.expected_version;
   if (version !== expected || !isSameProject(application, database))
-    throw await servicesMoved(tx, database.id, { target, app_file, expected, version });
+    throw await servicesMoved(tx, database.id, { target, app_file: appFile, expected, version });
   const endpointOf = (name: string) => serviceEndpoint(config, database, name);
   const plan = planHostedServices({ application, database, rows, service: request.service, endpointOf });
   demandServices(caller.principal, application, plan.services);
@@ -112,9 +112,13 @@ async function moveService(
   const { observed, desired } = database;
   const detail = describeOps(item);
   const release = {
-    ...{ tree: observed?.tree ?? null, environment: observed?.environment ?? null },
-    ...{ app_file: application.app_file, manifest: application.manifest, workers: desired.resources.workers },
-    ...{ changes: item.ops.map(({ description }) => description), created_by: actorOf(caller.principal) },
+    tree: observed?.tree ?? null,
+    environment: observed?.environment ?? null,
+    app_file: application.app_file,
+    manifest: application.manifest,
+    workers: desired.resources.workers,
+    changes: item.ops.map(({ description }) => description),
+    created_by: actorOf(caller.principal),
   };
   const place = { database_id: database.id, database: database.name, name };
   const kind = "service.update";

@@ -65,7 +65,10 @@ export async function writeService(
     .execute();
   for (const { id, kind, target } of cancelled) {
     await recordEvent(tx, {
-      ...{ action: "operation.cancel", target, ...doneBy(caller), operation_id: id },
+      action: "operation.cancel",
+      target,
+      ...doneBy(caller),
+      operation_id: id,
       detail: { kind, instead: change.kind },
     });
   }
@@ -76,24 +79,31 @@ export async function writeService(
 export async function beginWork(
   deps: ServiceChangeDeps,
   { client, org, principal }: Caller,
-  { database, database_id, id: service_id, name }: NamedService,
+  { database, database_id: databaseId, id: serviceId, name }: NamedService,
   { detail, kind }: Pick<WrittenServiceChange, "detail" | "kind">,
 ): Promise<BegunOperation> {
-  await enqueueReconcileService(deps.tx, service_id);
+  await enqueueReconcileService(deps.tx, serviceId);
   const id = await startOperation(deps, {
-    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
-    ...{ database_id, service_id, kind, target: serviceUriOf(org.name, database, name), is_cancellable: false },
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    database_id: databaseId,
+    service_id: serviceId,
+    kind,
+    target: serviceUriOf(org.name, database, name),
+    is_cancellable: false,
     ...(detail === undefined ? {} : { detail }),
   });
   if (id === undefined) throw new Error("A service under its lock has an operation that was not seen.");
   return { id, kind };
 }
 
-async function cancelOpen(tx: Tx, service_id: string) {
+async function cancelOpen(tx: Tx, serviceId: string) {
   return await tx
     .updateTable("control.operations")
     .set({ state: "cancelled", ended_at: sql<Date>`now()` })
-    .where("service_id", "=", service_id)
+    .where("service_id", "=", serviceId)
     .where("state", "in", ["pending", "running"])
     .returning(["id", "kind", "target"])
     .execute();

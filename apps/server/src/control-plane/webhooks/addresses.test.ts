@@ -3,27 +3,23 @@ import { describe, expect, test } from "vitest";
 import { checkWebhookUrl } from "./addresses.ts";
 import { backoffSeconds } from "./deliver.ts";
 
-const refused = (url: string, allow_private = false) =>
-  expect(() => checkWebhookUrl(url, allow_private)).toThrow("Nothing can be posted");
+const refused = (url: string, allowPrivate = false) =>
+  expect(() => checkWebhookUrl(url, allowPrivate)).toThrow("Nothing can be posted");
 
 describe("addresses of webhooks", () => {
   test.each([
-    ...[
-      "http://example.com/",
-      "ftp://example.com/",
-      "file:///etc/passwd",
-      "https://u:p@example.com/",
-      "https://127.0.0.1/",
-    ],
-    ...[
-      "https://[::1]/",
-      "https://2130706433/",
-      "https://0x7f.1/",
-      "https://localhost/",
-      "https://a.localhost./",
-      "https://127.1/",
-      "x",
-    ],
+    "http://example.com/",
+    "ftp://example.com/",
+    "file:///etc/passwd",
+    "https://u:p@example.com/",
+    "https://127.0.0.1/",
+    "https://[::1]/",
+    "https://2130706433/",
+    "https://0x7f.1/",
+    "https://localhost/",
+    "https://a.localhost./",
+    "https://127.1/",
+    "x",
   ])("%s is refused", (url) => refused(url));
 
   test("a public address of this machine is refused", () => {

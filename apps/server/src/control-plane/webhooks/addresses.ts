@@ -7,12 +7,12 @@ import { appError } from "@appdb/contract/errors";
  * `allow_private` (SERVICE_WEBHOOK_PRIVATE) any http or https address.
  * @throws webhook_refused
  */
-export function checkWebhookUrl(text: string, allow_private: boolean, isForeign = isForeignAddress): URL {
+export function checkWebhookUrl(text: string, allowPrivate: boolean, isForeign = isForeignAddress): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) throw refused(text, "is no https address");
   if (url.username !== "" || url.password !== "")
     throw refused(`${url.protocol}//${url.host}`, "holds a user or password");
-  if (allow_private) return url;
+  if (allowPrivate) return url;
   if (url.protocol !== "https:") throw refused(text, "is not https");
   const host = hostOf(url);
   if (isIP(host) !== 0 && !isForeign(host)) throw refused(text, "is an address of this machine or a private network");

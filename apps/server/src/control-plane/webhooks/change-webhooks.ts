@@ -37,20 +37,27 @@ export async function createWebhook(
     .executeTakeFirstOrThrow();
   if (Number(count) >= MOST_WEBHOOKS) throw tooMany(org.name);
   const id = randomUUID();
-  const signing_secret = `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
-  const { data_key_id, sealed } = await deps.envelope.seal(
+  const signingSecret = `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
+  const { data_key_id: dataKeyId, sealed } = await deps.envelope.seal(
     tx,
     { org_id: org.id, database_id: null },
     signingName(id),
-    signing_secret,
+    signingSecret,
   );
   const row = await tx
     .insertInto("control.webhooks")
-    .values({ id, org_id: org.id, url, actions: [...new Set(input.actions)], data_key_id, sealed_secret: sealed })
+    .values({
+      id,
+      org_id: org.id,
+      url,
+      actions: [...new Set(input.actions)],
+      data_key_id: dataKeyId,
+      sealed_secret: sealed,
+    })
     .returningAll()
     .executeTakeFirstOrThrow();
   await record(deps, caller, "webhook.create", id, new URL(url).origin);
-  return { ...toWebhook(row), signing_secret };
+  return { ...toWebhook(row), signing_secret: signingSecret };
 }
 
 /** @throws webhook_not_found */

@@ -34,24 +34,19 @@ export interface DeliverDeps {
  * waits. A turn lasts for 5 seconds and one attempt. After a failure nothing is posted to the webhook until its pause is over. A delivery may
  * be posted twice after a crash: receivers know it by its id.
  */
-export async function deliverWebhooks(deps: DeliverDeps, org_id: string, signal: AbortSignal): Promise<void> {
+export async function deliverWebhooks(deps: DeliverDeps, orgId: string, signal: AbortSignal): Promise<void> {
   const { db } = deps;
   const until = performance.now() + TURN_MS;
-  const due = await findDueWebhooks(db, org_id, WEBHOOKS_AT_ONCE);
+  const due = await findDueWebhooks(db, orgId, WEBHOOKS_AT_ONCE);
   const lanes = await Promise.allSettled(due.map((id) => deliverInOrder(deps, id, until, signal)));
   for (const lane of lanes) if (lane.status === "rejected") throw lane.reason;
-  const delay_s = await findNextTurn(db, org_id);
-  if (delay_s !== undefined) await enqueueDeliveries(db, org_id, delay_s);
+  const delayS = await findNextTurn(db, orgId);
+  if (delayS !== undefined) await enqueueDeliveries(db, orgId, delayS);
 }
 
-async function deliverInOrder(
-  deps: DeliverDeps,
-  webhook_id: string,
-  until: number,
-  signal: AbortSignal,
-): Promise<void> {
+async function deliverInOrder(deps: DeliverDeps, webhookId: string, until: number, signal: AbortSignal): Promise<void> {
   do {
-    const delivery = await findNextDelivery(deps.db, webhook_id);
+    const delivery = await findNextDelivery(deps.db, webhookId);
     if (delivery === undefined || !(await deliver(deps, delivery, signal))) return;
   } while (performance.now() < until);
 }
@@ -78,15 +73,17 @@ async function deliver(deps: DeliverDeps, delivery: WaitingDelivery, signal: Abo
 
 async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingDelivery, result: PostResult) {
   const after = (failures: number) => sql<Date>`now() + make_interval(secs => ${backoffSeconds(failures)}::float8)`;
-  const { error, is_delivered, status } = result;
+  const { error, is_delivered: isDelivered, status } = result;
   await deps.db.transaction().execute(async (tx) => {
-    const retry_at = after(attempts + 1);
+    const retryAt = after(attempts + 1);
     const row = await tx
       .updateTable("control.deliveries")
       .set({
-        ...{ attempts: sql<number>`attempts + 1`, last_status: status, last_error: error },
-        state: is_delivered ? "delivered" : sql`case when now() > give_up_at then 'dead' else 'pending' end`,
-        next_attempt_at: is_delivered ? null : sql<Date>`case when now() > give_up_at then null else ${retry_at} end`,
+        attempts: sql<number>`attempts + 1`,
+        last_status: status,
+        last_error: error,
+        state: isDelivered ? "delivered" : sql`case when now() > give_up_at then 'dead' else 'pending' end`,
+        next_attempt_at: isDelivered ? null : sql<Date>`case when now() > give_up_at then null else ${retryAt} end`,
       })
       .where("id", "=", id)
       .where("state", "=", "pending")
@@ -96,15 +93,15 @@ async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingD
     const { failures } = await tx
       .updateTable("control.webhooks")
       .set({
-        failing_since: is_delivered ? null : sql<Date>`coalesce(failing_since, now())`,
-        failures: is_delivered ? 0 : sql<number>`failures + 1`,
-        retry_at: is_delivered ? null : after(webhook.failures + 1),
+        failing_since: isDelivered ? null : sql<Date>`coalesce(failing_since, now())`,
+        failures: isDelivered ? 0 : sql<number>`failures + 1`,
+        retry_at: isDelivered ? null : after(webhook.failures + 1),
         tried_at: sql<Date>`now()`,
       })
       .where("id", "=", webhook.id)
       .returning("failures")
       .executeTakeFirstOrThrow();
-    if (is_delivered) return;
+    if (isDelivered) return;
     const paused = await tx
       .updateTable("control.webhooks")
       .set({ paused_at: sql<Date>`now()` })
@@ -116,8 +113,14 @@ async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingD
     if (paused === undefined) return;
     deps.log.info({ webhook: webhook.id, failures }, "a webhook was paused");
     await deps.recordEvent(tx, {
-      ...{ action: "webhook.pause", target: webhook.id, org_id: webhook.org_id, actor: "system" },
-      ...{ principal: undefined, ip_address: null, client: null, outcome: "succeeded" },
+      action: "webhook.pause",
+      target: webhook.id,
+      org_id: webhook.org_id,
+      actor: "system",
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "succeeded",
       detail: { origin: new URL(webhook.url).origin, failures, last_error: error },
     });
   });

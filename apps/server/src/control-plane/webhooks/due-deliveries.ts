@@ -18,27 +18,27 @@ export interface WaitingDelivery {
 const isOpen = sql<boolean>`paused_at is null and (retry_at is null or retry_at <= now())`;
 
 /** Ids of webhooks for which a delivery is due, those first that were tried longest ago. */
-export async function findDueWebhooks(db: Database, org_id: string, most: number): Promise<string[]> {
+export async function findDueWebhooks(db: Database, orgId: string, most: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`select w.id from control.webhooks w
-    where w.org_id = ${org_id} and ${isOpen} and exists (
+    where w.org_id = ${orgId} and ${isOpen} and exists (
       select from control.deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now())
     order by w.tried_at nulls first, w.id limit ${most}`.execute(db);
   return rows.map(({ id }) => id);
 }
 
 /** The delivery of a webhook that is due for longest; undefined when none is, or the webhook is paused. */
-export async function findNextDelivery(db: Database, webhook_id: string): Promise<WaitingDelivery | undefined> {
+export async function findNextDelivery(db: Database, webhookId: string): Promise<WaitingDelivery | undefined> {
   const webhook = await db
     .selectFrom("control.webhooks")
     .selectAll()
-    .where("id", "=", webhook_id)
+    .where("id", "=", webhookId)
     .where(isOpen)
     .executeTakeFirst();
   if (webhook === undefined) return undefined;
   const delivery = await db
     .selectFrom("control.deliveries")
     .select(["id", "event_id", "attempts", sql<number>`floor(extract(epoch from now()))::float8`.as("timestamp")])
-    .where("webhook_id", "=", webhook_id)
+    .where("webhook_id", "=", webhookId)
     .where("state", "=", "pending")
     .where("next_attempt_at", "<=", sql<Date>`now()`)
     .orderBy("next_attempt_at")
@@ -46,18 +46,18 @@ export async function findNextDelivery(db: Database, webhook_id: string): Promis
     .limit(1)
     .executeTakeFirst();
   if (delivery === undefined) return undefined;
-  const { attempts, event_id, id, timestamp } = delivery;
-  const event = await db.selectFrom("control.events").selectAll().where("id", "=", event_id).executeTakeFirstOrThrow();
+  const { attempts, event_id: eventId, id, timestamp } = delivery;
+  const event = await db.selectFrom("control.events").selectAll().where("id", "=", eventId).executeTakeFirstOrThrow();
   return { id, attempts, timestamp, webhook, event: toEvent(event) };
 }
 
 /** Seconds until something is due for a webhook of the organization that is not paused; undefined when nothing waits. */
-export async function findNextTurn(db: Database, org_id: string): Promise<number | undefined> {
+export async function findNextTurn(db: Database, orgId: string): Promise<number | undefined> {
   const { rows } = await sql<{ delay_s: number | null }>`
     select greatest(0, extract(epoch from min(greatest(first.at, w.retry_at)) - now()))::float8 as delay_s
     from control.webhooks w cross join lateral (
       select min(d.next_attempt_at) as at from control.deliveries d where d.webhook_id = w.id and d.state = 'pending') first
-    where w.org_id = ${org_id} and w.paused_at is null and first.at is not null`.execute(db);
+    where w.org_id = ${orgId} and w.paused_at is null and first.at is not null`.execute(db);
   return rows[0]?.delay_s ?? undefined;
 }
 
@@ -68,7 +68,7 @@ export async function findDueOrganizations(db: Database): Promise<string[]> {
       select from control.deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now())`.execute(
     db,
   );
-  return rows.map(({ org_id }) => org_id);
+  return rows.map(({ org_id: orgId }) => orgId);
 }
 
 /** Forgets what has ended long ago: of each webhook the newest stay. */

@@ -35,13 +35,13 @@ export async function postDelivery(posted: Posted, signal: AbortSignal): Promise
   try {
     const url = checkWebhookUrl(posted.url, posted.allow_private);
     const status = await post(url, posted, signal);
-    const is_delivered = status >= 200 && status < 300;
-    const error = is_delivered
+    const isDelivered = status >= 200 && status < 300;
+    const error = isDelivered
       ? null
       : status >= 300 && status < 400
         ? "Redirects are not followed."
         : `It answered ${status}.`;
-    return { is_delivered, status, error };
+    return { is_delivered: isDelivered, status, error };
   } catch (error) {
     return { is_delivered: false, status: null, error: describe(error) };
   }

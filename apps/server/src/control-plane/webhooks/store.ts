@@ -10,13 +10,13 @@ type WebhookRow = Selectable<ResourceTables["control.webhooks"]>;
 type DeliveryRow = Selectable<ResourceTables["control.deliveries"]>;
 
 /** What the signing secret of a webhook is sealed as. */
-export function signingName(webhook_id: string): string {
-  return `webhook ${webhook_id}`;
+export function signingName(webhookId: string): string {
+  return `webhook ${webhookId}`;
 }
 
-export async function listWebhooks(db: Database, org_id: string, page: PageQuery) {
+export async function listWebhooks(db: Database, orgId: string, page: PageQuery) {
   const from = readCursor(page.cursor, "id");
-  let query = db.selectFrom("control.webhooks").selectAll().where("org_id", "=", org_id);
+  let query = db.selectFrom("control.webhooks").selectAll().where("org_id", "=", orgId);
   if (from !== undefined) query = query.where("id", ">", from.id);
   const rows = await query
     .orderBy("id")
@@ -26,8 +26,8 @@ export async function listWebhooks(db: Database, org_id: string, page: PageQuery
 }
 
 /** Deliveries of a webhook, the newest first. @throws webhook_not_found */
-export async function listDeliveries(db: Database, org_id: string, webhook_id: string, page: PageQuery) {
-  const webhook = await findWebhook(db, org_id, webhook_id);
+export async function listDeliveries(db: Database, orgId: string, webhookId: string, page: PageQuery) {
+  const webhook = await findWebhook(db, orgId, webhookId);
   const from = readCursor(page.cursor, "id");
   let query = db.selectFrom("control.deliveries").selectAll().where("webhook_id", "=", webhook.id);
   if (from !== undefined) query = query.where("id", "<", from.id);
@@ -39,12 +39,12 @@ export async function listDeliveries(db: Database, org_id: string, webhook_id: s
 }
 
 /** @throws webhook_not_found, also for one of another organization */
-export async function findWebhook(db: Database | Tx, org_id: string, id: string): Promise<WebhookRow> {
+export async function findWebhook(db: Database | Tx, orgId: string, id: string): Promise<WebhookRow> {
   const found = isUuid(id)
     ? await db
         .selectFrom("control.webhooks")
         .selectAll()
-        .where("org_id", "=", org_id)
+        .where("org_id", "=", orgId)
         .where("id", "=", id)
         .executeTakeFirst()
     : undefined;
@@ -53,12 +53,12 @@ export async function findWebhook(db: Database | Tx, org_id: string, id: string)
 }
 
 /** @throws webhook_not_found */
-export async function findDelivery(tx: Tx, webhook_id: string, id: string): Promise<DeliveryRow> {
+export async function findDelivery(tx: Tx, webhookId: string, id: string): Promise<DeliveryRow> {
   const found = isUuid(id)
     ? await tx
         .selectFrom("control.deliveries")
         .selectAll()
-        .where("webhook_id", "=", webhook_id)
+        .where("webhook_id", "=", webhookId)
         .where("id", "=", id)
         .forUpdate()
         .executeTakeFirst()

@@ -22,8 +22,14 @@ async function addEvents({ deps }: TestServer, org: TestOrg, count: number): Pro
   for (let at = 0; at < count; at += 1) {
     await deps.db.transaction().execute((tx) =>
       deps.recordEvent(tx, {
-        ...{ action: "key.create", target: `key ${at}`, actor: "a test", org_id: org.id, principal: undefined },
-        ...{ ip_address: null, client: null, outcome: "succeeded" },
+        action: "key.create",
+        target: `key ${at}`,
+        actor: "a test",
+        org_id: org.id,
+        principal: undefined,
+        ip_address: null,
+        client: null,
+        outcome: "succeeded",
       }),
     );
   }
@@ -52,8 +58,13 @@ test("webhooks that never answer hold one worker: another organization's webhook
   const hook = await addHook(server, victim.owner, victim.org, `${origin}/well`);
   {
     const { machine } = victim;
-    const pool_options = server.deps.pool.options;
-    await using _reconciler = await startReconciler({ ...server.deps, machine, pool_options, allow_private: true });
+    const poolOptions = server.deps.pool.options;
+    await using _reconciler = await startReconciler({
+      ...server.deps,
+      machine,
+      pool_options: poolOptions,
+      allow_private: true,
+    });
     await eventually(() => expect(hanging).toBeGreaterThan(0));
     await addEvents(server, victim.org, 3);
     await eventually(async () => {

@@ -50,8 +50,14 @@ async function addEvents({ org }: OrgStage, count: number): Promise<void> {
   for (let at = 0; at < count; at += 1) {
     await server.deps.db.transaction().execute((tx) =>
       server.deps.recordEvent(tx, {
-        ...{ action: "key.create", target: `key ${at}`, actor: "a test", org_id: org.id, principal: undefined },
-        ...{ ip_address: null, client: null, outcome: "succeeded" },
+        action: "key.create",
+        target: `key ${at}`,
+        actor: "a test",
+        org_id: org.id,
+        principal: undefined,
+        ip_address: null,
+        client: null,
+        outcome: "succeeded",
       }),
     );
   }
@@ -108,7 +114,9 @@ describe("a webhook", () => {
     const events = await server.ask("eventList", { as: stage.admin, params: { org: stage.org.name } } as never);
     expect(events.json.items).toContainEqual(
       expect.objectContaining({
-        ...{ action: "webhook.pause", target: hook, actor: "system" },
+        action: "webhook.pause",
+        target: hook,
+        actor: "system",
         detail: { origin, failures: MOST_FAILURES, last_error: "It answered 500." },
       }),
     );

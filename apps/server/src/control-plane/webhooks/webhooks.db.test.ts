@@ -26,14 +26,14 @@ let received: Received[];
 /** What is answered, one after another; the last one stays. */
 let statuses: number[];
 let url: string;
-let hook_path: string;
+let hookPath: string;
 beforeEach(async () => {
   received = [];
   statuses = [200];
   // a port may have been an earlier test's, whose deliveries still come
-  hook_path = `/hook-path-${randomUUID()}`;
+  hookPath = `/hook-path-${randomUUID()}`;
   receiver = createServer(async (request, response) => {
-    if (request.url !== hook_path && request.url?.startsWith("/hook-path")) return response.writeHead(410).end();
+    if (request.url !== hookPath && request.url?.startsWith("/hook-path")) return response.writeHead(410).end();
     let body = "";
     for await (const chunk of request) body += chunk;
     received.push({ headers: request.headers, body, path: request.url ?? "" });
@@ -43,7 +43,7 @@ beforeEach(async () => {
   await once(receiver, "listening");
   const address = receiver.address();
   if (address === null || typeof address === "string") throw new Error("It listens on no port.");
-  url = `http://127.0.0.1:${address.port}${hook_path}`;
+  url = `http://127.0.0.1:${address.port}${hookPath}`;
 });
 afterEach(() => {
   receiver.closeAllConnections();
@@ -101,7 +101,10 @@ const ROWS: Scenario<HookStage>[] = [
   { as: "admin", named: "admin, nonsense", route: "webhookDelete", params: { id: "x" }, status: 404 },
   ...(["guest", "outsider", "member", "admin"] as const).map(
     (as, at): Scenario<HookStage> => ({
-      ...{ as, route: "webhookResume", params: id, status: [401, 404, 403, 200][at] ?? 0 },
+      as,
+      route: "webhookResume",
+      params: id,
+      status: [401, 404, 403, 200][at] ?? 0,
       excludes: [(stage: HookStage) => stage.secret],
     }),
   ),
@@ -125,14 +128,18 @@ describe("a webhook", () => {
   const deliveries = async (stage: HookStage) =>
     (await server.ask("deliveryList", { as: stage.admin, params: { org: stage.org.name, id: stage.hook } })).json.items;
   /** A turn in which the pauses after failures are over. */
-  const attempt = async (stage: HookStage, allow_private = true) => {
+  const attempt = async (stage: HookStage, allowPrivate = true) => {
     const { db, pool } = server.deps;
     await pool.query("update control.webhooks set retry_at = null where id = $1", [stage.hook]);
     await pool.query(
       "update control.deliveries set next_attempt_at = now() where state = 'pending' and webhook_id = $1",
       [stage.hook],
     );
-    await deliverWebhooks({ ...server.deps, db, allow_private }, stage.org.id, new AbortController().signal);
+    await deliverWebhooks(
+      { ...server.deps, db, allow_private: allowPrivate },
+      stage.org.id,
+      new AbortController().signal,
+    );
   };
 
   test("gets the event, signed over id, time and body", async () => {
@@ -149,13 +156,13 @@ describe("a webhook", () => {
     const [got] = received;
     if (got === undefined) throw new Error("Nothing was received.");
     expect(JSON.parse(got.body)).toMatchObject({ action: "key.create", target: "ci", actor: stage.admin.email });
-    const delivery_id = String(got.headers["webhook-id"]);
+    const deliveryId = String(got.headers["webhook-id"]);
     const timestamp = Number(got.headers["webhook-timestamp"]);
     expect(got.headers["webhook-signature"]).toBe(
-      signDelivery({ delivery_id, timestamp, body: got.body, signing_secret: stage.secret }),
+      signDelivery({ delivery_id: deliveryId, timestamp, body: got.body, signing_secret: stage.secret }),
     );
     expect(got.headers["webhook-signature"]).not.toBe(
-      signDelivery({ delivery_id, timestamp: timestamp + 1, body: got.body, signing_secret: stage.secret }),
+      signDelivery({ delivery_id: deliveryId, timestamp: timestamp + 1, body: got.body, signing_secret: stage.secret }),
     );
   });
 
@@ -188,7 +195,7 @@ describe("a webhook", () => {
     expect(rows).toEqual([{ later: true }]);
     await attempt(stage);
     expect((await deliveries(stage))[0].last_error).toBe("Redirects are not followed.");
-    expect(received.map(({ path }) => path)).toEqual([hook_path, hook_path]);
+    expect(received.map(({ path }) => path)).toEqual([hookPath, hookPath]);
     await attempt(stage);
     expect((await deliveries(stage))[0]).toMatchObject({ state: "delivered", attempts: 3, next_attempt_at: null });
     expect((await hook()).failing_since).toBeNull();

@@ -55,8 +55,14 @@ export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void 
     const { pod } = await findPod(deps, org, params.db, "changed");
     const ended = await askAs(pod, jobCancelSchema, { ...POD_ROUTES.jobCancel, body, signal: endOf(reply) });
     await deps.recordEvent(deps.db, {
-      ...{ action: "job.cancel", target: pod.uri, org_id: org.id, outcome: "succeeded", detail: { job: ended.id } },
-      ...{ actor: actorOf(principal), principal, ...client },
+      action: "job.cancel",
+      target: pod.uri,
+      org_id: org.id,
+      outcome: "succeeded",
+      detail: { job: ended.id },
+      actor: actorOf(principal),
+      principal,
+      ...client,
     });
     return ended;
   });
@@ -79,8 +85,13 @@ async function record(
   outcome: "pending" | "succeeded" | "failed",
 ): Promise<void> {
   await deps.recordEvent(deps.db, {
-    ...{ action: "table.recompute", target: `${uri}/${body.table}`, org_id: org.id, outcome },
-    ...{ actor: actorOf(principal), principal, ...client },
+    action: "table.recompute",
+    target: `${uri}/${body.table}`,
+    org_id: org.id,
+    outcome,
+    actor: actorOf(principal),
+    principal,
+    ...client,
     detail: { columns: body.columns, errors_only: body.errors_only },
   });
 }

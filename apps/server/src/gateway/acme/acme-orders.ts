@@ -93,10 +93,10 @@ export async function openAcmeOrders(config: AcmeConfig): Promise<AcmeOrders> {
       const chain = await client.getCertificate(await client.finalizeOrder(order, request));
       return { chain, key: key.toString() };
     },
-    async makeProof(host, { key_authorization }) {
+    async makeProof(host, { key_authorization: keyAuthorization }) {
       const wanted = { identifier: { type: "dns", value: host } } as Authorization;
       const own = await crypto.createPrivateEcdsaKey(CURVE);
-      const [key, chain] = await crypto.createAlpnCertificate(wanted, key_authorization, own);
+      const [key, chain] = await crypto.createAlpnCertificate(wanted, keyAuthorization, own);
       return { chain: chain.toString(), key: key.toString() };
     },
     [Symbol.dispose]: () => agent.destroy(),

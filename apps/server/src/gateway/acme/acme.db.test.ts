@@ -29,16 +29,16 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
   let people: OrgStage;
   let folder: string;
   let port: number;
-  let http_port: number;
+  let httpPort: number;
   let lasting: Pebble;
   const log = createSilentLog();
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "appdb-acme-"));
-    [port = 0, http_port = 0] = await findFreePorts(2);
+    [port = 0, httpPort = 0] = await findFreePorts(2);
     [server, lasting] = await Promise.all([
       openServer({ env: { SERVICE_METRICS_TOKEN: METRICS_TOKEN } }),
-      startPebble({ tls_port: port, http_port }),
+      startPebble({ tls_port: port, http_port: httpPort }),
     ]);
     people = await openOrgStage(server);
   });
@@ -51,10 +51,13 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
   function settings(pebble: Pebble, more: { http_port?: number; with_binding?: boolean } = {}) {
     const eab =
       more.with_binding === true ? { kid: PEBBLE_BINDING.kid, key: new Secret(PEBBLE_BINDING.key) } : undefined;
-    const { directory, ca_file } = pebble;
+    const { directory, ca_file: caFile } = pebble;
     return {
-      ...{ domain: DOMAIN, host: "127.0.0.1", port, tls: undefined },
-      acme: { directory, ca_file, eab, email: "ops@apps.test", http_port: more.http_port },
+      domain: DOMAIN,
+      host: "127.0.0.1",
+      port,
+      tls: undefined,
+      acme: { directory, ca_file: caFile, eab, email: "ops@apps.test", http_port: more.http_port },
     };
   }
 
@@ -135,8 +138,8 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect(rows.map((row) => row.host)).toEqual([host]);
     expect(rows[0]?.text).not.toContain("PRIVATE KEY");
     expect(stage.gateway.problems()).toEqual([]);
-    const valid_to = new Date((await shown(host)).valid_to).toISOString();
-    expect(await told(lasting)).toMatchObject({ state: "good", expires_at: valid_to, error: null });
+    const validTo = new Date((await shown(host)).valid_to).toISOString();
+    expect(await told(lasting)).toMatchObject({ state: "good", expires_at: validTo, error: null });
     const metrics = await stage.metrics.metrics();
     expect(metrics).toContain('appdb_gateway_certificates{state="good"} 1');
     expect(metrics).toContain('appdb_gateway_certificate_orders_total{outcome="issued"} 1');
@@ -146,35 +149,35 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
   }, 60_000);
 
   test("another gateway shows the same one, orders none, and keeps it for a start without PostgreSQL", async () => {
-    const [other_port = 0] = await findFreePorts(1);
-    const config = { ...settings(lasting), port: other_port };
+    const [otherPort = 0] = await findFreePorts(1);
+    const config = { ...settings(lasting), port: otherPort };
     const [before] = await stored();
     const host = before?.host ?? "";
-    const state_file = join(folder, "gateway.json");
+    const stateFile = join(folder, "gateway.json");
     const serial = await (async () => {
-      await using _stage = await openGatewayStage(server, { config, deps: { state_file } });
-      return (await shown(host, {}, other_port)).serialNumber;
+      await using _stage = await openGatewayStage(server, { config, deps: { state_file: stateFile } });
+      return (await shown(host, {}, otherPort)).serialNumber;
     })();
     expect((await stored())[0]).toEqual(before);
-    expect(statSync(state_file).mode & 0o077).toBe(0);
+    expect(statSync(stateFile).mode & 0o077).toBe(0);
     const quiet = createSilentLog();
     await using down = openDatabase("postgresql:///none?host=/nowhere", quiet);
     await using notifications = createNotifications(down.pool.options, quiet);
-    const { config: server_config } = server.deps;
-    const master_key = testMasterKey(server_config);
-    const snapshots = createKeySnapshots({ db: down.db, log: quiet, notifications, master_key });
-    const deps = { state_file, db: down.db, notifications, snapshots, log: quiet };
+    const { config: serverConfig } = server.deps;
+    const masterKey = testMasterKey(serverConfig);
+    const snapshots = createKeySnapshots({ db: down.db, log: quiet, notifications, master_key: masterKey });
+    const deps = { state_file: stateFile, db: down.db, notifications, snapshots, log: quiet };
     await using _second = await openGatewayStage(server, { config, deps });
-    expect((await shown(host, {}, other_port)).serialNumber).toBe(serial);
+    expect((await shown(host, {}, otherPort)).serialNumber).toBe(serial);
   });
 
   test("another authority is asked at once; one is renewed in time, shown until there is another, and told of when it has ended", async () => {
-    await using passing = await startPebble({ tls_port: 1, http_port, life_s: 12, needs_binding: true });
+    await using passing = await startPebble({ tls_port: 1, http_port: httpPort, life_s: 12, needs_binding: true });
     const said = createSilentLog();
     const [before] = await stored();
     const host = before?.host ?? "";
     await using stage = await openGatewayStage(server, {
-      config: settings(passing, { http_port, with_binding: true }),
+      config: settings(passing, { http_port: httpPort, with_binding: true }),
       deps: { log: said, certificates: { retry: { first_s: 0.2, most_s: 0.5 } } },
     });
     const look = (rejectUnauthorized = true) => shown(host, { ca: passing.root, rejectUnauthorized });
@@ -190,7 +193,8 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect(Date.parse(second.valid_from), "it was renewed in time").toBeLessThanOrEqual(Date.parse(first.valid_to));
     passing.setNamesFound(false);
     await eventually(() => expect(look()).rejects.toMatchObject({ code: "CERT_HAS_EXPIRED" }), {
-      ...{ timeout_ms: 20_000, interval_ms: 200 },
+      timeout_ms: 20_000,
+      interval_ms: 200,
     });
     await eventually(() =>
       expect(said.lines.map(({ message }) => message)).toContain(
@@ -215,7 +219,7 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     const plain = (path: string, asked: string, method = "GET") =>
       new Promise<[number, string | undefined]>((resolve, reject) => {
         const headers = { host: asked };
-        requestHttp({ host: "127.0.0.1", port: http_port, path, method, headers, agent: false }, (answer) => {
+        requestHttp({ host: "127.0.0.1", port: httpPort, path, method, headers, agent: false }, (answer) => {
           answer.resume();
           resolve([answer.statusCode ?? 0, answer.headers.location]);
         })

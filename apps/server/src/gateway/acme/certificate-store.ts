@@ -52,41 +52,58 @@ export class CertificateStore {
   }
 
   /** Of all databases, or of one. */
-  async read(database_id?: string): Promise<StoredCertificate[]> {
+  async read(databaseId?: string): Promise<StoredCertificate[]> {
     const { rows } = await sql<StoredCertificate>`
       select c.database_id, d.org_id, c.host, c.chain, c.data_key_id, c.sealed_key, c.challenge, c.version,
         c.next_order_at <= now() or c.asked_directory <> ${this.#directory} as may_order, c.directory = ${this.#directory} as is_current
       from control.gateway_certificates c join control.databases d on d.id = c.database_id
-      where ${database_id === undefined ? sql`true` : sql`d.id = ${database_id}`}`.execute(this.#deps.db);
+      where ${databaseId === undefined ? sql`true` : sql`d.id = ${databaseId}`}`.execute(this.#deps.db);
     return rows;
   }
 
   /** @throws master_key_wrong */
-  async openKey({ data_key_id, database_id, org_id, sealed_key }: StoredCertificate): Promise<Secret | undefined> {
-    if (data_key_id === null || sealed_key === null) return undefined;
+  async openKey({
+    data_key_id: dataKeyId,
+    database_id: databaseId,
+    org_id: orgId,
+    sealed_key: sealedKey,
+  }: StoredCertificate): Promise<Secret | undefined> {
+    if (dataKeyId === null || sealedKey === null) return undefined;
     const { db, envelope } = this.#deps;
-    return await envelope.open(db, { org_id, database_id }, NAME, { data_key_id, sealed: sealed_key });
+    return await envelope.open(db, { org_id: orgId, database_id: databaseId }, NAME, {
+      data_key_id: dataKeyId,
+      sealed: sealedKey,
+    });
   }
 
   /** Tells all gateways what the authority wants to see. */
-  async showChallenge({ database_id, host }: CertifiedHost, challenge: Challenge): Promise<void> {
+  async showChallenge({ database_id: databaseId, host }: CertifiedHost, challenge: Challenge): Promise<void> {
     const told: HostChallenge = { ...challenge, host };
     await sql`insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, challenge)
-      values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, ${JSON.stringify(told)})
+      values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, ${JSON.stringify(told)})
       on conflict (database_id) do update set challenge = excluded.challenge, version = c.version + 1`.execute(
       this.#deps.db,
     );
   }
 
   /** No other is ordered before `wait_s`, whatever a clock says: authorities count orders. */
-  async keep({ database_id, host, org_id }: CertifiedHost, made: KeyedCertificate, wait_s: number): Promise<void> {
+  async keep(
+    { database_id: databaseId, host, org_id: orgId }: CertifiedHost,
+    made: KeyedCertificate,
+    waitS: number,
+  ): Promise<void> {
     const { db, envelope } = this.#deps;
     await db.transaction().execute(async (tx) => {
-      const { data_key_id, sealed } = await envelope.seal(tx, { org_id, database_id }, NAME, made.key);
+      const { data_key_id: dataKeyId, sealed } = await envelope.seal(
+        tx,
+        { org_id: orgId, database_id: databaseId },
+        NAME,
+        made.key,
+      );
       await sql`insert into control.gateway_certificates as c
           (database_id, host, directory, asked_directory, chain, data_key_id, sealed_key, next_order_at)
-        values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, ${made.chain}, ${data_key_id}, ${sealed},
-          now() + ${wait_s} * interval '1 s')
+        values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, ${made.chain}, ${dataKeyId}, ${sealed},
+          now() + ${waitS} * interval '1 s')
         on conflict (database_id) do update set host = excluded.host, directory = excluded.directory, chain = excluded.chain,
           data_key_id = excluded.data_key_id, sealed_key = excluded.sealed_key, next_order_at = excluded.next_order_at,
           asked_directory = excluded.asked_directory,
@@ -99,33 +116,33 @@ export class CertificateStore {
    * doubled with each failure up to `most_s`. Answers when, in s.
    */
   async fail(
-    { database_id, host }: CertifiedHost,
+    { database_id: databaseId, host }: CertifiedHost,
     failure: string,
-    { first_s, most_s }: { readonly first_s: number; readonly most_s: number },
+    { first_s: firstS, most_s: mostS }: { readonly first_s: number; readonly most_s: number },
     tellFirst: (tx: Tx) => Promise<void>,
   ): Promise<number> {
     return await this.#deps.db.transaction().execute(async (tx) => {
       const { rows } = await sql<{ wait_s: number; failures: number }>`
       insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, failures, failure, next_order_at)
-      values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, 1, ${failure}, now() + ${first_s} * interval '1 s')
+      values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, 1, ${failure}, now() + ${firstS} * interval '1 s')
       on conflict (database_id) do update set failures = least(c.failures + 1, 1000), failure = excluded.failure, challenge = null,
-        asked_directory = excluded.asked_directory, version = c.version + 1, next_order_at = now() + least(${first_s} * 2 ^ least(c.failures, 30), ${most_s}) * interval '1 s'
+        asked_directory = excluded.asked_directory, version = c.version + 1, next_order_at = now() + least(${firstS} * 2 ^ least(c.failures, 30), ${mostS}) * interval '1 s'
       returning extract(epoch from next_order_at - now())::float as wait_s, failures`.execute(tx);
       if (rows[0]?.failures === 1) await tellFirst(tx);
-      return rows[0]?.wait_s ?? first_s;
+      return rows[0]?.wait_s ?? firstS;
     });
   }
 
   /** The key of the account at the authority, made when there is none that can be opened. */
   async findAccountKey(make: () => Promise<string>): Promise<string> {
-    const { db, master_key } = this.#deps;
+    const { db, master_key: masterKey } = this.#deps;
     return await db.transaction().execute(async (tx) => {
       const kept = await this.#readAccount(tx);
       if (kept !== undefined) return kept;
       const key = await make();
-      const wrapped = master_key.wrap(Buffer.from(key), `${ACCOUNT_BOUND} ${this.#directory}`);
+      const wrapped = masterKey.wrap(Buffer.from(key), `${ACCOUNT_BOUND} ${this.#directory}`);
       await sql`insert into control.acme_accounts (directory, master_key_id, wrapped)
-        values (${this.#directory}, ${master_key.id}, ${wrapped})
+        values (${this.#directory}, ${masterKey.id}, ${wrapped})
         on conflict (directory) do update set master_key_id = excluded.master_key_id, wrapped = excluded.wrapped`.execute(
         tx,
       );
@@ -134,12 +151,12 @@ export class CertificateStore {
   }
 
   async #readAccount(tx: Tx): Promise<string | undefined> {
-    const { master_key } = this.#deps;
+    const { master_key: masterKey } = this.#deps;
     const { rows } = await sql<{ master_key_id: string; wrapped: Buffer }>`
       select master_key_id, wrapped from control.acme_accounts where directory = ${this.#directory}
-        and master_key_id = ${master_key.id}`.execute(tx);
+        and master_key_id = ${masterKey.id}`.execute(tx);
     const row = rows[0];
-    return row && new Secret(master_key.unwrap(row, `${ACCOUNT_BOUND} ${this.#directory}`).toString()).reveal();
+    return row && new Secret(masterKey.unwrap(row, `${ACCOUNT_BOUND} ${this.#directory}`).toString()).reveal();
   }
 
   /** Does the work unless another process is at it, and answers whether it did; whichever way this one ends, the next can begin. */

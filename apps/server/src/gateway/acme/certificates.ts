@@ -100,18 +100,18 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
   }
   // one after the other: what was read later is never overwritten by what was read before
   let reading: Promise<void> = Promise.resolve();
-  let read_at = Number.NEGATIVE_INFINITY;
-  function read(database_id?: string): Promise<void> {
-    const done = reading.then(() => readNow(database_id));
+  let readAt = Number.NEGATIVE_INFINITY;
+  function read(databaseId?: string): Promise<void> {
+    const done = reading.then(() => readNow(databaseId));
     reading = done.catch(() => undefined);
     return done;
   }
-  async function readNow(database_id: string | undefined): Promise<void> {
-    const begun_at = performance.now();
-    const rows = await store.read(database_id);
+  async function readNow(databaseId: string | undefined): Promise<void> {
+    const begunAt = performance.now();
+    const rows = await store.read(databaseId);
     for (const row of rows) await take(row);
-    if (database_id !== undefined) return;
-    read_at = begun_at;
+    if (databaseId !== undefined) return;
+    readAt = begunAt;
     const there = new Set(rows.map((row) => row.database_id));
     for (const [id, { host }] of known) {
       if (there.has(id)) continue;
@@ -121,55 +121,62 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     }
   }
 
-  const isDue = ({ database_id, host }: CertifiedHost) => {
+  const isDue = ({ database_id: databaseId, host }: CertifiedHost) => {
     const shown = hosts.get(host);
     if (performance.now() >= (next.get(host) ?? 0)) return true;
     if (shown === undefined) return false;
-    const row = known.get(database_id);
+    const row = known.get(databaseId);
     return row?.may_order !== false && (now() >= renewAt(shown) || (row !== undefined && !row.is_current));
   };
-  let is_stopped = false;
+  let isStopped = false;
   const orderOne = async (needed: CertifiedHost) => {
-    const { database_id, host } = needed;
-    const fields = { host, db: database_id };
+    const { database_id: databaseId, host } = needed;
+    const fields = { host, db: databaseId };
     try {
-      const account_key = await store.findAccountKey(orders.makeAccountKey);
+      const accountKey = await store.findAccountKey(orders.makeAccountKey);
       const made = await within(
         ORDER_MS,
         orders.order({
-          ...{ account_key, host },
+          account_key: accountKey,
+          host,
           show: async (challenge) => {
             await store.showChallenge(needed, challenge);
-            await read(database_id);
+            await read(databaseId);
           },
         }),
       );
-      const { begins_at, ends_at } = readCertificateDates(made);
-      await store.keep(needed, made, Math.floor((ends_at - begins_at) / 3_000));
-      await read(database_id);
+      const { begins_at: beginsAt, ends_at: endsAt } = readCertificateDates(made);
+      await store.keep(needed, made, Math.floor((endsAt - beginsAt) / 3_000));
+      await read(databaseId);
       counts.issued();
-      log.info({ ...fields, ends_at: new Date(ends_at).toISOString() }, "a host has a new certificate");
+      log.info({ ...fields, ends_at: new Date(endsAt).toISOString() }, "a host has a new certificate");
     } catch (error) {
-      if (is_stopped) return;
+      if (isStopped) return;
       counts.failed();
       const reason = error instanceof AppError ? error.message : String(error instanceof Error ? error.message : error);
-      const shown_reason = hasCode(error) ? "The authority was not reached." : reason.slice(0, MOST_REASON);
-      const wait_s = await store.fail(needed, shown_reason, deps.retry ?? RETRY, async (tx) => {
+      const shownReason = hasCode(error) ? "The authority was not reached." : reason.slice(0, MOST_REASON);
+      const waitS = await store.fail(needed, shownReason, deps.retry ?? RETRY, async (tx) => {
         const database = findByHost(table, domain, host);
         if (database === undefined) return;
         await deps.recordEvent(tx, {
-          ...{ action: "certificate.failed", target: databaseUriOf(database.organization, database.name) },
-          ...{ org_id: needed.org_id, actor: "system", principal: undefined, ip_address: null, client: null },
-          ...{ outcome: "failed", detail: { host, reason: shown_reason } },
+          action: "certificate.failed",
+          target: databaseUriOf(database.organization, database.name),
+          org_id: needed.org_id,
+          actor: "system",
+          principal: undefined,
+          ip_address: null,
+          client: null,
+          outcome: "failed",
+          detail: { host, reason: shownReason },
         });
       });
-      next.set(host, performance.now() + wait_s * 1_000);
-      await read(database_id);
+      next.set(host, performance.now() + waitS * 1_000);
+      await read(databaseId);
       const shown = hosts.get(host);
       const told = {
         ...fields,
         reason,
-        again_in_s: Math.round(wait_s),
+        again_in_s: Math.round(waitS),
         ends_at: shown && new Date(shown.ends_at).toISOString(),
       };
       if (shown === undefined) log.error(told, "a host has no certificate: none could be ordered");
@@ -179,12 +186,12 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     }
   };
   const round = async () => {
-    if (is_stopped || !wanted().some(isDue)) return true;
+    if (isStopped || !wanted().some(isDue)) return true;
     return await store.whileAlone(async () => {
       // another gateway may have been quicker
       await read();
       for (const needed of wanted().filter(isDue)) {
-        if (is_stopped) return;
+        if (isStopped) return;
         const row = known.get(needed.database_id);
         if (row?.may_order === false && row.host === needed.host) next.set(needed.host, performance.now() + LOOK_MS);
         else await orderOne(needed);
@@ -194,42 +201,42 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
 
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
-  let is_asked = false;
-  let is_lost = false;
+  let isAsked = false;
+  let isLost = false;
   const look = () => {
-    is_asked = true;
+    isAsked = true;
     running ??= run().finally(() => {
       running = undefined;
-      if (is_asked && !is_stopped) look();
+      if (isAsked && !isStopped) look();
     });
   };
   const run = async () => {
-    is_asked = false;
+    isAsked = false;
     clearTimeout(timer);
-    let is_alone = true;
+    let isAlone = true;
     try {
-      if (is_lost || performance.now() - read_at > LOOK_MS) await read();
-      is_alone = await round();
-      is_lost = false;
+      if (isLost || performance.now() - readAt > LOOK_MS) await read();
+      isAlone = await round();
+      isLost = false;
     } catch (error) {
-      if (!is_lost) log.warn({ err: error }, "certificates cannot be ordered: PostgreSQL does not answer");
-      is_lost = true;
+      if (!isLost) log.warn({ err: error }, "certificates cannot be ordered: PostgreSQL does not answer");
+      isLost = true;
     }
     const soonest = Math.min(...wanted().map(({ host }) => next.get(host) ?? 0));
-    const least = is_alone ? LEAST_LOOK_MS : OTHER_ORDERS_MS;
-    const wait = is_lost ? LOOK_MS : Math.max(least, Math.min(LOOK_MS, soonest - performance.now()));
-    if (!is_stopped) timer = setTimeout(look, wait);
+    const least = isAlone ? LEAST_LOOK_MS : OTHER_ORDERS_MS;
+    const wait = isLost ? LOOK_MS : Math.max(least, Math.min(LOOK_MS, soonest - performance.now()));
+    if (!isStopped) timer = setTimeout(look, wait);
   };
   const listen = () =>
     deps.notifications.listen("control_certificates", (id) => {
       read(id).catch((error: unknown) => {
-        is_lost = true;
+        isLost = true;
         log.warn({ err: error }, "certificates cannot be read: PostgreSQL does not answer");
       });
     });
   const stop = await listen().catch(() => undefined);
   await read().catch((error: unknown) => {
-    is_lost = true;
+    isLost = true;
     log.warn({ err: error }, "the gateway goes on with the certificates that it kept: PostgreSQL does not answer");
   });
   return {
@@ -238,7 +245,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     look,
     problems: () => counts.problems(),
     async [Symbol.asyncDispose]() {
-      is_stopped = true;
+      isStopped = true;
       clearTimeout(timer);
       stop?.();
       orders[Symbol.dispose]();
@@ -257,7 +264,7 @@ function findByHost(table: Pick<RoutingTable, "byLabel">, domain: string, host: 
 function wantedHosts(table: Pick<RoutingTable, "all">, domain: string): CertifiedHost[] {
   return [...table.all()]
     .filter(({ services }) => services.length > 0)
-    .map(({ id, label, org_id }) => ({ database_id: id, org_id, host: `${label}.${domain}` }));
+    .map(({ id, label, org_id: orgId }) => ({ database_id: id, org_id: orgId, host: `${label}.${domain}` }));
 }
 
 /** Of the network: such an error may name addresses within the operator's own, which the log has and nobody else. */
@@ -266,14 +273,14 @@ function hasCode(error: unknown): boolean {
 }
 
 /** At two thirds of its life. */
-function renewAt({ begins_at, ends_at }: ShownCertificate): number {
-  return begins_at + ((ends_at - begins_at) * 2) / 3;
+function renewAt({ begins_at: beginsAt, ends_at: endsAt }: ShownCertificate): number {
+  return beginsAt + ((endsAt - beginsAt) * 2) / 3;
 }
 
-async function within<T>(most_ms: number, work: Promise<T>): Promise<T> {
+async function within<T>(mostMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`The authority gave no answer within ${most_ms / 1_000} s.`)), most_ms);
+    timer = setTimeout(() => reject(new Error(`The authority gave no answer within ${mostMs / 1_000} s.`)), mostMs);
   });
   try {
     return await Promise.race([work, late]);

@@ -40,7 +40,7 @@ export interface HostCertificatesDeps {
   readonly wait_ms: number;
 }
 
-export function createHostCertificates({ isExpected, wait_ms }: HostCertificatesDeps): HostCertificates {
+export function createHostCertificates({ isExpected, wait_ms: waitMs }: HostCertificatesDeps): HostCertificates {
   const shown = new Map<string, ShownCertificate & { readonly context: SecureContext }>();
   const proofs = new Map<string, SecureContext>();
   const waiting = new Map<string, Set<() => void>>();
@@ -54,7 +54,7 @@ export function createHostCertificates({ isExpected, wait_ms }: HostCertificates
       if (set.size === 0 && waiting.get(host) === set) waiting.delete(host);
       resume();
     };
-    const timer = setTimeout(go, wait_ms);
+    const timer = setTimeout(go, waitMs);
     set.add(go);
   };
   return {
@@ -82,8 +82,8 @@ export function createHostCertificates({ isExpected, wait_ms }: HostCertificates
       const found = shown.get(host)?.context;
       const proof = proofs.get(host);
       // TLS 1.3 has said its protocol by now, TLS 1.2 says it later: there is nothing else to show then
-      const is_early = this.getProtocol() === "TLSv1.2";
-      if (proof !== undefined && (authorities.has(this) || (is_early && found === undefined))) return done(null, proof);
+      const isEarly = this.getProtocol() === "TLSv1.2";
+      if (proof !== undefined && (authorities.has(this) || (isEarly && found === undefined))) return done(null, proof);
       if (found !== undefined || !isExpected(host)) return done(null, found);
       waitFor(host, () => done(null, shown.get(host)?.context));
     },

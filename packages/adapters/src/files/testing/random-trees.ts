@@ -27,14 +27,14 @@ export function randomPath(random: Random, depth: number): string {
 function randomTarget(random: Random, path: string, others: readonly string[]): string {
   const parts: string[] = [];
   let depth = path.split("/").length - 1;
-  const is_inside = random.next() < 0.75;
+  const isInside = random.next() < 0.75;
   if (others.length > 0 && random.next() < 0.6) {
     // through what is there: an entry of the tree, from its root
     parts.push(...Array.from({ length: depth }, () => ".."), ...random.pick(others).split("/"));
     depth = parts.length - 2 * depth;
   }
   for (let left = random.int(0, MOST_DEPTH); left > 0 || parts.length === 0; left--) {
-    const up = random.next() < 0.5 && (depth > 0 || !is_inside);
+    const up = random.next() < 0.5 && (depth > 0 || !isInside);
     parts.push(up ? ".." : random.pick([...NAMES, "."]));
     if (parts.at(-1) !== ".") depth += up ? -1 : 1;
   }

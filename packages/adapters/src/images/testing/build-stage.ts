@@ -107,7 +107,14 @@ export class BuildStage implements AsyncDisposable {
 
   /** Collects the environment of a project and builds it, as an organization of that name. */
   async build(project: StageProject): Promise<StageImage> {
-    const { files, org = "one", python_version, secrets = {}, system_packages, uv_options } = project;
+    const {
+      files,
+      org = "one",
+      python_version: pythonVersion,
+      secrets = {},
+      system_packages: systemPackages,
+      uv_options: uvOptions,
+    } = project;
     const entries = Object.entries(files).map(([path, text]): TreeEntry => {
       const chunks = [createHash("sha256").update(text).digest("hex")];
       return { path, size: text.length, is_executable: false, chunks, link: null };
@@ -116,13 +123,19 @@ export class BuildStage implements AsyncDisposable {
       yield Buffer.from(files[path] ?? "");
     };
     const readText = async (path: string) => files[path];
-    const environment = await collectEnvironment({ entries, readText, python_version, system_packages, uv_options });
-    const image_folder = join(this.folder, "images", org, hashEnvironment(environment, HOSTED_BUILDER));
+    const environment = await collectEnvironment({
+      entries,
+      readText,
+      python_version: pythonVersion,
+      system_packages: systemPackages,
+      uv_options: uvOptions,
+    });
+    const imageFolder = join(this.folder, "images", org, hashEnvironment(environment, HOSTED_BUILDER));
     const hidden = Object.entries(secrets).map(([name, value]) => [name, new Secret(value)] as const);
     const builder = project.builder ?? this.builder(project.options);
     const image = await builder.build(
       {
-        image_folder,
+        image_folder: imageFolder,
         environment,
         labels: { organization_id: org, database_id: "db", kind: "database" },
         project: { entries, read },
@@ -133,7 +146,7 @@ export class BuildStage implements AsyncDisposable {
       },
       project.signal ?? new AbortController().signal,
     );
-    return { ...image, folder: image_folder };
+    return { ...image, folder: imageFolder };
   }
 
   /** A project with a lock over an index. */

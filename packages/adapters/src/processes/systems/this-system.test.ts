@@ -6,6 +6,6 @@ test.each([
   ["darwin", true, true],
   ["freebsd", true, true],
   ["win32", false, false],
-] as const)("%s has groups: %s, signals: %s", (platform, has_groups, has_signals) => {
-  expect(systemOf(platform)).toMatchObject({ has_groups, has_signals });
+] as const)("%s has groups: %s, signals: %s", (platform, hasGroups, hasSignals) => {
+  expect(systemOf(platform)).toMatchObject({ has_groups: hasGroups, has_signals: hasSignals });
 });

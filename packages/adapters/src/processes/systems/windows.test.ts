@@ -66,12 +66,12 @@ test("a process is asked for once a second at most, and the own one once", () =>
 });
 
 test("a pid that was free for a moment is another process", () => {
-  let is_there = true;
-  const { asked, system } = recorded(ONE, { isThere: () => is_there });
+  let isThere = true;
+  const { asked, system } = recorded(ONE, { isThere: () => isThere });
   system.started(4321);
-  is_there = false;
+  isThere = false;
   expect(system.started(4321)).toBeUndefined();
-  is_there = true;
+  isThere = true;
   system.started(4321);
   expect(asked).toHaveLength(2);
 });

@@ -50,7 +50,10 @@ export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()
     commandLine: (pid) => find(pid)?.command_line || undefined,
     list: () =>
       readAnswer(deps.powershell(cimScript(undefined))).map(({ pid, parent, group, session }) => ({
-        ...{ pid, parent, group, session },
+        pid,
+        parent,
+        group,
+        session,
       })),
   };
 }
@@ -80,9 +83,9 @@ function readAnswer(answer: string): WindowsProcess[] {
       /^(\d+) (\d+) (\d+) ?([A-Za-z0-9+/=]*)$/.exec(line) ?? ([] as (string | undefined)[]);
     if (pid === undefined) throw unanswered(`PowerShell answered '${line.slice(0, 200)}'`);
     const number = Number(pid);
-    const command_line = Buffer.from(encoded, "base64").toString("utf8");
+    const commandLine = Buffer.from(encoded, "base64").toString("utf8");
     // Windows has neither groups nor sessions of processes: each stands alone
-    return { pid: number, parent: Number(parent), group: number, session: number, started, command_line };
+    return { pid: number, parent: Number(parent), group: number, session: number, started, command_line: commandLine };
   });
 }
 
