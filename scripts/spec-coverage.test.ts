@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { checkSpecCoverage } from "./lib/spec-coverage.mjs";
+import { checkSpecCoverage, compareWithSpec, readSentences } from "./lib/spec-coverage.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const report = {
@@ -47,4 +47,34 @@ test("a sentence with neither a test nor a reason is told, and so is a page with
     3,
   );
   expect(checkSpecCoverage(report, "# Nothing\n")).toHaveLength(1);
+});
+
+test("a specification is compared sentence by sentence", () => {
+  const spec = [
+    "# Part",
+    "",
+    "1. Tables hold rows. They are kept.",
+    "",
+    "| Command | Effect |",
+    "|---|---|",
+    "| `cli a` | Prints a; ends. |",
+    "",
+    "Limits: not shown.",
+  ].join("\n");
+  const sentences = readSentences(spec);
+  expect(sentences.map(({ text }) => text)).toEqual([
+    "Tables hold rows.",
+    "They are kept.",
+    "`cli a`: Prints a;",
+    "`cli a`: ends.",
+  ]);
+  const [first, second, third, fourth] = sentences.map(({ key }) => key);
+  const covering = page(
+    `| Rows. <!-- ${first} ${third} ${fourth} --> | Not yet: media |`,
+    "| Other. <!-- 000000 --> | x |",
+  );
+  expect(compareWithSpec(spec, covering)).toEqual({
+    uncovered: [{ text: "They are kept.", key: second }],
+    unknown: ["000000"],
+  });
 });

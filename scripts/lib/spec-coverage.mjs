@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { ROOT } from "./paths.mjs";
@@ -7,6 +8,7 @@ const PAGE = join(ROOT, "docs", "spec-coverage.md");
 const ROW = /^\| (?<sentence>[^|]+) \| (?<held>[^|]+) \|$/;
 const TEST = /^`(?<file>[^`]+)`: (?<name>.+)$/;
 /** Why a sentence has no test: what the product does not have yet, or what is advice of a page. Nothing else is a reason. */
+const KEYS = /<!--((?: [0-9a-f]{6})+) -->/g;
 const NO_TEST = /^(Not yet: (media|data access)|Advice: \[[^\]]+\.md\]\([^)]+\.md\) gives it)$/;
 
 /**
@@ -36,6 +38,42 @@ export function checkSpecCoverage(report, page = readFileSync(PAGE, "utf8")) {
   }
   return problems;
 }
+
+/**
+ * Compares the page with the specification (Markdown), sentence by sentence: a row names the sentences that it covers by their keys,
+ * in comments (`<!-- 3f2a91 -->`). Gives the sentences without a row, and the keys that no sentence has any more.
+ */
+export function compareWithSpec(spec, page = readFileSync(PAGE, "utf8")) {
+  const sentences = readSentences(spec);
+  const keys = new Set([...page.matchAll(KEYS)].flatMap(([, list]) => list.trim().split(" ")));
+  return {
+    uncovered: sentences.filter(({ key }) => !keys.has(key)),
+    unknown: [...keys].filter((key) => !sentences.some((sentence) => sentence.key === key)),
+  };
+}
+
+/**
+ * The sentences of a document below its headings, each with a key made of its text. A row of a table is read with the name in its
+ * first cell; heads of tables, and what the document says that it does not show, are no statements.
+ */
+export function readSentences(markdown) {
+  const lines = markdown.split("\n");
+  return lines
+    .filter((line, index) => !/^(#|\s*$|\|[\s:|-]+\|$)/.test(line) && !/^\|[\s:|-]+\|$/.test(lines[index + 1] ?? ""))
+    .flatMap((line) => (line.startsWith("|") ? readCells(line) : splitSentences(line.replace(/^\s*(\d+\.|-)\s*/, ""))))
+    .filter((text) => !/\b(not shown|none stated)\.?$/.test(text))
+    .map((text) => ({ text, key: createHash("sha256").update(text).digest("hex").slice(0, 6) }));
+}
+
+function readCells(line) {
+  const [name, ...cells] = line
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+  return cells.flatMap((cell) => splitSentences(cell).map((sentence) => `${name}: ${sentence}`));
+}
+
+const splitSentences = (text) => text.split(/(?<=[.;]) (?=\S)/).map((sentence) => sentence.trim());
 
 /** The rows of all tables of the page. A bar inside of a sentence or a name is written `\\|`. */
 function readRows(page) {
