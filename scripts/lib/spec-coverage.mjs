@@ -54,7 +54,9 @@ export function compareWithSpec(spec, page = readFileSync(PAGE, "utf8")) {
 
 /**
  * The sentences of a document below its headings, each with a key made of its text. A row of a table is read with the name in its
- * first cell; heads of tables, and what the document says that it does not show, are no statements.
+ * first cell; heads of tables, and what the document says that it does not show, are left out.
+ * @param {string} markdown
+ * @returns {{ text: string, key: string }[]}
  */
 export function readSentences(markdown) {
   const lines = markdown.split("\n");
