@@ -50,8 +50,8 @@ export const MUTATIONS = [
   {
     takes: "an image that there is is not built again",
     file: `${CONTROL}/databases/plan-image.ts`,
-    from: "const needs_build = after.hash !== null && !after.is_built;",
-    to: "const needs_build = after.hash !== null;",
+    from: "const needsBuild = after.hash !== null && !after.is_built;",
+    to: "const needsBuild = after.hash !== null;",
     project: "unit",
     test_file: `${CONTROL}/databases/plan-database.test.ts`,
     test: "that the organization has is not built again",
@@ -59,8 +59,8 @@ export const MUTATIONS = [
   {
     takes: "less of a resource is destructive",
     file: `${CONTROL}/databases/plan-resources.ts`,
-    from: "const is_less = after[name] < before[name];",
-    to: "const is_less = false;",
+    from: "const isLess = after[name] < before[name];",
+    to: "const isLess = false;",
     project: "unit",
     test_file: `${CONTROL}/databases/plan-database.test.ts`,
     test: "that grows restarts the database, one that shrinks asks to be allowed",
@@ -95,7 +95,7 @@ export const MUTATIONS = [
   {
     takes: "a wrong key is refused",
     file: `${CONTROL}/keys/verify-key.ts`,
-    from: "if (!isSame(shown, row.hash) && !is_former) return undefined;",
+    from: "if (!isSame(shown, row.hash) && !isFormer) return undefined;",
     to: "",
     project: "db",
     test_file: `${CONTROL}/keys/keys.db.test.ts`,
@@ -158,8 +158,8 @@ export const MUTATIONS = [
   {
     takes: "a key may be used no more often than is said",
     file: `${GATEWAY}/rate-limits.ts`,
-    from: "const is_allowed = bucket.tokens >= 1;",
-    to: "const is_allowed = true;",
+    from: "const isAllowed = bucket.tokens >= 1;",
+    to: "const isAllowed = true;",
     project: "unit",
     test_file: `${GATEWAY}/rate-limits.test.ts`,
     test: "a key may be used as often as is said in a second, each key of each database by itself, and again when time has passed",
@@ -185,7 +185,7 @@ export const MUTATIONS = [
   {
     takes: "an instance is started with the secrets that there are",
     file: `${RECONCILER}/prepare-service.ts`,
-    from: "openSecrets(db, envelope, { org_id, database_id }),",
+    from: "openSecrets(db, envelope, { org_id: orgId, database_id: databaseId }),",
     to: "Promise.resolve({}),",
     project: "db",
     test_file: `${RECONCILER}/services.db.test.ts`,
