@@ -68,14 +68,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/adapters/src/images/find-python.ts": "a person's own machine",
   "packages/adapters/src/images/system-packages.ts": "unpacks the operator's packages into a folder that no build has",
   "packages/adapters/src/images/venv-images.ts": "a person's own machine",
-  "packages/adapters/src/pods/container-groups.ts": "control groups",
-  "packages/adapters/src/pods/container-host.ts": "settings of the kernel",
-  "packages/adapters/src/pods/container-image.ts": "makes an image from empty folders",
-  "packages/adapters/src/pods/container-launch.ts": "makes what the driver keeps of a start",
-  "packages/adapters/src/pods/container-network.ts": "reads the machine's resolvers",
-  "packages/adapters/src/pods/container-settings.ts": "looks at the system's folders",
   "packages/adapters/src/pods/control-groups.ts": "control groups",
-  "packages/adapters/src/pods/find-engine.ts": "looks for sockets of engines",
   "packages/adapters/src/pods/log-files.ts": "reads files from a descriptor that inTenantFolder opened",
   "packages/adapters/src/pods/open-groups.ts": "control groups",
   "packages/adapters/src/pods/pod-launch.ts": "makes what the driver keeps of a start",
@@ -109,7 +102,6 @@ const REMOVES_BY_PATH: Readonly<Record<string, string>> = {
   "packages/adapters/src/images/library-paths.ts": "no tenant sees the home's own libraries",
   "packages/adapters/src/images/system-packages.ts": "no build has the folder of archives",
   "packages/adapters/src/images/venv-images.ts": "a person's own machine",
-  "packages/adapters/src/pods/container-image.ts": "empty folders of the server's own",
   "packages/adapters/src/pods/pod-state.ts": "the pod has ended",
 };
 

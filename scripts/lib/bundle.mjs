@@ -65,17 +65,6 @@ const NODE_ONLY = {
   },
 };
 
-/** Container engines are asked on their socket; the way by SSH would bring a compiled library along. */
-const NO_SSH = {
-  name: "no-ssh",
-  setup(build) {
-    build.onLoad({ filter: /\/docker-modem\/lib\/ssh\.js$/ }, () => ({
-      contents: "module.exports = undefined;",
-      loader: "js",
-    }));
-  },
-};
-
 /** Packages that nothing of a program calls although something in it names them. */
 function leftOut(names) {
   return {
@@ -156,7 +145,7 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
     legalComments: "none",
     external,
     logLevel: "warning",
-    plugins: [APART, NODE_ONLY, leftOut(left_out), NO_SSH],
+    plugins: [APART, NODE_ONLY, leftOut(left_out)],
   });
   renameSync(written, join(target, `${name}.js`));
 }

@@ -109,15 +109,11 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
     {
       SERVICE_PODS: {
         meaning:
-          "who runs pods ([pods.md](pods.md)): `process`, `sandbox`, `container`, or `auto` for the sandbox where the machine has what it needs; under root nothing else takes its place",
+          "who runs pods ([pods.md](pods.md)): `process`, `sandbox`, or `auto` for the sandbox where the machine has what it needs; under root nothing else takes its place",
       },
       SERVICE_EXPORT_PRIVATE: {
         meaning:
           "1 lets hosted services export rows to this machine and to private networks, where the driver of pods lets them reach these",
-      },
-      SERVICE_ENGINE_SOCKET: {
-        meaning: "socket of the container engine's API, for `container`",
-        usual: "found where engines have it",
       },
       SERVICE_POD_USERS: {
         meaning:
@@ -267,7 +263,7 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
       },
       SERVICE_SHARED_INDEX: {
         meaning:
-          "packages of this index are fetched and kept once for all organizations (drivers `sandbox` and `container`); it asks nobody for credentials. `none`: for each of them",
+          "packages of this index are fetched and kept once for all organizations (driver `sandbox`); it asks nobody for credentials. `none`: for each of them",
       },
       SERVICE_SHARED_INDEX_GB: {
         unit: "GB",

@@ -4,7 +4,7 @@ import type { Resources } from "@appdb/contract/pod-spec";
 import { limitSettings, type ServiceLimits, toServiceLimits } from "@appdb/contract/service-limits";
 import { z } from "zod";
 
-const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
+const POD_DRIVERS = ["auto", "process", "sandbox"] as const;
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
 /** Of the machine, for one database at most by default; what two databases with the defaults need is granted on small machines too. */
@@ -30,8 +30,6 @@ const {
 export const podSettings = {
   /** Who runs pods; `auto` is the sandbox where the machine has what it needs. */
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
-  /** Where the container engine serves its API, for SERVICE_PODS=container; found when it is left out. */
-  SERVICE_ENGINE_SOCKET: z.preprocess(empty, z.string().startsWith("/", "is no absolute path").optional()),
   /** User ids that nobody else on the machine has, `first:count`: each database gets one, and each organization for its builds. */
   SERVICE_POD_USERS: z.preprocess(empty, z.string().transform(parseUsers).default(POD_USERS)),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
@@ -86,7 +84,6 @@ export interface ResourceBounds {
 
 export interface PodsConfig {
   readonly driver: (typeof POD_DRIVERS)[number];
-  readonly engine_socket: string | undefined;
   readonly users: UserRange;
   readonly bounds: ResourceBounds;
   readonly most_upload_bytes: number;
@@ -129,7 +126,6 @@ export function toPodsConfig(found: Found): PodsConfig {
   });
   return {
     driver: found.SERVICE_PODS,
-    engine_socket: found.SERVICE_ENGINE_SOCKET,
     users: found.SERVICE_POD_USERS,
     bounds: { least: bound("least"), most: bound("most") },
     most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,

@@ -19,7 +19,7 @@ import type { Machine } from "./machine.ts";
 
 /** On which interpreters are looked for. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-/** What is installed where images run, in sandboxes and in containers: the machine's own packages. */
+/** What is installed where images run, in sandboxes: the machine's own packages. */
 const DPKG_STATUS = "/var/lib/dpkg/status";
 const APT = "apt";
 

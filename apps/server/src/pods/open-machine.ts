@@ -47,7 +47,6 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
   const input = {
     folder: join(home, SERVER_PATHS.pods),
     program: deps.pod_program ?? findPodProgram(),
-    engine_socket: config.pods.engine_socket,
     users: config.pods.users,
     clock: { now: Date.now },
     log,

@@ -2,11 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { startTestEngine, whyNoEngine } from "@appdb/testkit/container-engine";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, describe, expect, test } from "vitest";
-import { createContainerPods } from "../pods/container-pods.ts";
 import type { PodDriver, PodDriverInput } from "../pods/pod-driver.ts";
 import { createProcessPods } from "../pods/process-pods.ts";
 import { machineAddresses } from "../pods/sandbox-network.ts";
@@ -71,16 +69,6 @@ if (sandbox !== undefined) {
   testBuildAttack({ name: "sandbox", isolates: true, create: (input) => createSandboxPods({ ...input, ...sandbox }) });
 }
 
-const why = whyNoEngine();
-if (why !== undefined) test.skip(`containers: ${why}`);
-else {
-  const engine = await startTestEngine();
-  afterAll(() => engine[Symbol.asyncDispose]());
-  const create = (input: Parameters<typeof createContainerPods>[0]) =>
-    createContainerPods({ ...input, engine_socket: engine.socket });
-  testBuildAttack({ name: "container", isolates: true, create });
-}
-
 /** Registers what must hold whatever the build of a package does. */
 function testBuildAttack(driver: AttackedBuilds): void {
   describe(`builds in tasks of the driver ${driver.name}`, () => {
@@ -110,8 +98,7 @@ function testBuildAttack(driver: AttackedBuilds): void {
 
     if (driver.isolates) {
       testReach(driver);
-      // what keeps the cache from builds is the same in both: users of their own, and folders that a task does not see
-      if (driver.name === "sandbox") testShared(driver);
+      testShared(driver);
     }
   });
 }

@@ -262,7 +262,7 @@ function wishOf({ files, python_version: pythonVersion }: EnvironmentDocument): 
 function noSystemPackages(packages: readonly string[]): AppError {
   return appError("system_packages_refused", {
     detail: `The image wants the system packages ${packages.join(", ")}, which this server's pods cannot be given.`,
-    hint: "Take system_packages out of the database's entry, or ask the operator to run pods by the driver `sandbox` or `container`.",
+    hint: "Take system_packages out of the database's entry, or ask the operator to run pods by the driver `sandbox`.",
     meta: { system_packages: packages },
   });
 }

@@ -4,11 +4,9 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { startTestEngine, whyNoEngine } from "@appdb/testkit/container-engine";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import { createContainerPods } from "../pods/container-pods.ts";
 import type { PodDriver, PodDriverInput, PodTask } from "../pods/pod-driver.ts";
 import { createSandboxPods } from "../pods/sandbox-pods.ts";
 import { BUILD_LIMITS } from "./build-steps.ts";
@@ -109,14 +107,6 @@ test("a package that is built from its source finds headers of system packages",
 
 const sandbox = await useSandbox();
 if (sandbox !== undefined) testIsolated("sandbox", (input) => createSandboxPods({ ...input, ...sandbox }));
-
-const why = whyNoEngine();
-if (why !== undefined) test.skip(`containers: ${why}`);
-else {
-  const engine = await startTestEngine();
-  afterAll(() => engine[Symbol.asyncDispose]());
-  testIsolated("container", (input) => createContainerPods({ ...input, engine_socket: engine.socket }));
-}
 
 function testIsolated(name: string, create: (input: PodDriverInput) => Promise<PodDriver>): void {
   test(`with the driver ${name} builds and what runs in the image find its system packages`, async () => {

@@ -20,7 +20,7 @@ test("a pod that runs without bounds is ended when its server comes back with a 
   await stage.expectPrograms(1);
   const create = async () => ({ ...createProcessPods(stage.input), name: "sandbox" }) as const;
   const choice = { check: async () => [], create };
-  const choices = { process: choice, sandbox: choice, container: choice };
+  const choices = { process: choice, sandbox: choice };
   const { input } = stage;
   await choosePodDriver("process", input, { ...choices, process: { ...choice, create: async () => pods } });
   expect(stage.programs()).toHaveLength(1);

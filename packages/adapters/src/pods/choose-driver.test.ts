@@ -18,7 +18,6 @@ function choose(
   const choices = {
     process: choice("process", []),
     sandbox: choice("sandbox", missing),
-    container: choice("container", missing),
   };
   const input = { folder: "/pods", program: { file: "pod.js", node_options: [] }, log, clock: { now: () => 0 } };
   return { log, chosen: choosePodDriver(wanted, input, choices, standing).then(({ name }) => name) };
@@ -38,7 +37,6 @@ test("a driver that was asked for is never replaced by another: what it lacks is
     message: "The driver sandbox cannot run pods on this machine: there is no bwrap on the PATH.",
     hint: "apt-get install bubblewrap; or choose another driver: SERVICE_PODS=process serves one organization",
   });
-  await expect(choose("container", [BWRAP]).chosen).rejects.toMatchObject({ code: "pods_unavailable" });
 });
 
 test("auto never becomes plain processes under root", async () => {

@@ -20,10 +20,6 @@ const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
     check: async (input) => await (await import("./sandbox-check.ts")).checkSandbox(input),
     create: async (input) => await (await import("./sandbox-pods.ts")).createSandboxPods(input),
   },
-  container: {
-    check: async (input) => await (await import("./find-engine.ts")).checkContainers(input.engine_socket),
-    create: async (input) => await (await import("./container-pods.ts")).createContainerPods(input),
-  },
 };
 
 /** What speaks against plain processes where nobody asked for them. */

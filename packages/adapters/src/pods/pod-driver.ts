@@ -86,7 +86,7 @@ export interface PodLogsInput {
  * nothing again by itself: who watches (`list`) decides.
  */
 export interface PodDriver extends AsyncDisposable {
-  readonly name: "process" | "sandbox" | "container";
+  readonly name: "process" | "sandbox";
   /** Whether organizations are kept apart; `process` serves one alone. */
   readonly isolates: boolean;
   /**
@@ -147,8 +147,6 @@ export interface PodDriverInput {
   /** Where the driver keeps what it must know of pods; private, and of one driver alone. */
   readonly folder: string;
   readonly program: PodProgram;
-  /** Of a Docker or Podman that serves its Engine API as root; looked for when left out. */
-  readonly engine_socket?: string | undefined;
   /** User ids that drivers which keep pods apart may give to databases and organizations; `POD_USERS` when left out. */
   readonly users?: UserRange | undefined;
   readonly log: Logger;

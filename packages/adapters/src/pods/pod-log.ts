@@ -85,7 +85,7 @@ export async function readLastWords(logFolder: string, startedAt: Date, count: n
 }
 
 /** Where what a program prints by itself goes. */
-export function outputFile(logFolder: string): string {
+function outputFile(logFolder: string): string {
   return join(logFolder, OUTPUT_FILE);
 }
 

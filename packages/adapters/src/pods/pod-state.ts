@@ -85,14 +85,9 @@ export function exitOf(shellStatus: number | undefined, isOutOfMemory = false): 
 }
 
 /**
- * A number that a run's shell wrote: its own pid, its program's, or how that ended; in a container, the program's pid as it is
- * inside, and how many processes were killed for want of memory. Undefined while it has not.
+ * A number that a run's shell wrote: its own pid, its program's, or how that ended. Undefined while it has not.
  */
-export function readRunNumber(
-  runFolder: string,
-  name: "shell" | "program" | "exit" | "inside" | "kills",
-): number | undefined {
-  // in a container the program can write it too
+export function readRunNumber(runFolder: string, name: "shell" | "program" | "exit"): number | undefined {
   const found = /^(\d+)\n$/.exec(readTenantFile(join(runFolder, name), NUMBER_BYTES) ?? "")?.[1];
   return found === undefined ? undefined : Number(found);
 }

@@ -20,7 +20,7 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
       if (others.every((other) => other === organizationId)) return;
       throw appError("pods_one_organization", {
         detail: "The driver `process` keeps nothing apart, and pods of another organization are on this machine.",
-        hint: "Run the server with the driver `sandbox` or `container` to serve several organizations.",
+        hint: "Run the server with the driver `sandbox` to serve several organizations.",
       });
     },
     async prepare(spec) {

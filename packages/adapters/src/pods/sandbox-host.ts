@@ -30,7 +30,7 @@ export function openSandboxHost({ folder, group, users }: SandboxPodsInput): San
   if (!isFilterMachine(process.arch)) {
     throw appError("pods_unavailable", {
       detail: `There is no filter of system calls for machines of the kind ${process.arch}.`,
-      hint: "Run the service with another driver: SERVICE_PODS=container or process",
+      hint: "Run the service with another driver: SERVICE_PODS=process",
     });
   }
   const groups = openControlGroups(group ?? GROUP);

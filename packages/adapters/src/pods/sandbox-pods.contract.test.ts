@@ -18,6 +18,6 @@ if (options !== undefined) {
   } as const;
   testPods(driver);
   testTasks(driver);
-  testLinks(driver, { compares_mounts: true });
+  testLinks(driver);
   testKilledOwners(driver);
 }

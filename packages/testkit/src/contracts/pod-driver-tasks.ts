@@ -150,15 +150,4 @@ export function testTasks(driver: PodDriverUnderTest): void {
 }
 
 /** What a driver may add for itself. */
-const OWN_VARIABLES = new Set([
-  "SERVICE_POD",
-  "PWD",
-  "SHLVL",
-  "_",
-  "OLDPWD",
-  "HOME",
-  "TMPDIR",
-  "container",
-  "HOSTNAME",
-  "TERM",
-]);
+const OWN_VARIABLES = new Set(["SERVICE_POD", "PWD", "SHLVL", "_", "OLDPWD", "HOME", "TMPDIR", "HOSTNAME", "TERM"]);

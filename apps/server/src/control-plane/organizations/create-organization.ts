@@ -76,7 +76,7 @@ async function refuseSecond(tx: Tx, id: string): Promise<void> {
   throw appError("pods_one_organization", {
     detail:
       "This server runs pods as plain processes, which keep organizations not apart; it serves one, which it has.",
-    hint: "Ask its operator for SERVICE_PODS=sandbox or container, or run another server.",
+    hint: "Ask its operator for SERVICE_PODS=sandbox, or run another server.",
   });
 }
 
