@@ -52,6 +52,6 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
 
 /** The table, query or function that a route works with. */
 function workOf(route: ManifestRoute): string {
-  if (route.kind === "handler") return route.handler.name;
-  return route.kind === "query" ? (route.query.split(":").at(-1) ?? route.query) : route.table;
+  if ("table" in route) return route.table;
+  return "query" in route ? (route.query.split(":").at(-1) ?? route.query) : route.handler.name;
 }
