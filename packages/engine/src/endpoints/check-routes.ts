@@ -43,5 +43,6 @@ function refuser(service: ManifestService, route: ManifestRoute, path: string): 
 /** The table, query or function that a route works with. */
 function workedOn(route: ManifestRoute): Record<string, string> {
   if ("table" in route) return { table: route.table };
-  return "query" in route ? { query: route.query } : { handler: route.handler.id };
+  if ("query" in route) return { query: route.query };
+  return "handler" in route ? { handler: route.handler.id } : {};
 }

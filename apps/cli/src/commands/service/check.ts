@@ -50,8 +50,9 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
   },
 });
 
-/** The table, query or function that a route works with. */
+/** The table, query or function that a route works with; empty where it has none. */
 function workOf(route: ManifestRoute): string {
   if ("table" in route) return route.table;
-  return "query" in route ? (route.query.split(":").at(-1) ?? route.query) : route.handler.name;
+  if ("query" in route) return route.query.split(":").at(-1) ?? route.query;
+  return "handler" in route ? route.handler.name : "";
 }
