@@ -51,16 +51,12 @@ class RowRoute(ModelRoute):
     def _parts(self):
         return {
             **super()._parts(),
-            **self._found_by(),
             "inputs": self.inputs,
             "outputs": self.outputs,
             "on_error": self.on_error,
             "handler": None if self.answerer is None else self.answerer.document(),
             **({} if self.export is None else {"export_sql": self.export.document()}),
         }
-
-    def _found_by(self):
-        return {}
 
 
 class NewRowRoute(RowRoute):

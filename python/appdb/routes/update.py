@@ -33,8 +33,8 @@ class UpdateRoute(RowRoute):
             )
         return names
 
-    def _found_by(self):
-        return {"key": self.key}
+    def _parts(self):
+        return {**super()._parts(), "key": self.key}
 
 
 def add_update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):

@@ -12,7 +12,6 @@ export const computeKind: RouteKind<ManifestComputeRoute> = {
   title: "a compute",
   check(route, manifest, refuse) {
     const table = checkedTable(manifest, route.table, refuse);
-    if (table === undefined) return;
     checkRow(table, route, refuse);
     checkRequired(table, route, readBy(table, route.outputs), refuse);
   },

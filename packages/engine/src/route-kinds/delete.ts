@@ -21,8 +21,7 @@ export const deleteKind: RouteKind<ManifestDeleteRoute> = {
   isHandler: false,
   computesColumns: false,
   check(route, manifest, refuse) {
-    const table = checkedTable(manifest, route.table, refuse);
-    if (table !== undefined) checkNames(table, route.match_columns, refuse);
+    checkNames(checkedTable(manifest, route.table, refuse), route.match_columns, refuse);
   },
   compile: compileDeleteRoute,
   describe: (route) => describeOverTable(route.table, route.match_columns, ["num_rows"]),

@@ -14,7 +14,6 @@ export const insertKind: RouteKind<ManifestInsertRoute> = {
   title: "an insert",
   check(route, manifest, refuse) {
     const table = checkedTable(manifest, route.table, refuse);
-    if (table === undefined) return;
     checkRow(table, route, refuse);
     checkRequired(table, route, new Set(table.columns.map(({ name }) => name)), refuse);
   },

@@ -26,10 +26,8 @@ export function describeOverTable(table: string, inputs: readonly string[], outp
 }
 
 /** The table of a route; refuses where there is none. */
-export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable | undefined {
-  const table = manifest.tables.find((candidate) => candidate.name === name);
-  if (table === undefined) refuse(`There is no table ${name}.`);
-  return table;
+export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
+  return manifest.tables.find((candidate) => candidate.name === name) ?? refuse(`There is no table ${name}.`);
 }
 
 /** Refuses columns that the table lacks. */

@@ -41,11 +41,8 @@ export const queryKind: RouteKind<ManifestQueryRoute> = {
 };
 
 function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: Refuse): void {
-  const query = manifest.queries.find((candidate) => candidate.id === route.query);
-  if (query === undefined) {
-    refuse(`There is no query ${route.query}.`);
-    return;
-  }
+  const query =
+    manifest.queries.find((candidate) => candidate.id === route.query) ?? refuse(`There is no query ${route.query}.`);
   for (const { table } of [query.query.from, ...query.query.joins]) checkedTable(manifest, table, refuse);
   const names = query.parameters.map(({ name }) => name);
   for (const name of PAGE_PARAMETERS) {

@@ -7,7 +7,7 @@ import type { RouteContext } from "../routes/route-context.ts";
 import type { RouteChanges } from "./route-changes.ts";
 
 /** Throws: the route cannot be served. */
-export type Refuse = (detail: string) => void;
+export type Refuse = (detail: string) => never;
 
 export interface OpenApiInput {
   readonly manifest: Manifest;

@@ -22,7 +22,6 @@ export const updateKind: RouteKind<ManifestUpdateRoute> = {
   title: "an update",
   check(route, manifest, refuse) {
     const table = checkedTable(manifest, route.table, refuse);
-    if (table === undefined) return;
     checkRow(table, route, refuse);
     if (table.primary_key.length === 0) refuse(`Table ${table.name} has no primary key to find a row by.`);
     if (table.primary_key.join() !== route.key.join()) {
