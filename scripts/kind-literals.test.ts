@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
+import { routeKindSchema } from "@appdb/contract/manifest";
 import { TYPE_KINDS } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
@@ -48,7 +49,7 @@ function literalsIn(source: string): string[] {
 /** Source files below a folder, by their path from the root with slashes. */
 function sourcesIn(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll(sep, "/"));
 }
 
@@ -57,6 +58,55 @@ test("only the files of the kinds name a kind of column type", () => {
     .filter((file) => !FREE.test(file) && !EXCEPTIONS.has(file))
     .flatMap((file) => literalsIn(readFileSync(join(ROOT, file), "utf8")).map((line) => `${file}: ${line}`));
   expect(found, "Ask the kind instead: kindOf(type) of packages/engine/src/kinds/kinds.ts").toEqual([]);
+});
+
+/** Where the product works with routes. */
+const ROUTE_FOLDERS = [...FOLDERS, "apps/cli/src", "apps/server/src", "apps/dashboard/src"];
+const ROUTE_FREE = /\/route-kinds\/|\/testing\/|\.test\.tsx?$/;
+const ROUTE_EXCEPTIONS: ReadonlyMap<string, string> = new Map([
+  ["packages/contract/src/manifest.ts", "declares the kinds"],
+]);
+const ROUTE = `"(?:${routeKindSchema.options.join("|")})"`;
+/** Words such as `update` and `query` mean much else: only what is called a kind, a choice by kinds, and lists of them count. */
+const ROUTE_LITERALS = [
+  new RegExp(`\\b(?:kind|routeType|route_type)\\)? (?:[!=]==) ${ROUTE}`, "g"),
+  new RegExp(`\\b(?:kind|route_type): ${ROUTE}`, "g"),
+  new RegExp(`\\bcase ${ROUTE}:\\s*case ${ROUTE}:`, "g"),
+  /\bcase "(?:insert|compute|handler)":/g,
+  new RegExp(`${ROUTE}, ${ROUTE}, ${ROUTE}`, "g"),
+  new RegExp(`(?:\\b(?:${routeKindSchema.options.join("|")}):[^\\n,]*,\\s*){3}`, "g"),
+];
+
+/** The places of a source file that name a kind of route. */
+function routesIn(source: string): string[] {
+  const text = source.replace(/^\s*(?:\*|\/\/|\/\*\*).*$/gm, "");
+  return ROUTE_LITERALS.flatMap((pattern) => [...text.matchAll(pattern)].map(([found]) => found));
+}
+
+test("only the files of the kinds name a kind of route", () => {
+  const found = ROUTE_FOLDERS.flatMap(sourcesIn)
+    .filter((file) => !ROUTE_FREE.test(file) && !ROUTE_EXCEPTIONS.has(file))
+    .flatMap((file) => routesIn(readFileSync(join(ROOT, file), "utf8")).map((line) => `${file}: ${line}`));
+  expect(found, "Ask the kind instead: routeKind(route) of packages/engine/src/route-kinds/route-kinds.ts").toEqual([]);
+});
+
+test.each([
+  'if (route.kind === "handler") return null;',
+  'const isQuery = (kind) !== "query";',
+  'return { kind: "insert", inputs };',
+  '    case "update":\n    case "delete":',
+  'route_type: z.enum(["insert", "compute", "update"]),',
+  "const WORDS = {\n  insert: 1,\n  update: 2,\n  compute: 3,\n};",
+])("finds a named kind of route: %s", (source) => {
+  expect(routesIn(source)).not.toEqual([]);
+});
+
+test.each([
+  'case "query":',
+  'commandLine(["schema", "update", file, target])',
+  'readonly method: "insert" | "update" | "merge";',
+])("leaves words alone that routes share: %s", (source) => {
+  expect(routesIn(source)).toEqual([]);
 });
 
 test.each([

@@ -19,7 +19,7 @@ _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef")
 
 def refuse_queries_in_handlers(routers, application, root):
     """Refuses a query, or a table by its path, in the body of a handler of the project. Raises AppFileError."""
-    handlers = [route.handler.function for _, router in routers for route in router._routes if route.kind == "handler"]
+    handlers = [route.handler.function for _, router in routers for route in router._routes if route.handler]
     if application is not None:
         handlers += _endpoints(application[1]) + _hooks(application[1])
     by_file = {}

@@ -179,7 +179,7 @@ class HttpWorker:
         return frame["status"], frame["headers"], frame["data"]
 
     def _begin(self, frame):
-        from appdb._handler_routes import route_of
+        from appdb.routes.handler import route_of
 
         route, missing = None, None
         if frame["handler"] is not None:

@@ -4,7 +4,7 @@ import copy
 
 from appdb._errors import AppFileError, listed
 from appdb._handler_checks import check_tags
-from appdb._route_checks import checked_prefix
+from appdb.routes._base import checked_prefix
 
 
 def include(router, other, prefix, tags):
@@ -24,7 +24,7 @@ def include(router, other, prefix, tags):
     router._inner.append(other)
     for route in other._routes:
         path = prefix + route.path
-        router._take_path(_kind(route), path, route.method)
+        router._take_path(type(route), path, route.method)
         taken = copy.copy(route)
         taken.path = path
         more = [*tags, *other._tags]
@@ -100,7 +100,3 @@ def _check_origin(origin):
         raise AppFileError(
             f"cors= names {origin!r}, which is no origin.", f"Write scheme and host alone, as {listed(['https://app.example'])}."
         )
-
-
-def _kind(route):
-    return "handler" if hasattr(route, "options") else "query"

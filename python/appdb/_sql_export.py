@@ -53,9 +53,9 @@ def export_of(kind, options):
     export = options.pop("export_sql", None)
     if export is None:
         return None
-    if kind not in ("insert", "update"):
+    if "export_sql" not in kind.option_names:
         raise AppFileError(
-            f"export_sql= is an option of insert and update routes; a {kind} route stores no row.", "Leave it out."
+            f"export_sql= is an option of insert and update routes; a {kind.kind} route stores no row.", "Leave it out."
         )
     if not isinstance(export, SqlExport):
         shown = type(export).__name__

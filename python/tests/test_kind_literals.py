@@ -1,4 +1,4 @@
-"""Only the modules of the kinds ask which kind a value is of."""
+"""Only the modules of the kinds ask which kind a value or a route is of."""
 
 import ast
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from appdb.kinds import DISPLAY, rules
 
 PACKAGE = Path(__file__).parent.parent / "appdb"
+ROUTES = frozenset(path.stem for path in (PACKAGE / "routes").glob("[a-z]*.py"))
 # What is about one kind as such: which kinds an operator takes and gives is its own declaration.
 OF_ONE = {
     "_algebra.py": "operators and the kinds that they give",
@@ -25,24 +26,26 @@ OF_ONE = {
     "_query.py": "a condition is a Bool, a bound an Int",
     "_similarity.py": "what likeness is asked by",
 }
+# What a handler calls of a model has the names of routes: `Items.insert(row)`.
+VERBS_OF_MODELS = ("_asking.py", "_handler_queries.py", "_model.py", "_other_verbs.py")
 
 
-def named_kinds(source):
+def named_kinds(source, kinds=DISPLAY):
     """The places of a source text that compare something called a kind with a kind's name, or list several."""
+
+    def is_kind(node):
+        return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in kinds
+
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare) and "kind" in ast.unparse(node):
             parts = [node.left, *node.comparators]
             parts += [item for part in parts if isinstance(part, (ast.Tuple, ast.List, ast.Set)) for item in part.elts]
-            if any(_is_kind(part) for part in parts):
+            if any(is_kind(part) for part in parts):
                 yield node
-        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)) and len(node.elts) > 1 and all(map(_is_kind, node.elts)):
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)) and len(node.elts) > 1 and all(map(is_kind, node.elts)):
             yield node
-        elif isinstance(node, ast.Dict) and sum(map(_is_kind, node.keys)) > 2:
+        elif isinstance(node, ast.Dict) and sum(map(is_kind, node.keys)) > 2:
             yield node
-
-
-def _is_kind(node):
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in DISPLAY
 
 
 def test_only_the_modules_of_the_kinds_name_one():
@@ -53,6 +56,24 @@ def test_only_the_modules_of_the_kinds_name_one():
         for node in named_kinds(path.read_text())
     ]
     assert found == [], "Ask rules(kind) of appdb.kinds instead"
+
+
+def test_only_the_modules_of_the_kinds_name_a_kind_of_route():
+    found = [
+        f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+        for path in sorted(PACKAGE.glob("*.py"))
+        if path.name not in VERBS_OF_MODELS
+        for node in named_kinds(path.read_text(), ROUTES)
+    ]
+    assert found == [], "Let the class of the route say it (appdb.routes)"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['if route.kind != "handler": pass', 'STORED = ("insert", "update")', 'X = {"insert": 1, "compute": 2, "query": 3}'],
+)
+def test_a_named_kind_of_route_is_found(source):
+    assert len(list(named_kinds(source, ROUTES))) == 1
 
 
 @pytest.mark.parametrize(

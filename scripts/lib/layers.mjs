@@ -19,8 +19,10 @@ export const LAYERS = {
     ["write"],
     ["queries"],
     ["jobs", "live"],
-    ["routes", "schema", "services"],
-    ["background"],
+    ["routes", "schema"],
+    ["openapi"],
+    ["route-kinds"],
+    ["background", "services"],
     ["endpoints"],
   ],
   "packages/adapters/src": [

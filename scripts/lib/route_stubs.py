@@ -1,8 +1,9 @@
 """The methods of Router that declare routes, for the stub of appdb.serving: parameters and docs are the method's own."""
 
 import inspect
+import textwrap
 
-from appdb import _handler_checks, _route_checks, serving
+from appdb import _handler_checks, serving
 from appdb._calls import NO_DEFAULT
 from stub_text import GENERATED, definition
 
@@ -49,7 +50,8 @@ def with_routes(stub):
 def route_methods():
     for name, function in vars(serving.Router).items():
         kind = name.removeprefix("add_").removesuffix("_route")
-        if name.startswith("_") or kind not in _route_checks._OPTIONS:
+        declared = getattr(inspect.getmodule(function), f"{kind.title()}Route", None)
+        if name.startswith("_") or declared is None:
             continue
         given = inspect.signature(function).parameters.values()
         parameters = [("self", None, NO_DEFAULT, "positional")]
@@ -58,10 +60,12 @@ def route_methods():
                 default = NO_DEFAULT if one.default is one.empty or one.name in REQUIRED else one.default
                 parameters.append((one.name, type_of(kind, one.name), default, "positional"))
         taken = {parameter[0] for parameter in parameters}
-        for option in _route_checks._OPTIONS[kind]:
+        for option in declared.option_names:
             if option not in taken:
                 parameters.append((option, type_of(kind, option), DEFAULTS.get(option), "positional"))
-        yield definition(name, parameters, "None" if name.startswith("add_") else DECORATOR, function.__doc__, "    ")
+        doc = textwrap.indent(inspect.cleandoc(function.__doc__), "        ").strip()
+        doc += "\n        " if "\n" in doc else ""
+        yield definition(name, parameters, "None" if name.startswith("add_") else DECORATOR, doc, "    ")
 
 
 def handler_methods():

@@ -181,10 +181,10 @@ const backgroundSchema = z.strictObject({
   expires_s: z.int().min(1),
 });
 
-/** Of every route that the engine answers: it may be done in the background. */
-/** A longer one is no path that anybody types; patterns are looked for in it. */
+/** A longer path is a mistake, and routing matches patterns against it. */
 const routePath = z.string().max(2_000);
 
+/** Of every route that the engine answers: it may be done in the background. */
 const answeredByEngine = {
   /** Null: the answer is what the route does. */
   background: backgroundSchema.nullable().optional(),
@@ -208,9 +208,12 @@ const overRow = {
   export_sql: sqlExportSchema.nullable().optional(),
 };
 
-/** A row in, values of a row out. `insert` stores it, `compute` does not. */
-const rowRouteSchema = z.strictObject({
-  kind: z.enum(["insert", "compute"]),
+/** A row in, values of the stored row out. */
+const insertRouteSchema = z.strictObject({ kind: z.literal("insert"), ...overTable, ...overRow, ...answeredByEngine });
+
+/** A row in, values of it out; nothing is stored. */
+const computeRouteSchema = z.strictObject({
+  kind: z.literal("compute"),
   ...overTable,
   ...overRow,
   ...answeredByEngine,
@@ -263,13 +266,18 @@ const handlerRouteSchema = z.strictObject({
   source: sourceSchema,
 });
 
-export const routeSchema = z.discriminatedUnion("kind", [
-  rowRouteSchema,
+/** The kinds of routes. The engine's part of each is `packages/engine/src/route-kinds/<kind>.ts`. */
+const routeSchema = z.discriminatedUnion("kind", [
+  insertRouteSchema,
+  computeRouteSchema,
   updateRouteSchema,
   deleteRouteSchema,
   queryRouteSchema,
   handlerRouteSchema,
 ]);
+
+/** The names of the kinds. */
+export const routeKindSchema = z.enum(routeSchema.options.map(({ shape }) => shape.kind.value));
 
 /** An ASGI application of the person's own: it answers all requests of its service, save those for the service's own pages. */
 const applicationSchema = z.strictObject({
@@ -334,7 +342,9 @@ export type ManifestParameter = z.infer<typeof parameterSchema>;
 export type ManifestRoute = z.infer<typeof routeSchema>;
 export type ManifestAnswerer = z.infer<typeof answererSchema>;
 export type ManifestSqlExport = z.infer<typeof sqlExportSchema>;
-export type ManifestRowRoute = z.infer<typeof rowRouteSchema>;
+export type ManifestInsertRoute = z.infer<typeof insertRouteSchema>;
+export type ManifestComputeRoute = z.infer<typeof computeRouteSchema>;
+export type ManifestRowRoute = ManifestInsertRoute | ManifestComputeRoute;
 export type ManifestUpdateRoute = z.infer<typeof updateRouteSchema>;
 export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;
 export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;

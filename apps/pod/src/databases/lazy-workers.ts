@@ -5,6 +5,7 @@ import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { GraphFunction } from "@appdb/contract/worker-protocol";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 import { watchFiles } from "./changed-files.ts";
 
 type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
@@ -70,10 +71,14 @@ export class LazyWorkers implements AsyncDisposable {
 
 /** Modules of the functions that columns call, and of those that make answers of rows. */
 function rowModules({ functions, services }: Manifest): string[] {
-  const answerers = services.flatMap(({ routes }) =>
-    routes.flatMap((route) => ("handler" in route && route.kind !== "handler" ? (route.handler ?? []) : [])),
-  );
-  return [...new Set([...functions, ...answerers].map(({ module }) => module))];
+  return [...new Set([...functions.map(({ module }) => module), ...routeModules(services, false)])];
+}
+
+/** Modules of the functions that routes name: of handlers, or of those that the engine answers. */
+function routeModules(services: readonly ManifestService[], ofHandlers: boolean): string[] {
+  return services
+    .flatMap(({ routes }) => routes.filter((route) => routeKind(route).isHandler === ofHandlers))
+    .flatMap((route) => ("handler" in route ? (route.handler?.module ?? []) : []));
 }
 
 /** Processes that run hand-written handlers, as `LazyWorkers`. */
@@ -125,9 +130,6 @@ function applicationOf(spec: HandlersSpec): GraphFunction | null {
 }
 
 function handlerModules(spec: HandlersSpec): string[] {
-  const own = servedBy(spec)
-    .flatMap((service) => service.routes)
-    .flatMap((route) => (route.kind === "handler" ? [route.handler.module] : []));
   const app = applicationOf(spec);
-  return [...new Set([...(app === null ? [] : [app.module]), ...own])];
+  return [...new Set([...(app === null ? [] : [app.module]), ...routeModules(servedBy(spec), true)])];
 }

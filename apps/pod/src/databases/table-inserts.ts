@@ -6,6 +6,7 @@ import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-stor
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { tableService } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import { insertKind } from "@appdb/engine/route-kinds/insert";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { folderSchema } from "@appdb/engine/target";
 import { collectHourly } from "./collect-hourly.ts";
@@ -145,8 +146,7 @@ async function open(
   // another file's update may have taken a table over since
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
   const tables = applied.tables.filter(({ name }) => own.has(name));
-  const service = tableService({ ...applied, tables });
-  const inserts = { ...service, routes: service.routes.filter(({ kind }) => kind === "insert") };
+  const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
   const spec = { runtime, manifest, limits };
   // the workers ask back for columns that call queries; they are made after the endpoints, by the first row

@@ -12,7 +12,6 @@ let served: ServedEndpoints;
 beforeAll(async () => {
   const route: CompiledRoute = {
     service: "api",
-    kind: "handler",
     method: "GET",
     path: "/items/{id}",
     uses_python: false,

@@ -22,7 +22,6 @@ beforeEach(async () => {
   const log = createSilentLog();
   const route: CompiledRoute = {
     service: "api",
-    kind: "insert",
     method: "POST",
     path: "/rows",
     uses_python: false,

@@ -13,7 +13,6 @@ function endpoints(): ServedRoutes {
     routes: [
       {
         service: "api",
-        kind: "handler",
         method: "POST",
         path: "/docs",
         uses_python: false,

@@ -1,5 +1,5 @@
 import { VERSION } from "@appdb/contract/version";
-import type { OpenApiDocument } from "@appdb/engine/endpoints/openapi-schemas";
+import type { OpenApiDocument } from "@appdb/engine/openapi/schemas";
 import type { FastifyInstance } from "fastify";
 import { addDocsPage } from "./docs-page.ts";
 import type { PathMethods } from "./path-methods.ts";

@@ -19,7 +19,6 @@ afterEach(async () => {
 function fakeEndpoints(services = ["api"], parts: Partial<ServedRoutes> = {}): ServedRoutes {
   const route = (service: string, path: string, answer: (request: RouteRequest) => Promise<string>): CompiledRoute => ({
     service,
-    kind: "insert",
     method: "POST",
     path,
     uses_python: path === "/slow",
@@ -168,7 +167,6 @@ describe("one service", () => {
     async (path) => {
       const list: CompiledRoute = {
         ...(fakeEndpoints().routes[0] as CompiledRoute),
-        kind: "query",
         method: "GET",
         path: "/list",
         handle: async () => ({ status: 200, headers: { ...JSON_HEADERS, etag: '"tag"' }, body: '{"rows":[]}' }),
@@ -335,7 +333,6 @@ describe("the server", () => {
     const endpoints = fakeEndpoints();
     const slow: CompiledRoute = {
       service: "api",
-      kind: "insert",
       method: "POST",
       path: "/slow",
       uses_python: true,
@@ -364,7 +361,6 @@ describe("the server", () => {
     let seen: AbortSignal | undefined;
     const slow: CompiledRoute = {
       service: "api",
-      kind: "insert",
       method: "POST",
       path: "/slow",
       uses_python: true,

@@ -23,7 +23,6 @@ async function serve(handle: Handle, method: "POST" | "GET" = "POST"): Promise<S
   log = createSilentLog();
   const route: CompiledRoute = {
     service: "api",
-    kind: "insert",
     method,
     path: "/rows",
     uses_python: false,

@@ -1,4 +1,5 @@
 import type { Manifest } from "@appdb/contract/manifest";
+import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 
 /**
  * Whether routes of these services most likely call functions of the application: those that write or compute rows of a table whose columns
@@ -17,9 +18,6 @@ export function callsFunctions({ functions, services, tables }: Manifest, served
   return services
     .filter(({ name }) => served.includes(name))
     .some(({ routes }) =>
-      routes.some(
-        (route) =>
-          (route.kind === "insert" || route.kind === "compute" || route.kind === "update") && called.has(route.table),
-      ),
+      routes.some((route) => routeKind(route).computesColumns && "table" in route && called.has(route.table)),
     );
 }

@@ -119,5 +119,5 @@ async function startHandlers(handlers: HandlerRunner, endpoints: Endpoints, log:
 }
 
 function isHandler(route: CompiledRoute): boolean {
-  return route.kind === "handler";
+  return route.is_handler === true;
 }

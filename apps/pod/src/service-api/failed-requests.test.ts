@@ -50,7 +50,6 @@ test("a request whose function raised counts as failed by the gateway's link", a
   const route = {
     ...({
       service: "ingest",
-      kind: "insert",
       method: "POST",
       path: "/docs",
       uses_python: true,

@@ -5,8 +5,8 @@ import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
 import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, type ManifestService, manifestSchema } from "@appdb/contract/manifest";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
-import { compileHandlerRoute } from "@appdb/engine/endpoints/handler-routes";
 import { describeService } from "@appdb/engine/endpoints/openapi";
+import { handlerKind } from "@appdb/engine/route-kinds/handler";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 
@@ -88,7 +88,7 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
   const compile = (service: ManifestService): CompiledRoute[] => {
     if (service.app != null) return [compileApplication(context, service)];
     const handlers = service.routes.flatMap((route) => (route.kind === "handler" ? [route] : []));
-    return handlers.map((route) => ({ ...compileHandlerRoute(context, service, route), cors: service.cors ?? null }));
+    return handlers.map((route) => ({ ...handlerKind.compile(context, service, route), cors: service.cors ?? null }));
   };
   const served = await serveEndpoints(
     {

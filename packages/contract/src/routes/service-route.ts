@@ -1,10 +1,11 @@
 import * as z from "zod";
+import { routeKindSchema } from "../manifest.ts";
 
 /** A route as `service list` prints it, the very same of a local service and of a hosted one. */
 export const serviceRouteSchema = z.object({
   method: z.string(),
   path: z.string(),
-  route_type: z.enum(["insert", "compute", "update", "delete", "query", "handler"]),
+  route_type: routeKindSchema,
   /** Null for a query, which may read several. */
   table: z.string().nullable(),
   /** Name of the query; null for a route over a table. */

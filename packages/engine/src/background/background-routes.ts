@@ -4,7 +4,7 @@ import type { ManifestBackground, ManifestRoute, ManifestService } from "@appdb/
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import { type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
-import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import { backgroundOf, type CompiledRoute, type RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { folderSchema } from "../target.ts";
 import { type BackgroundState, cancelBackground, queueBackground, readBackground } from "./background-store.ts";
@@ -88,9 +88,9 @@ export class BackgroundRoutes {
   /** Compiles a route as it is called. */
   compile(service: ManifestService, route: ManifestRoute): CompiledRoute {
     const compiled = this.#compile(service, route);
-    const background = route.kind === "handler" ? null : route.background;
+    const background = backgroundOf(route);
     const { check } = compiled;
-    if (background == null || check === undefined) return compiled;
+    if (background === null || check === undefined) return compiled;
     this.#routes.set(jobRouteKey(service.name, jobRoute(compiled)), compiled);
     // As whoever serves them mounts them.
     const mount = this.#services.length === 1 ? "" : `/${service.name}`;
@@ -125,7 +125,6 @@ export function compileJobRoutes(context: RouteContext, service: ManifestService
   };
   const route = (method: "GET" | "DELETE", work: (id: string) => Promise<KeptAnswer>): CompiledRoute => ({
     service: service.name,
-    kind: "job",
     method,
     path: `${JOBS_PATH}/{id}`,
     uses_python: false,
@@ -153,9 +152,17 @@ function isPending({ state }: BackgroundState): boolean {
   return state === "queued" || state === "running";
 }
 
+/** What clients are told of a state. */
+const STATUSES = {
+  queued: "pending",
+  running: "pending",
+  done: "done",
+  failed: "error",
+  cancelled: "cancelled",
+} as const satisfies Record<BackgroundState["state"], string>;
+
 function stateText({ state, error, result }: BackgroundState): string {
-  const status = state === "failed" ? "error" : state === "done" || state === "cancelled" ? state : "pending";
-  const told = `"status":"${status}","error":${JSON.stringify(error?.detail ?? null)}`;
+  const told = `"status":"${STATUSES[state]}","error":${JSON.stringify(error?.detail ?? null)}`;
   // The result is the text that the route would have answered, digits and all; a 204 has none.
   return `{${told},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;
 }

@@ -1,6 +1,7 @@
 import type { ManifestService } from "@appdb/contract/manifest";
 import type { Json } from "../kinds/kind.ts";
-import { errorResponses } from "../routes/openapi-errors.ts";
+import { errorResponses } from "../openapi/errors.ts";
+import { backgroundOf } from "../routes/route.ts";
 import { JOBS_PATH } from "./background-routes.ts";
 
 type JsonObject = { readonly [key: string]: Json };
@@ -24,7 +25,7 @@ export function describeInBackground(operation: Json): Json {
 
 /** Whether a service has a route that works in the background. */
 export function hasBackground(service: ManifestService): boolean {
-  return service.routes.some((route) => route.kind !== "handler" && route.background != null);
+  return service.routes.some((route) => backgroundOf(route) !== null);
 }
 
 const ID = { name: "id", in: "path", required: true, schema: { type: "string", format: "uuid" } } as const;

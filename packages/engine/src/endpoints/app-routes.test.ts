@@ -25,7 +25,6 @@ async function ask(
 ): Promise<InnerAnswer> {
   const whole: CompiledRoute = {
     service: "api",
-    kind: "insert",
     method: "POST",
     path: "/rows",
     uses_python: false,
@@ -67,7 +66,7 @@ test("a live query is refused: an answer without an end cannot be passed on", as
     return { status: 200, headers: {}, body: "{}" };
   };
   const headers: HttpHead["headers"] = [["accept", "text/event-stream"]];
-  const answer = await ask({ kind: "query", method: "GET", handle }, { headers }, Buffer.alloc(0));
+  const answer = await ask({ has_events: true, method: "GET", handle }, { headers }, Buffer.alloc(0));
   expect(answer.status).toBe(422);
   expect(JSON.parse(Buffer.from(answer.data).toString())).toMatchObject({ code: "invalid_request", instance: "req-1" });
   expect(isAsked).toBe(false);

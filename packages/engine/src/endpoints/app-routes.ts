@@ -3,9 +3,9 @@ import type { ManifestService } from "@appdb/contract/manifest";
 import type { HttpFailure, HttpHead, HttpHeaders } from "@appdb/contract/worker-protocol";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import type { Logger } from "../ports.ts";
+import { answerByPython, answerFailure, type HandlerContext } from "../route-kinds/handler.ts";
+import { refuseLiveInside, wantsEvents } from "../route-kinds/live-answer.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
-import { answerByPython, answerFailure, type HandlerContext } from "./handler-routes.ts";
-import { refuseLiveInside, wantsEvents } from "./live-answer.ts";
 
 /** An answer that an application object passes on. */
 export interface InnerAnswer {
@@ -29,7 +29,7 @@ type Application = NonNullable<ManifestService["app"]>;
 export function compileApplication(context: HandlerContext, service: ManifestService): CompiledRoute {
   return {
     service: service.name,
-    kind: "handler",
+    is_handler: true,
     method: "ANY",
     path: "/*",
     uses_python: false,
@@ -76,7 +76,7 @@ function ask(
       detail: "The application's code has a route that the service was not given.",
     });
   }
-  if (route.kind === "query" && wantsEvents(request)) refuseLiveInside();
+  if (route.has_events === true && wantsEvents(request)) refuseLiveInside();
   return route.handle(route.takes_signal ? { ...request, signal } : request);
 }
 

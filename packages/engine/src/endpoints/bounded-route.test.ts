@@ -8,7 +8,6 @@ test("requests past the limit of a route are refused at once and do nothing; one
   const ends: ((answer: RouteAnswer) => void)[] = [];
   const route: CompiledRoute = {
     service: "desk",
-    kind: "query",
     method: "GET",
     path: "/slow",
     uses_python: false,

@@ -67,14 +67,13 @@ function findQuery(manifest: Manifest, wanted: string): ManifestQuery {
       query === undefined
         ? `${manifest.app_file} declares no query ${wanted}.`
         : `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
-    hint:
-      query !== undefined
-        ? "Name one with its module."
-        : nearest === undefined
-          ? `It declares: ${names.join(", ") || "none"}.`
-          : `Did you mean ${nearest}?`,
+    hint: query === undefined ? nameHint(names, nearest) : "Name one with its module.",
     meta: { query: wanted },
   });
+}
+
+function nameHint(names: readonly string[], nearest: string | undefined): string {
+  return nearest === undefined ? `It declares: ${names.join(", ") || "none"}.` : `Did you mean ${nearest}?`;
 }
 
 /** What is computed where, clause by clause. */
@@ -123,13 +122,9 @@ async function planOf(
 ): Promise<string[]> {
   const args = argumentsFor(input, named);
   const versions = new Map(plan.bound.tables.map(({ table }) => [table.id, table.version]));
-  const how = input.analyze
-    ? "explain (analyze, costs, timing)"
-    : args === undefined
-      ? "explain (generic_plan)"
-      : "explain";
-  if (args === undefined) return linesOf(await sql.query({ text: `${how} ${statement.text}` }));
+  if (args === undefined) return linesOf(await sql.query({ text: `explain (generic_plan) ${statement.text}` }));
   const values = valuesFor(statement.places, named, args, versions);
+  const how = input.analyze ? "explain (analyze, costs, timing)" : "explain";
   return linesOf(await sql.query({ text: `${how} ${statement.text}`, values }));
 }
 

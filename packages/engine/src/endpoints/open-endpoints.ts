@@ -1,27 +1,23 @@
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import { BackgroundRoutes, compileJobRoutes } from "../background/background-routes.ts";
 import { collectBackground } from "../background/background-store.ts";
 import { hasBackground } from "../background/describe-background.ts";
 import type { BackgroundRunner } from "../background/run-background.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
 import { compileManifestChecks } from "../kinds/json-checks.ts";
+import type { OpenApiDocument } from "../openapi/schemas.ts";
 import type { QueryAnswerer } from "../ports.ts";
+import { routeKind } from "../route-kinds/route-kinds.ts";
 import type { CompiledRoute } from "../routes/route.ts";
 import { type EndpointsDeps, type EndpointsInput, RouteContext } from "../routes/route-context.ts";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
 import { withBound } from "./bounded-route.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
-import { compileDeleteRoute } from "./delete-routes.ts";
-import { compileHandlerRoute } from "./handler-routes.ts";
 import { describeService } from "./openapi.ts";
-import type { OpenApiDocument } from "./openapi-schemas.ts";
-import { compileQueryRoute } from "./query-routes.ts";
-import { compileRowRoute } from "./row-routes.ts";
 import { haveHandlers, tableRouteId, tableService } from "./table-routes.ts";
 import { withTiming } from "./timing.ts";
-import { compileUpdateRoute } from "./update-routes.ts";
 
 export interface Endpoints extends AsyncDisposable {
   readonly services: readonly string[];
@@ -55,14 +51,14 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
   const context = new RouteContext(deps, withService(input, tables), catalog, checks);
   const background = new BackgroundRoutes(context, input.services, (service, route) =>
-    compileRoute(context, service, route),
+    routeKind(route).compile(context, service, route),
   );
   const compiled = services.map((service) => ({
     service,
     app: service.app ?? undefined,
     // Inside an application object a handler is called by that object itself.
     routes: service.routes.map((route) =>
-      service.app != null && route.kind === "handler"
+      service.app != null && routeKind(route).isHandler
         ? undefined
         : withTiming(background.compile(service, route), deps.tracer),
     ),
@@ -96,7 +92,7 @@ function routesOnDemand(context: RouteContext, service: ManifestService | undefi
     const known = made.get(id);
     const route = service?.routes.find((candidate) => tableRouteId(candidate) === id);
     if (known !== undefined || service === undefined || route === undefined) return known;
-    const compiled = compileRoute(context, service, route);
+    const compiled = routeKind(route).compile(context, service, route);
     made.set(id, compiled);
     return compiled;
   };
@@ -110,23 +106,6 @@ function withService(input: EndpointsInput, more: ManifestService | undefined): 
     services: [...services, more.name],
     manifest: { ...manifest, services: [...manifest.services, more] },
   };
-}
-
-/** A kind of route is a file of its own beside this one. */
-function compileRoute(context: RouteContext, service: ManifestService, route: ManifestRoute): CompiledRoute {
-  switch (route.kind) {
-    case "insert":
-    case "compute":
-      return compileRowRoute(context, service, route);
-    case "update":
-      return compileUpdateRoute(context, service, route);
-    case "delete":
-      return compileDeleteRoute(context, service, route);
-    case "query":
-      return compileQueryRoute(context, service, route);
-    case "handler":
-      return compileHandlerRoute(context, service, route);
-  }
 }
 
 function findService(manifest: Manifest, name: string): ManifestService {

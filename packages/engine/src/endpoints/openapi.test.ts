@@ -1,9 +1,9 @@
 import { aColumn, aComputed, aManifest, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import type { Json } from "../kinds/kind.ts";
+import { NamedSchemas } from "../openapi/named-schemas.ts";
+import { valueSchema } from "../openapi/schemas.ts";
 import { describeService } from "./openapi.ts";
-import { NamedSchemas } from "./openapi-names.ts";
-import { valueSchema } from "./openapi-schemas.ts";
 
 const source = { file: "app.py", line: 1 };
 const manifest = aManifest({

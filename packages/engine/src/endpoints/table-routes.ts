@@ -1,4 +1,6 @@
-import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import type { RouteKind } from "../route-kinds/route-kind.ts";
+import { ROUTE_KINDS, routeKind } from "../route-kinds/route-kinds.ts";
 
 /** No service that a file declares has this name. */
 const NAME = "(handlers)";
@@ -9,27 +11,16 @@ export function tableRouteId(route: ManifestRoute): string {
 }
 
 /** A service that nobody is served: the routes by which handlers change rows of the application's tables. */
-export function tableService(manifest: Manifest): ManifestService {
+export function tableService(
+  manifest: Manifest,
+  kinds: readonly RouteKind[] = Object.values(ROUTE_KINDS),
+): ManifestService {
   const source = { file: manifest.app_file, line: 1 };
-  return { name: NAME, prefix: "", routes: manifest.tables.flatMap(routesOf), source };
+  const routes = manifest.tables.flatMap((table) => kinds.flatMap((kind) => kind.overTable(table) ?? []));
+  return { name: NAME, prefix: "", routes, source };
 }
 
 /** Whether functions of these services may ask for rows or change them. */
 export function haveHandlers(services: readonly ManifestService[]): boolean {
-  return services.some(({ app, routes }) => app != null || routes.some((route) => route.kind === "handler"));
-}
-
-function routesOf(table: ManifestTable): ManifestRoute[] {
-  const { name, primary_key: key, source } = table;
-  // the vectors of an index are nobody's to read
-  const shown = table.columns.filter((column) => column.is_hidden !== true);
-  const columns = shown.map((column) => column.name);
-  const stored = shown.filter(({ computed }) => computed === null).map((column) => column.name);
-  const inputs = stored.filter((column) => !key.includes(column));
-  const route = { method: "post", path: `/${name}`, table: name, source } as const;
-  const answer = { outputs: columns, on_error: "abort", handler: null } as const;
-  const found: ManifestRoute[] = [{ kind: "insert", inputs: stored, ...route, ...answer, outputs: columns }];
-  if (key.length === 0) return found;
-  if (inputs.length > 0) found.push({ kind: "update", key, inputs, ...route, ...answer, outputs: columns });
-  return [...found, { kind: "delete", match_columns: key, ...route }];
+  return services.some(({ app, routes }) => app != null || routes.some((route) => routeKind(route).isHandler));
 }

@@ -1,9 +1,9 @@
 import { performance } from "node:perf_hooks";
 import type { RouteAnswer } from "../answers/answers.ts";
 import type { RequestTracer } from "../ports.ts";
+import { readPreferences } from "../routes/prefer.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { Timing } from "../timing.ts";
-import { readPreferences } from "./prefer.ts";
 
 /**
  * The route, which says in a `Server-Timing` header where the time went when the client sends `Prefer: timing`, and takes it down for

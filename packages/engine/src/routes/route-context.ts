@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Manifest, ManifestAnswerer, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestAnswerer, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
@@ -127,12 +127,13 @@ export class RouteContext {
     );
   }
 
-  /** One writer per table, so that the rows of all its routes go out together. */
-  table(name: string): { layout: RowLayout; writer: TableWriter } {
+  /** One writer per table, so that the rows of all its routes of this kind go out together. */
+  table(route: ManifestRowRoute): { layout: RowLayout; writer: TableWriter } {
+    const { table: name } = route;
     const known = this.#tables.get(name);
     if (known !== undefined) return known;
     const { layout, target } = this.layout(name);
-    const routes = this.#routes(name, "insert");
+    const routes = this.#alike(route);
     const writer = new TableWriter(this.#rowDeps, {
       layout,
       functions: this.functions,
@@ -158,11 +159,12 @@ export class RouteContext {
     return opened;
   }
 
-  /** One updater per table, so that the updates of all its routes go out together. */
-  updater(name: string): RowUpdater {
+  /** One updater per table, so that the updates of all its routes of this kind go out together. */
+  updater(route: ManifestUpdateRoute): RowUpdater {
+    const { table: name } = route;
     const known = this.#updaters.get(name);
     if (known !== undefined) return known;
-    const routes = this.#routes(name, "update");
+    const routes = this.#alike(route);
     const updater = new RowUpdater(this.#rowDeps, {
       ...this.layout(name),
       functions: this.functions,
@@ -187,16 +189,16 @@ export class RouteContext {
     return handlers();
   }
 
-  /** Rows of which a function makes the answer; stored or not. */
-  answeredRows(name: string, answerer: ManifestAnswerer, isStored: boolean): AnsweredRows {
+  /** Rows of which a function makes the answer; stored by `writer`. */
+  answeredRows(name: string, answerer: ManifestAnswerer, writer: TableWriter | null): AnsweredRows {
     const { layout } = this.layout(name);
-    const writer = isStored ? this.table(name).writer : null;
     return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, writer });
   }
 
   /** Writes many rows at once into an insert route's table. */
-  bulkWriter({ table, on_error: onError }: ManifestRowRoute): BulkWriter {
-    const { statements } = this.table(table).writer;
+  bulkWriter(route: ManifestRowRoute): BulkWriter {
+    const { table, on_error: onError } = route;
+    const { statements } = this.table(route).writer;
     const { layout, target } = this.layout(table);
     return new BulkWriter(this.#rowDeps, { layout, target, functions: this.functions, on_error: onError, statements });
   }
@@ -220,17 +222,15 @@ export class RouteContext {
     await Promise.all([this.queries.drain(), this.once.drain()]);
   }
 
-  /** The routes of a kind over a table that are served here. */
-  #routes<Kind extends "insert" | "update">(table: string, kind: Kind): readonly RouteOf<Kind>[] {
+  /** The routes of a route's kind over its table that are served here. */
+  #alike<Route extends ManifestRowRoute | ManifestUpdateRoute>({ kind, table }: Route): readonly Route[] {
     const { manifest, services } = this.input;
     return manifest.services
       .filter((service) => services.includes(service.name))
       .flatMap((service) => service.routes)
-      .filter((route): route is RouteOf<Kind> => route.kind === kind && "table" in route && route.table === table);
+      .filter((route): route is Route => route.kind === kind && "table" in route && route.table === table);
   }
 }
-
-type RouteOf<Kind extends ManifestRoute["kind"]> = ManifestRoute & { readonly kind: Kind };
 
 /** The runner is made when it is first asked for, and then wrapped once. */
 function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunner {

@@ -1,4 +1,4 @@
-import type { ManifestCors, ManifestRoute } from "@appdb/contract/manifest";
+import type { ManifestBackground, ManifestCors, ManifestRoute } from "@appdb/contract/manifest";
 import type { RouteAnswer } from "../answers/answers.ts";
 import type { Once } from "../idempotency/request-store.ts";
 import type { Timing } from "../timing.ts";
@@ -45,11 +45,13 @@ export interface RoutePlace {
 
 export interface CompiledRoute {
   readonly service: string;
-  /** `job`: tells of background jobs. */
-  readonly kind: ManifestRoute["kind"] | "job";
   readonly method: "POST" | "GET" | "PUT" | "PATCH" | "DELETE" | "ANY";
   /** May have parts `{name}`; `/*` is all that no other route of the service answers. With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
   readonly path: string;
+  /** True when processes of the application answer, and not the engine. */
+  readonly is_handler?: boolean;
+  /** True when a request may ask for a stream of events. */
+  readonly has_events?: boolean;
   /** True when a request may wait for Python: workers are worth starting ahead. */
   readonly uses_python: boolean;
   /** True when a request may be ended early once its caller is gone. */
@@ -64,4 +66,9 @@ export interface CompiledRoute {
   readonly check?: (request: RouteRequest) => void;
   /** Answers every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
+}
+
+/** How a route works in the background; null where it answers what it does. */
+export function backgroundOf(route: ManifestRoute): ManifestBackground | null {
+  return "background" in route ? (route.background ?? null) : null;
 }

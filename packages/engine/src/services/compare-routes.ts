@@ -1,16 +1,9 @@
-import { handlerNames } from "@appdb/contract/handler-names";
-import type {
-  Manifest,
-  ManifestDeleteRoute,
-  ManifestHandlerRoute,
-  ManifestQuery,
-  ManifestQueryRoute,
-  ManifestRoute,
-  ManifestRowRoute,
-  ManifestService,
-  ManifestUpdateRoute,
-} from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
+import { missing, type RouteChanges } from "../route-kinds/route-changes.ts";
+import type { Manifests } from "../route-kinds/route-kind.ts";
+import { routeKind } from "../route-kinds/route-kinds.ts";
+import { backgroundOf } from "../routes/route.ts";
 
 /** What changes for the clients of a service between two manifests. Adding never breaks a client; all else may. */
 export function compareRoutes(before: Manifest, after: Manifest, name: string): PlanOp[] {
@@ -111,15 +104,12 @@ function compareRoute(
   before: ManifestRoute,
   after: ManifestRoute,
   { called, details }: Place,
-  manifests: { readonly before: Manifest; readonly after: Manifest },
+  manifests: Manifests,
 ): PlanOp[] {
   const changes: RouteChanges = { breaking: [], harmless: [] };
-  const same = before.kind === after.kind;
-  if (!same) changes.breaking.push(`it becomes ${KINDS[after.kind]} route`);
-  if (before.kind === "query" && after.kind === "query") compareQueries(before, after, manifests, changes);
-  else if (before.kind === "delete" && after.kind === "delete") compareDeletes(before, after, changes);
-  else if (before.kind === "handler" && after.kind === "handler") compareHandlers(before, after, changes);
-  else if (isOverRow(before) && isOverRow(after)) compareRows(before, after, manifests.after, changes);
+  const kind = routeKind(after);
+  if (before.kind !== after.kind) changes.breaking.push(`it becomes ${kind.title} route`);
+  kind.compare(before, after, manifests, changes);
   compareBackground(before, after, changes);
   const { breaking, harmless } = changes;
   if (breaking.length + harmless.length === 0) return [];
@@ -134,154 +124,10 @@ function compareRoute(
 }
 
 function compareBackground(before: ManifestRoute, after: ManifestRoute, changes: RouteChanges): void {
-  const [old, now] = [before, after].map((route) => (route.kind === "handler" ? null : (route.background ?? null)));
-  if ((old == null) !== (now == null)) {
-    changes.breaking.push(now == null ? "it answers its result, not a job" : "it answers a job, not its result");
-  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.harmless.push("its jobs are kept otherwise");
-}
-
-const KINDS = {
-  insert: "an insert",
-  update: "an update",
-  delete: "a delete",
-  compute: "a compute",
-  query: "a query",
-  handler: "a hand-written",
-} as const satisfies Record<ManifestRoute["kind"], string>;
-
-/** A row's values in, a row's values out. */
-type OverRow = ManifestRowRoute | ManifestUpdateRoute;
-
-function isOverRow(route: ManifestRoute): route is OverRow {
-  return route.kind === "insert" || route.kind === "compute" || route.kind === "update";
-}
-
-interface RouteChanges {
-  readonly breaking: string[];
-  readonly harmless: string[];
-}
-
-function compareRows(before: OverRow, after: OverRow, manifest: Manifest, into: RouteChanges): void {
-  if (before.table !== after.table) into.breaking.push(`it works on ${after.table}`);
-  if (before.on_error !== after.on_error) {
-    into.harmless.push(after.on_error === "ignore" ? "a failing cell becomes null" : "a failing cell refuses the row");
-  }
-  // The fields of an update may all be left out, short of the key.
-  const isOptionalNow = (name: string) => after.kind === "update" || isOptional(manifest, after.table, name);
-  compareKeys(before, after, into);
-  compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
-  compareAnswers(before, after, into);
-  // A URL is a secret: that it changed is all that is told.
-  if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
-    into.harmless.push(
-      after.export_sql == null ? "it exports its rows no longer" : `it exports its rows to ${after.export_sql.table}`,
-    );
-  }
-}
-
-/** Where a function makes the answer, its parameters are nothing that a client sees. */
-function withAnswer({ inputs, outputs, handler }: OverRow): Names {
-  return { inputs, outputs: handler === null ? outputs : [] };
-}
-
-function compareAnswers(before: OverRow, after: OverRow, { breaking, harmless }: RouteChanges): void {
-  const [old, now] = [before.handler, after.handler];
+  const [old, now] = [backgroundOf(before), backgroundOf(after)];
   if ((old === null) !== (now === null)) {
-    breaking.push(now === null ? "it answers its outputs" : `it answers what ${now.id} returns`);
-  } else if (old !== null && now !== null) {
-    if (JSON.stringify(old.response) !== JSON.stringify(now.response))
-      breaking.push(`${now.id} returns something else`);
-    else if (old.id !== now.id) harmless.push(`${now.id} makes the answer`);
-  }
-}
-
-function compareKeys(before: OverRow, after: OverRow, { breaking }: RouteChanges): void {
-  if (before.kind !== "update" || after.kind !== "update") return;
-  note(breaking, "key column", "no longer taken", missing(before.key, after.key));
-  note(breaking, "key column", "required", missing(after.key, before.key));
-}
-
-function compareDeletes(before: ManifestDeleteRoute, after: ManifestDeleteRoute, { breaking }: RouteChanges): void {
-  if (before.table !== after.table) breaking.push(`it works on ${after.table}`);
-  note(breaking, "match column", "no longer taken", missing(before.match_columns, after.match_columns));
-  note(breaking, "match column", "required", missing(after.match_columns, before.match_columns));
-}
-
-function compareHandlers(before: ManifestHandlerRoute, after: ManifestHandlerRoute, into: RouteChanges): void {
-  const now = handlerNames(after);
-  compareNames(handlerNames(before), now, (name) => !now.required.includes(name), into);
-  if (into.breaking.length + into.harmless.length > 0) return;
-  if (JSON.stringify(before.openapi) !== JSON.stringify(after.openapi)) into.harmless.push("its description changed");
-}
-
-function compareQueries(
-  before: ManifestQueryRoute,
-  after: ManifestQueryRoute,
-  manifests: { readonly before: Manifest; readonly after: Manifest },
-  { breaking, harmless }: RouteChanges,
-): void {
-  const old = manifests.before.queries.find((query) => query.id === before.query);
-  const now = manifests.after.queries.find((query) => query.id === after.query);
-  if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it answers one row" : "it answers many rows");
-  if (old === undefined || now === undefined) return;
-  if (old.return_scalar !== now.return_scalar) {
-    breaking.push(now.return_scalar ? "it answers bare values" : "it answers objects");
-  }
-  const outputsOf = (query: ManifestQuery) => query.query.select.map((value) => value.name);
-  const isOptionalNow = (name: string) => now.parameters.some((known) => known.name === name && "default" in known);
-  compareNames(
-    { inputs: before.inputs, outputs: outputsOf(old) },
-    { inputs: after.inputs, outputs: outputsOf(now) },
-    isOptionalNow,
-    { breaking, harmless },
-  );
-  if (breaking.length + harmless.length > 0) return;
-  if (JSON.stringify([old.query, old.parameters]) !== JSON.stringify([now.query, now.parameters])) {
-    harmless.push("its query changed");
-  }
-}
-
-interface Names {
-  readonly inputs: readonly string[];
-  readonly outputs: readonly string[];
-}
-
-function compareNames(
-  before: Names,
-  after: Names,
-  isOptionalInput: (name: string) => boolean,
-  { breaking, harmless }: RouteChanges,
-): void {
-  const added = missing(after.inputs, before.inputs);
-  const required = added.filter((name) => !isOptionalInput(name));
-  note(breaking, "input", "no longer taken", missing(before.inputs, after.inputs));
-  note(breaking, "output", "no longer answered", missing(before.outputs, after.outputs));
-  note(breaking, "input", "required", required);
-  note(harmless, "optional input", "added", added.filter(isOptionalInput));
-  note(harmless, "output", "added", missing(after.outputs, before.outputs));
-  if (breaking.length + harmless.length === 0 && !sameOrder(before.outputs, after.outputs)) {
-    harmless.push("its outputs are in another order");
-  }
-}
-
-function note(into: string[], what: string, how: string, names: readonly string[]): void {
-  if (names.length === 0) return;
-  into.push(`${what}${names.length > 1 ? "s" : ""} ${names.join(", ")} ${how}`);
-}
-
-/** A client that does not know the input may leave it out. */
-function isOptional(manifest: Manifest, tableName: string, name: string): boolean {
-  const table = manifest.tables.find((candidate) => candidate.name === tableName);
-  const column = table?.columns.find((candidate) => candidate.name === name);
-  return column !== undefined && (column.nullable || column.default != null);
-}
-
-function missing(from: readonly string[], other: readonly string[]): string[] {
-  return from.filter((name) => !other.includes(name));
-}
-
-function sameOrder(left: readonly string[], right: readonly string[]): boolean {
-  return left.length === right.length && left.every((name, index) => name === right[index]);
+    changes.breaking.push(now === null ? "it answers its result, not a job" : "it answers a job, not its result");
+  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.harmless.push("its jobs are kept otherwise");
 }
 
 /** By what a route is known again, also where the prefix changes. */

@@ -50,8 +50,9 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
   },
 });
 
-/** The table, query or function that a route works with. */
+/** The table, query or function that a route works with; empty where it has none. */
 function workOf(route: ManifestRoute): string {
-  if (route.kind === "handler") return route.handler.name;
-  return route.kind === "query" ? (route.query.split(":").at(-1) ?? route.query) : route.table;
+  if ("table" in route) return route.table;
+  if ("query" in route) return route.query.split(":").at(-1) ?? route.query;
+  return "handler" in route ? route.handler.name : "";
 }

@@ -3,16 +3,15 @@ import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
 import { wholeBody } from "../idempotency/kept-body.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
+import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
+import { minimalAnswer, wantsMinimal } from "../routes/minimal-answer.ts";
+import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
-import { cellErrorHeaders } from "./cell-error-header.ts";
-import { InsertMany, LINES_TYPES } from "./insert-many.ts";
-import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
-import { takesMany } from "./openapi-many.ts";
-import { compileAnswer } from "./render-outputs.ts";
+import { InsertMany, LINES_TYPES, takesMany } from "./insert-many.ts";
 
 /** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
 export function compileRowRoute(
@@ -58,7 +57,6 @@ export function compileRowRoute(
     : undefined;
   return {
     service: service.name,
-    kind: route.kind,
     method: "POST",
     path,
     streams: many === undefined ? [] : LINES_TYPES,
@@ -85,8 +83,7 @@ export function compileRowRoute(
 
 /** What becomes of a row: stored or only computed, with an answer of the table's own values or a function's. */
 function runnerOf(context: RouteContext, route: ManifestRowRoute) {
-  const { layout } = context.layout(route.table);
-  const isStored = route.kind === "insert";
-  if (route.handler !== null) return context.answeredRows(route.table, route.handler, isStored);
-  return isStored ? context.table(route.table).writer : context.computer(layout, route.outputs);
+  const writer = route.kind === "insert" ? context.table(route).writer : null;
+  if (route.handler !== null) return context.answeredRows(route.table, route.handler, writer);
+  return writer ?? context.computer(context.layout(route.table).layout, route.outputs);
 }

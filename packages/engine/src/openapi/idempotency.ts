@@ -1,5 +1,5 @@
 import { REPLAYED_HEADER } from "../idempotency/answer-once.ts";
-import { LONGEST_KEY } from "./idempotency-key.ts";
+import { LONGEST_KEY } from "../routes/idempotency-key.ts";
 
 /** What a changing route takes, as OpenAPI says it. */
 export const IDEMPOTENCY_PARAMETER = {

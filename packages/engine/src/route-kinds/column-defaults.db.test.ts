@@ -14,9 +14,9 @@ import {
 import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { checkManifest } from "../endpoints/check-manifest.ts";
 import { planRecompute } from "../jobs/plan-recompute.ts";
 import { planSchema } from "../schema/plan-schema.ts";
-import { checkManifest } from "./check-manifest.ts";
 
 const START = Date.parse("2026-03-04T05:06:07.089Z");
 const NOW = call("timestamp.now", "timestamp");

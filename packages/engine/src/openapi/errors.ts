@@ -1,13 +1,14 @@
 import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
-import type { ManifestRoute } from "@appdb/contract/manifest";
 import type { Json } from "../kinds/kind.ts";
 
-const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"] as const;
-const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;
-const PYTHON = ["function_failed", "function_timeout", "worker_died", "worker_out_of_memory"] as const;
-const DATABASE = ["query_timeout", "database_unavailable"] as const;
+// Errors that routes of several kinds may answer.
+
+export const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"] as const;
+export const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;
+export const PYTHON = ["function_failed", "function_timeout", "worker_died", "worker_out_of_memory"] as const;
+export const DATABASE = ["query_timeout", "database_unavailable"] as const;
 /** Beside those of the body: what a route may answer that writes, and whose requests may have keys. */
-const WRITE = [
+export const WRITE = [
   "invalid_idempotency_key",
   "idempotency_mismatch",
   "schema_changed",
@@ -15,17 +16,6 @@ const WRITE = [
   "commit_unknown",
   "overloaded",
 ] as const;
-
-/** Errors that a route may answer, by status; several codes may share one. */
-export const ROUTE_ERRORS = {
-  insert: [...BODY, ...WRITE, ...PYTHON, "request_timeout", "unique_violation", "disk_full"],
-  update: [...BODY, ...WRITE, ...PYTHON, "row_not_found", "disk_full"],
-  delete: [...BODY, ...WRITE],
-  compute: [...BODY, ...PYTHON, ...DATABASE],
-  query: [...JSON_BODY, ...PYTHON, ...DATABASE, "schema_changed", "result_too_large", "overloaded"],
-  /** What any handler may be answered with beside what it says itself. */
-  handler: [...BODY, ...PYTHON, "overloaded", "worker_unavailable", "handler_interrupted"],
-} as const satisfies Record<ManifestRoute["kind"], readonly ErrorCode[]>;
 
 /** The answers of a route that fails. */
 export function errorResponses(codes: readonly ErrorCode[]): Record<string, Json> {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { layOutRow } from "../compute/row-layout.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
-import { examplesOf, objectSchema } from "./openapi-schemas.ts";
+import { examplesOf, objectSchema } from "./schemas.ts";
 
 const text = { type: "string" };
 const SCHEMAS = [

@@ -1,6 +1,6 @@
 import type { KeptAnswer } from "../idempotency/request-store.ts";
-import type { RouteRequest } from "../routes/route.ts";
 import { readPreferences } from "./prefer.ts";
+import type { RouteRequest } from "./route.ts";
 
 const MINIMAL = "return=minimal";
 

@@ -2,23 +2,65 @@ import type { ManifestService, ManifestUpdateRoute } from "@appdb/contract/manif
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
 import { type KeptAnswer, keepWith, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import { BODY, PYTHON, WRITE } from "../openapi/errors.ts";
+import { objectSchema } from "../openapi/schemas.ts";
+import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
+import { minimalAnswer, wantsMinimal } from "../routes/minimal-answer.ts";
+import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileChangeReader, type RowChange } from "../rows/validate-row.ts";
-import { cellErrorHeaders } from "./cell-error-header.ts";
-import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
-import { compileAnswer } from "./render-outputs.ts";
+import { checkedTable, checkRow, describeOverTable, OVER_ROW, readBy, tableParts } from "./over-row.ts";
+import type { RouteKind } from "./route-kind.ts";
+import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
 
-/** Compiles a route that changes the row of a key: fields that a body leaves out keep their values. */
-export function compileUpdateRoute(
+/** Changes the row of a key: fields that a body leaves out keep their values. */
+export const updateKind: RouteKind<ManifestUpdateRoute> = {
+  ...OVER_ROW,
+  title: "an update",
+  check(route, manifest, refuse) {
+    const table = checkedTable(manifest, route.table, refuse);
+    checkRow(table, route, refuse);
+    if (table.primary_key.length === 0) refuse(`Table ${table.name} has no primary key to find a row by.`);
+    if (table.primary_key.join() !== route.key.join()) {
+      refuse(`The route's key is (${route.key.join(", ")}), the table's is (${table.primary_key.join(", ")}).`);
+    }
+    const read = readBy(table, table.primary_key);
+    for (const name of route.inputs) {
+      if (read.has(name)) refuse(`The primary key is, or is computed from, ${name}, which cannot be an input.`);
+    }
+  },
+  compile: compileUpdateRoute,
+  describe: ({ table, key, inputs, outputs }) => describeOverTable(table, [...key, ...inputs], outputs),
+  openapi(route, input) {
+    const { columns } = tableOf(input.manifest, route.table);
+    const key = objectSchema(columns, route.key, "key");
+    const { properties } = objectSchema(columns, route.inputs, "change");
+    return describeRowRoute(route, input, {
+      summary: `Update a row of ${route.table}`,
+      done: "The row was updated.",
+      body: requiredBody({ ...key, properties: { ...key.properties, ...properties } }),
+      errors: [...BODY, ...WRITE, ...PYTHON, "row_not_found", "disk_full"],
+      isStored: true,
+    });
+  },
+  overTable(table) {
+    const { place, answer, key, stored } = tableParts(table);
+    const inputs = stored.filter((column) => !key.includes(column));
+    if (key.length === 0 || inputs.length === 0) return undefined;
+    return { kind: "update", key, inputs, ...place, ...answer };
+  },
+};
+
+function compileUpdateRoute(
   context: RouteContext,
   service: ManifestService,
   route: ManifestUpdateRoute,
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
-  const updater = context.updater(route.table);
+  const updater = context.updater(route);
   const read = compileChangeReader(layout, route, context.checks);
   const render = compileAnswer(layout, route);
   const { log } = context.deps;
@@ -51,7 +93,6 @@ export function compileUpdateRoute(
   };
   return {
     service: service.name,
-    kind: route.kind,
     method: "POST",
     path,
     uses_python: usesPython,

@@ -6,7 +6,9 @@ import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { halfOf, type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
+import { CELL_ERRORS_HEADER, failedItem } from "../routes/cell-error-header.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
+import { wantsMinimal } from "../routes/minimal-answer.ts";
 import type { RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { type RowTexts, readRows } from "../rows/many-rows.ts";
@@ -14,12 +16,15 @@ import { isArrayText, splitArray } from "../rows/split-array.ts";
 import { splitLines } from "../rows/split-lines.ts";
 import type { RowReader } from "../rows/validate-row.ts";
 import type { BulkSteps, BulkWriter } from "../write/bulk-writer.ts";
-import { CELL_ERRORS_HEADER, failedItem } from "./cell-error-header.ts";
-import { wantsMinimal } from "./minimal-answer.ts";
 import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
 
 /** Content types whose bodies are rows, one a line. */
 export const LINES_TYPES: readonly string[] = [LINES_TYPE, "application/jsonl", "application/jsonlines"];
+
+/** Whether a route takes many rows at once: a function makes the answer to one row, and one row is exported. */
+export function takesMany(route: ManifestRowRoute): boolean {
+  return route.kind === "insert" && route.handler === null && (route.export_sql ?? null) === null;
+}
 
 export interface InsertManyInput {
   readonly route: ManifestRowRoute;

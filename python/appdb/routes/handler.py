@@ -1,26 +1,27 @@
 """Hand-written handlers as routes: how a router keeps one, and how the worker finds it again by its name."""
 
 from appdb._errors import AppFileError
-from appdb._handlers import Handler, operation
+from appdb._handler_checks import check_options, without_parameters
+from appdb._handlers import Handler, check_function, operation
 from appdb._signatures import innermost
+from appdb.routes._base import Route
 
 _ASYNC = 0x80 | 0x200  # coroutine, async generator
 _HOME = "__appdb_routes__"
 
 
-class HandlerRoute:
+class HandlerRoute(Route):
     """One route of a handler. A function may have several: `number` says which, in the order of its decorators."""
 
     kind = "handler"
-    models = ()
-    queries = ()
+    example = '@router.get("/items")'
+    may_be_prefix = True
+    without_parameters = staticmethod(without_parameters)
 
     def __init__(self, method, path, function, options, source):
-        self.method = method
-        self.path = path
+        super().__init__(method, path, None, source)
         self.function = function
         self.options = options
-        self.source = source
         inner = innermost(function)
         self.for_fastapi = _is_for_fastapi(inner)
         if self.for_fastapi:
@@ -57,21 +58,30 @@ class HandlerRoute:
                 self.source,
             )
 
-    def document(self):
-        """The route as in the manifest, without its source."""
+    def _parts(self):
         function = self.handler.function
         if self.for_fastapi:
             fragment = self.handler.operation(self.options)
         else:
             fragment = operation(self.handler, self.path, self.options)
         return {
-            "kind": "handler",
-            "method": self.method,
-            "path": self.path,
             "handler": {"id": self.id, "module": function.__module__, "name": function.__name__},
             "openapi": fragment if self.options.get("include_in_schema", True) else None,
             "timeout_s": self.options.get("timeout"),
         }
+
+
+def declare(router, method, path, options, source):
+    """The decorator of a handler: `@router.get("/items/{item_id}")`."""
+    check_options(method, options)
+    router._take_path(HandlerRoute, path, method)
+
+    def mark(function):
+        check_function(function, path)
+        router._routes.append(HandlerRoute(method, path, function, options, source))
+        return function
+
+    return mark
 
 
 def route_of(wanted):

@@ -1,6 +1,13 @@
 import { hash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
-import type { ManifestQuery, ManifestQueryRoute, ManifestService } from "@appdb/contract/manifest";
+import type {
+  Manifest,
+  ManifestQuery,
+  ManifestQueryRoute,
+  ManifestRoute,
+  ManifestService,
+} from "@appdb/contract/manifest";
+import { nearestName } from "@appdb/contract/nearest";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
 import { writeCursor } from "../queries/cursor.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
@@ -10,14 +17,77 @@ import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { withEtag } from "./etag.ts";
 import { answerLive, refuseLivePages, wantsEvents } from "./live-answer.ts";
-import { linkToNext, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
+import { checkedTable } from "./over-row.ts";
+import { linkToNext, PAGE_PARAMETERS, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
+import { describeQuery } from "./query-openapi.ts";
+import { compareNames, type RouteChanges } from "./route-changes.ts";
+import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
-/** Compiles a route that takes values of a query's parameters and answers its rows. */
-export function compileQueryRoute(
-  context: RouteContext,
-  service: ManifestService,
-  route: ManifestQueryRoute,
-): CompiledRoute {
+/** Takes values of a query's parameters, by body or by URL, and answers its rows. */
+export const queryKind: RouteKind<ManifestQueryRoute> = {
+  title: "a query",
+  isHandler: false,
+  computesColumns: false,
+  check: checkQueryRoute,
+  compile: compileQueryRoute,
+  describe({ query: id, inputs, one_row: oneRow }, queries) {
+    const query = queries.find((found) => found.id === id);
+    const outputs = query?.query.select.map(({ name }) => name) ?? [];
+    return { table: null, query: query?.name ?? null, one_row: oneRow, inputs: [...inputs], outputs };
+  },
+  openapi: describeQuery,
+  compare: compareQueryRoutes,
+  overTable: () => undefined,
+};
+
+function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: Refuse): void {
+  const query =
+    manifest.queries.find((candidate) => candidate.id === route.query) ?? refuse(`There is no query ${route.query}.`);
+  for (const { table } of [query.query.from, ...query.query.joins]) checkedTable(manifest, table, refuse);
+  const names = query.parameters.map(({ name }) => name);
+  for (const name of PAGE_PARAMETERS) {
+    if (names.includes(name)) refuse(`Query ${query.name} has a parameter ${name}, by which clients ask for pages.`);
+  }
+  for (const name of route.inputs) {
+    if (names.includes(name)) continue;
+    const nearest = nearestName(name, names);
+    refuse(`Query ${query.name} has no parameter ${name}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`);
+  }
+  for (const parameter of query.parameters) {
+    if (route.inputs.includes(parameter.name) || parameter.default !== undefined) continue;
+    refuse(`Parameter ${parameter.name} has no default, but is no input of the route.`);
+  }
+}
+
+function compareQueryRoutes(
+  before: ManifestRoute,
+  after: ManifestQueryRoute,
+  manifests: Manifests,
+  { breaking, harmless }: RouteChanges,
+): void {
+  if (before.kind !== after.kind) return;
+  const old = manifests.before.queries.find((query) => query.id === before.query);
+  const now = manifests.after.queries.find((query) => query.id === after.query);
+  if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it answers one row" : "it answers many rows");
+  if (old === undefined || now === undefined) return;
+  if (old.return_scalar !== now.return_scalar) {
+    breaking.push(now.return_scalar ? "it answers bare values" : "it answers objects");
+  }
+  const outputsOf = (query: ManifestQuery) => query.query.select.map((value) => value.name);
+  const isOptionalNow = (name: string) => now.parameters.some((known) => known.name === name && "default" in known);
+  compareNames(
+    { inputs: before.inputs, outputs: outputsOf(old) },
+    { inputs: after.inputs, outputs: outputsOf(now) },
+    isOptionalNow,
+    { breaking, harmless },
+  );
+  if (breaking.length + harmless.length > 0) return;
+  if (JSON.stringify([old.query, old.parameters]) !== JSON.stringify([now.query, now.parameters])) {
+    harmless.push("its query changed");
+  }
+}
+
+function compileQueryRoute(context: RouteContext, service: ManifestService, route: ManifestQueryRoute): CompiledRoute {
   const query = context.queries.open(route.query);
   const { named, asker, runner } = query;
   const parameters = compileParameters(named.parameters, route.inputs);
@@ -54,7 +124,7 @@ export function compileQueryRoute(
 
   return {
     service: service.name,
-    kind: route.kind,
+    has_events: true,
     method: isGet ? "GET" : "POST",
     path: service.prefix + route.path,
     uses_python: runner.uses_python,

@@ -1,9 +1,15 @@
 import { appError, ERRORS, type ErrorCode, isErrorCode, toProblem } from "@appdb/contract/errors";
+import { handlerNames } from "@appdb/contract/handler-names";
 import type { ManifestHandlerRoute, ManifestService } from "@appdb/contract/manifest";
 import type { HttpFailure, HttpHeaders } from "@appdb/contract/worker-protocol";
 import { answerError, FAILED_HEADER, logRefusal, problemHeaders, type RouteAnswer } from "../answers/answers.ts";
+import type { Json, JsonObject } from "../kinds/kind.ts";
+import { BODY, errorResponses, PYTHON } from "../openapi/errors.ts";
+import { operationId } from "../openapi/named-schemas.ts";
 import { type HandlerAnswer, HandlerFailed, type HandlerRequest, type HandlerRunner, type Logger } from "../ports.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
+import { compareNames } from "./route-changes.ts";
+import type { RouteKind } from "./route-kind.ts";
 
 /** What answering by Python needs of a `RouteContext`. */
 export interface HandlerContext {
@@ -13,8 +19,46 @@ export interface HandlerContext {
 
 const METHODS = { get: "GET", post: "POST", put: "PUT", patch: "PATCH", delete: "DELETE" } as const;
 
-/** Compiles a route that a function of the application answers. */
-export function compileHandlerRoute(
+/** A function of the application answers the requests itself. */
+export const handlerKind = {
+  title: "a hand-written",
+  isHandler: true,
+  computesColumns: false,
+  check: () => undefined,
+  compile: compileHandlerRoute,
+  describe(route) {
+    const { inputs, outputs } = handlerNames(route);
+    return { table: null, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
+  },
+  /** What Python read from the signature, and the errors of all. */
+  openapi(route, { path }) {
+    if (route.openapi === null) return undefined;
+    const fragment = route.openapi as JsonObject;
+    const responses = { ...errorResponses(HANDLER_ERRORS), ...(fragment.responses as JsonObject), default: OTHERS };
+    return { operationId: operationId(route, path), ...fragment, responses };
+  },
+  compare(before, after, _, changes) {
+    if (before.kind !== after.kind) return;
+    const now = handlerNames(after);
+    compareNames(handlerNames(before), now, (name) => !now.required.includes(name), changes);
+    if (changes.breaking.length + changes.harmless.length > 0) return;
+    if (JSON.stringify(before.openapi) !== JSON.stringify(after.openapi)) {
+      changes.harmless.push("its description changed");
+    }
+  },
+  overTable: () => undefined,
+} as const satisfies RouteKind<ManifestHandlerRoute>;
+
+/** What any handler may be answered with, besides what it says itself. */
+const HANDLER_ERRORS = [...BODY, ...PYTHON, "overloaded", "worker_unavailable", "handler_interrupted"] as const;
+
+/** A handler may refuse with any status. */
+const OTHERS: Json = {
+  description: "`handler_failed`: the application refused the request",
+  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+};
+
+function compileHandlerRoute(
   context: HandlerContext,
   service: ManifestService,
   route: ManifestHandlerRoute,
@@ -22,7 +66,7 @@ export function compileHandlerRoute(
   const timeoutMs = route.timeout_s === null ? null : route.timeout_s * 1000;
   return {
     service: service.name,
-    kind: "handler",
+    is_handler: true,
     method: METHODS[route.method],
     path: service.prefix + route.path,
     // Handlers run in processes of their own.

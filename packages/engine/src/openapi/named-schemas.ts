@@ -37,9 +37,8 @@ export class NamedSchemas {
   }
 
   /** The operation of a route with references in place of the schemas of its body and its answer. */
-  nameIn(operation: Json, route: ManifestRoute, path: string): Json {
+  nameIn(operation: Json, route: ManifestRoute, path: string, answer = `${titleOf(route.path)}Response`): Json {
     const { requestBody, responses, ...rest } = operation as { readonly [key: string]: Members };
-    const answer = route.kind === "delete" ? "DeleteResponse" : `${titleOf(route.path)}Response`;
     const body = { whole: `Body_${operationId(route, path)}`, row: `Body_${operationId(route, path)}` };
     const { "200": done, ...others } = responses as { readonly [status: string]: Members };
     return {

@@ -1,0 +1,29 @@
+import type { ManifestComputeRoute } from "@appdb/contract/manifest";
+import { BODY, DATABASE, PYTHON } from "../openapi/errors.ts";
+import { objectSchema } from "../openapi/schemas.ts";
+import { checkedTable, checkRequired, checkRow, describeOverTable, OVER_ROW, readBy } from "./over-row.ts";
+import type { RouteKind } from "./route-kind.ts";
+import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
+import { compileRowRoute } from "./row-routes.ts";
+
+/** Takes a row, and answers values of it; nothing is stored. */
+export const computeKind: RouteKind<ManifestComputeRoute> = {
+  ...OVER_ROW,
+  title: "a compute",
+  check(route, manifest, refuse) {
+    const table = checkedTable(manifest, route.table, refuse);
+    checkRow(table, route, refuse);
+    checkRequired(table, route, readBy(table, route.outputs), refuse);
+  },
+  compile: compileRowRoute,
+  describe: ({ table, inputs, outputs }) => describeOverTable(table, inputs, outputs),
+  openapi: (route, input) =>
+    describeRowRoute(route, input, {
+      summary: `Compute the columns of a row of ${route.table}, storing nothing`,
+      done: "The values.",
+      body: requiredBody(objectSchema(tableOf(input.manifest, route.table).columns, route.inputs, "input")),
+      errors: [...BODY, ...PYTHON, ...DATABASE],
+      isStored: false,
+    }),
+  overTable: () => undefined,
+};

@@ -1,0 +1,153 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { Manifest, ManifestParameter, ManifestQuery, ManifestQueryRoute } from "@appdb/contract/manifest";
+import { visit } from "../expressions/tree.ts";
+import type { Json } from "../kinds/kind.ts";
+import { literalJson } from "../kinds/values.ts";
+import { DATABASE, errorResponses, JSON_BODY, PYTHON } from "../openapi/errors.ts";
+import { operationId } from "../openapi/named-schemas.ts";
+import { valueSchema } from "../openapi/schemas.ts";
+import type { OpenApiInput } from "./route-kind.ts";
+
+/** The operation of a query route. */
+export function describeQuery(route: ManifestQueryRoute, { manifest, path, schemas }: OpenApiInput): Json {
+  const query = manifest.queries.find((candidate) => candidate.id === route.query);
+  if (query === undefined) throw new TypeError(`The manifest has no query ${route.query}.`);
+  const isPaged = !route.one_row && isMaybePageable(query);
+  const codes = [
+    ...JSON_BODY,
+    ...PYTHON,
+    ...DATABASE,
+    ...(["schema_changed", "result_too_large", "overloaded"] as const),
+    ...(route.one_row ? (["row_not_found", "several_rows"] as const) : []),
+    ...(isPaged ? (["invalid_cursor", "not_pageable"] as const) : []),
+  ];
+  const operation = {
+    operationId: operationId(route, path),
+    summary: `Query ${query.name}`,
+    ...(query.comment === null ? {} : { description: query.comment }),
+    tags: [query.query.from.table],
+    ...describeParameters(route, query),
+    responses: {
+      "200": {
+        description: route.one_row ? "The row." : "The rows.",
+        ...describeHeaders(route, isPaged),
+        content: { "application/json": { schema: rowsSchema(manifest, route, query) }, ...EVENT_STREAM_DESCRIBED },
+      },
+      ...(route.method === "get" ? { "304": { description: "The client has this answer already." } } : {}),
+      ...errorResponses(codes),
+    },
+  };
+  return schemas.nameIn(operation, route, path);
+}
+
+/** Parameters of the URL, or members of the body. */
+function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { readonly [key: string]: Json } {
+  const parameters = query.parameters.filter(({ name }) => route.inputs.includes(name));
+  const schemas = parameters.map((parameter) => [parameter.name, parameterSchema(parameter)] as const);
+  const required = parameters.filter((parameter) => parameter.default === undefined).map(({ name }) => name);
+  const pages = !route.one_row && isMaybePageable(query) ? PAGE_PARAMETERS_DESCRIBED : [];
+  if (route.method === "get") {
+    const inUrl = ([name, schema]: readonly [string, Json]) => {
+      return { name, in: "query", required: required.includes(name), schema };
+    };
+    return { parameters: [...schemas.map(inUrl), ...pages] };
+  }
+  const schema = { type: "object", properties: Object.fromEntries(schemas), required, additionalProperties: false };
+  return {
+    ...(pages.length === 0 ? {} : { parameters: pages }),
+    requestBody: { required: required.length > 0, content: { "application/json": { schema } } },
+  };
+}
+
+function parameterSchema(parameter: ManifestParameter): Json {
+  const schema = valueSchema(parameter.type, parameter.nullable);
+  const { type, default: value } = parameter;
+  return value === undefined ? schema : { ...schema, default: literalJson({ type, value }) };
+}
+
+/** What a list query takes in its URL beside its own parameters. */
+const PAGE_PARAMETERS_DESCRIBED = [
+  {
+    name: "page_size",
+    in: "query",
+    required: false,
+    description: "Rows of a page; without it, and without a cursor, all rows are answered.",
+    schema: { type: "integer", minimum: 1 },
+  },
+  {
+    name: "cursor",
+    in: "query",
+    required: false,
+    description: "Where the page begins: from the `Link` of the page before.",
+    schema: { type: "string" },
+  },
+] as const;
+
+/** The same query as a live one. */
+const EVENT_STREAM_DESCRIBED = {
+  "text/event-stream": {
+    schema: {
+      type: "string",
+      description:
+        "Server-sent events: `result` (`rows`, `ids`), then after commits `change` (`added`, `removed`, `changed`) or `result` anew; `problem` before an early end. `Last-Event-ID` resumes.",
+    },
+  },
+} as const;
+
+/** Whether a query may have pages. Where Python filters or sorts its rows it has none, which is seen when it is planned. */
+function isMaybePageable({ query }: ManifestQuery): boolean {
+  return query.sample === null && query.tail === null && !query.distinct;
+}
+
+/** The headers of a query's answer. */
+function describeHeaders(route: ManifestQueryRoute, isPaged: boolean) {
+  const text = { type: "string" } as const;
+  const headers = {
+    ...(isPaged
+      ? { Link: { description: 'The next page, with rel="next"; none on the last one.', schema: text } }
+      : {}),
+    ...(route.method === "get" ? { ETag: { description: "Changes when the answer does.", schema: text } } : {}),
+  };
+  return Object.keys(headers).length === 0 ? {} : { headers };
+}
+
+/** What a query route answers. */
+function rowsSchema(manifest: Manifest, route: ManifestQueryRoute, declared: ManifestQuery): Json {
+  const { query, return_scalar: returnScalar } = declared;
+  // An outer join leaves columns without a value that are never null in their table.
+  const outer = query.joins.some(({ kind }) => kind !== "inner" && kind !== "cross");
+  const values = query.select.map(({ name, expr }) => {
+    return [name, valueSchema(expr.type, expr.nullable || outer || readsComputed(manifest, declared, expr))] as const;
+  });
+  const row: Json =
+    returnScalar && values[0] !== undefined
+      ? values[0][1]
+      : {
+          type: "object",
+          properties: Object.fromEntries(values),
+          required: values.map(([name]) => name),
+          additionalProperties: false,
+        };
+  if (route.one_row) return row;
+  const rows = { type: "array", items: row };
+  return returnScalar
+    ? rows
+    : { type: "object", properties: { rows }, required: ["rows"], additionalProperties: false };
+}
+
+/** Whether a value may be null because a cell that it reads failed: a computed one, whatever its column's type says. */
+function readsComputed(manifest: Manifest, { query }: ManifestQuery, expr: Expr): boolean {
+  const computed = new Set<string>();
+  for (const { table, as } of [query.from, ...query.joins]) {
+    const { columns = [] } = manifest.tables.find(({ name }) => name === table) ?? {};
+    for (const column of columns) {
+      if (column.computed !== null && !column.primary_key) computed.add(`${as}.${column.name}`);
+    }
+  }
+  let found = false;
+  visit(expr, (node) => {
+    found ||= node.node === "column" && computed.has(`${node.of ?? query.from.as}.${node.name}`);
+  });
+  // a count counts: it is never null
+  return found && !(expr.node === "aggregate" && expr.fn === "count");
+}

@@ -1,0 +1,94 @@
+import type { ErrorCode } from "@appdb/contract/errors";
+import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
+import type { Json, JsonObject } from "../kinds/kind.ts";
+import { errorResponses } from "../openapi/errors.ts";
+import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
+import { operationId } from "../openapi/named-schemas.ts";
+import { objectSchema } from "../openapi/schemas.ts";
+import { CELL_ERRORS_HEADER } from "../routes/cell-error-header.ts";
+import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts";
+import type { OverRow } from "./over-row.ts";
+import type { OpenApiInput } from "./route-kind.ts";
+
+/** What the kinds of routes over a row say differently. */
+interface RowOperation {
+  readonly summary: string;
+  /** Says what a good answer means. */
+  readonly done: string;
+  readonly body: JsonObject;
+  /** Contents of the answer, by the schema of a row. */
+  readonly content?: (answer: Json) => JsonObject;
+  readonly errors: readonly ErrorCode[];
+  /** A row is written: the request may have a key, and want no answer. */
+  readonly isStored: boolean;
+}
+
+/** The operation of a route that takes values of a row and answers values of it. */
+export function describeRowRoute(
+  route: OverRow,
+  { manifest, path, schemas }: OpenApiInput,
+  { summary, done, body, content = jsonContent, errors, isStored }: RowOperation,
+): Json {
+  const { comment, columns } = tableOf(manifest, route.table);
+  const operation = {
+    operationId: operationId(route, path),
+    summary,
+    ...(comment == null ? {} : { description: comment }),
+    tags: [route.table],
+    ...(isStored ? { parameters: [IDEMPOTENCY_PARAMETER, PREFER_PARAMETER] } : {}),
+    requestBody: body,
+    responses: {
+      "200": { description: done, ...answerHeaders(route, isStored), content: content(answerOf(columns, route)) },
+      ...(isStored ? { "204": MINIMAL_RESPONSE } : {}),
+      ...errorResponses([...errors, ...(route.export_sql == null ? [] : (["export_failed"] as const))]),
+    },
+  };
+  return schemas.nameIn(operation, route, path);
+}
+
+/** A body that must be a JSON object. */
+export function requiredBody(schema: Json): JsonObject {
+  return { required: true, content: jsonContent(schema) };
+}
+
+/** What a table's routes are described by. */
+export function tableOf(manifest: Manifest, name: string) {
+  const table = manifest.tables.find((candidate) => candidate.name === name);
+  const columns = new Map(table?.columns.map((column) => [column.name, column]));
+  return { comment: table?.comment, columns };
+}
+
+/** The answer of a route that says how many rows it changed. */
+export const COUNT: Json = {
+  type: "object",
+  properties: { num_rows: { type: "integer", minimum: 0 } },
+  required: ["num_rows"],
+  additionalProperties: false,
+};
+
+function jsonContent(schema: Json): JsonObject {
+  return { "application/json": { schema } };
+}
+
+/** What a function of the application returns is told by its annotation. A row that is updated may have cells that failed
+ *  before, in columns that the update does not compute. */
+function answerOf(columns: ReadonlyMap<string, ManifestColumn>, route: OverRow): Json {
+  if (route.handler !== null) return (route.handler.response ?? {}) as Json;
+  const mayFail = route.on_error === "ignore" || "key" in route;
+  return objectSchema(columns, route.outputs, mayFail ? "failing output" : "output");
+}
+
+function answerHeaders(route: OverRow, isStored: boolean): JsonObject {
+  const headers = {
+    ...(isStored ? IDEMPOTENCY_HEADERS : {}),
+    ...(route.on_error === "ignore" ? CELL_ERROR_HEADERS : {}),
+  };
+  return Object.keys(headers).length === 0 ? {} : { headers };
+}
+
+const CELL_ERROR_HEADERS: JsonObject = {
+  [CELL_ERRORS_HEADER]: {
+    description: 'Columns that failed and are null, with the type of their error: `fare;type="ZeroDivisionError"`',
+    schema: { type: "string" },
+  },
+};

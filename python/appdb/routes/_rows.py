@@ -1,0 +1,174 @@
+"""Routes over a model: what those that take values of a row and answer values of it have in common. Raises AppFileError."""
+
+from appdb._errors import AppFileError, did_you_mean, listed
+from appdb._expr import ColumnRef, Expr
+from appdb._model import ModelMeta
+from appdb.routes._base import Route, checked_options
+
+
+class ModelRoute(Route):
+    """One route over a model."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, path, model, background, source):
+        super().__init__("post", path, background, source)
+        self.model = model
+
+    @property
+    def models(self):
+        """Models that the route names."""
+        return (self.model,)
+
+    def _parts(self):
+        return {"table": self.model.__appdb_table__.name}
+
+
+class RowRoute(ModelRoute):
+    """One route over a model: a row of it in by `inputs`, its `outputs` out."""
+
+    __slots__ = ("inputs", "outputs", "on_error", "answerer", "export")
+
+    @classmethod
+    def declare(cls, router, model, path, inputs, outputs, options, source, on_error="abort", function=None):
+        """Adds such a route to a router and returns the function that makes its answers, None without one."""
+        check_on_error(on_error)
+        export = _export(cls, options)
+        background = checked_options(cls, options)
+        check_model(cls, model)
+        router._take_path(cls, path)
+        made = cls(path, model, background, source)
+        made.on_error, made.export = on_error, export
+        made.inputs = made._inputs(model.__appdb_table__, inputs)
+        made.answerer, made.outputs = _outputs(model, outputs, function, on_error)
+        made._check(model.__appdb_table__)
+        router._routes.append(made)
+        return function
+
+    def _check(self, table):
+        """Refuses inputs that cannot be."""
+
+    def _parts(self):
+        return {
+            **super()._parts(),
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "on_error": self.on_error,
+            "handler": None if self.answerer is None else self.answerer.document(),
+            **({} if self.export is None else {"export_sql": self.export.document()}),
+        }
+
+
+class NewRowRoute(RowRoute):
+    """A route that takes a new row. Its kind says by `_needed` which stored columns a request must bring, and why."""
+
+    __slots__ = ()
+
+    def _inputs(self, table, inputs):
+        return stored_names(table) if inputs is None else names_of("inputs", table, inputs)
+
+    def _check(self, table):
+        for name in self.inputs:
+            if table.columns[name].value is not None:
+                raise AppFileError(
+                    f"Column '{name}' is computed and cannot be an input of {self.path}.", f"Take '{name}' out of inputs."
+                )
+        needed, why = self._needed(table)
+        missing = [n for n in needed if n not in self.inputs and not _may_be_left_out(table.columns[n])]
+        if missing:
+            raise AppFileError(
+                f"The inputs of {self.path} lack {listed(missing)}, which {why}.", f"Add {listed(missing)} to inputs."
+            )
+
+
+def stored_names(table):
+    """The names of the columns that are not computed."""
+    return [c.name for c in table.columns.values() if c.value is None]
+
+
+def key_of(table):
+    """The names of the columns of the primary key."""
+    return [c.name for c in table.columns.values() if c.primary_key]
+
+
+def check_model(kind, model):
+    """Raises AppFileError unless `model` is a model of the application."""
+    if not isinstance(model, ModelMeta):
+        shown = type(model).__name__
+        raise AppFileError(f"add_{kind.kind}_route takes a model first, not {shown}.", "Name the class of the model.")
+    if "__appdb_table__" not in model.__dict__:
+        raise AppFileError(f"{model.__name__} is the base of the models, not a model.", "Name one of its models.")
+
+
+def check_on_error(on_error):
+    """Raises AppFileError unless `on_error` is one of its two words."""
+    if on_error not in ("abort", "ignore"):
+        raise AppFileError(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", 'Write on_error="ignore"')
+
+
+def names_of(what, table, columns):
+    """Names of columns that were given as columns or names. Raises AppFileError for unknown and doubled ones."""
+    if isinstance(columns, (str, Expr)) or not hasattr(columns, "__iter__"):
+        raise AppFileError(f"{what}= is a list of columns.", f"Write {what}=[{table.model}.column]")
+    names = []
+    for column in columns:
+        name = _name_of(what, table, column)
+        if name in names:
+            raise AppFileError(f"{what}= names '{name}' twice.", "Name it once.")
+        names.append(name)
+    return names
+
+
+def _outputs(model, outputs, function, on_error):
+    """The Answerer of a decorated function (None without one) and the names of the outputs. Raises AppFileError."""
+    table = model.__appdb_table__
+    names = None if outputs is None else names_of("outputs", table, outputs)
+    if function is None:
+        return None, [*table.columns] if names is None else names
+    from appdb._answerers import answerer_of
+
+    return answerer_of(function, table, names, on_error == "ignore")
+
+
+def _name_of(what, table, column):
+    if isinstance(column, ColumnRef):
+        if column._owner is not table:
+            raise AppFileError(
+                f"{what}= names '{column._name}' of the model {column._owner.model}; the route is for {table.model}.",
+                f"Name columns of {table.model}.",
+            )
+        return column._name
+    if not isinstance(column, str):
+        shown = column._text if isinstance(column, Expr) else repr(column)
+        raise AppFileError(
+            f"{what}= holds {shown}, which is no column.", "Name a column, as Model.column or in quotes."
+        )
+    if column.lower() not in table.columns:
+        raise AppFileError(
+            f"{what}= names '{column}', which is no column of {table.model}.",
+            did_you_mean(column, table.columns, f"Its columns are {listed(table.columns)}."),
+        )
+    return column.lower()
+
+
+def _may_be_left_out(column):
+    """Whether a request may store a row without a value for a stored column."""
+    return column.ref._nullable or column.default is not None
+
+
+def read_by(table, names):
+    """The stored columns that the named ones are computed from, in declared order."""
+    wanted = set(names)
+    for column in reversed(table.columns.values()):  # a column reads earlier ones only
+        if column.name in wanted and column.value is not None:
+            wanted.update(ref._name for ref in column.value._reads)
+    return [c.name for c in table.columns.values() if c.name in wanted and c.value is None]
+
+
+def _export(kind, options):
+    """Takes `export_sql=` out of the options of a route that may have it."""
+    if options.get("export_sql") is None:
+        return options.pop("export_sql", None)
+    from appdb._sql_export import export_of
+
+    return export_of(kind, options)

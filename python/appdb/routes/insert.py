@@ -1,0 +1,38 @@
+"""Routes that store one row, or many."""
+
+from appdb._declared import caller
+from appdb.routes._rows import NewRowRoute, check_on_error, stored_names
+
+
+class InsertRoute(NewRowRoute):
+    """One route over a model that stores the row."""
+
+    __slots__ = ()
+    kind = "insert"
+    option_names = ("path", "inputs", "outputs", "on_error", "export_sql", "background")
+
+    def _needed(self, table):
+        return stored_names(table), "every row has"
+
+
+def add_insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+    """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
+
+    `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
+    default. A computed column that fails refuses the row; with `on_error="ignore"` the row is stored, the cell is
+    null, and its error is kept beside it. Raises AppFileError when a column is unknown, a needed one is left out, or
+    the path is taken.
+    """
+    InsertRoute.declare(self, model, path, inputs, outputs, options, caller(1), on_error)
+
+
+def insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+    """Decorator: an insert route whose answer is what the function returns.
+
+    The function is given the outputs as keyword-only arguments, by default those that it names, before the row is
+    stored: if it raises, nothing is. It is returned unchanged. Raises AppFileError as `add_insert_route`, and for
+    parameters that are no outputs or of another type.
+    """
+    check_on_error(on_error)
+    source = caller(1)
+    return lambda function: InsertRoute.declare(self, model, path, inputs, outputs, options, source, on_error, function)

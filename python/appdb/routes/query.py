@@ -1,0 +1,94 @@
+"""Routes that answer the rows of a query."""
+
+from appdb._calls import NO_DEFAULT
+from appdb._declared import caller
+from appdb._errors import AppFileError, did_you_mean, listed
+from appdb.routes._base import Route, checked_options
+
+_PAGES = ("page_size", "cursor")
+
+
+class QueryRoute(Route):
+    """One route over a query: values of the parameters `inputs` in, rows out."""
+
+    __slots__ = ("query", "inputs", "one_row")
+    kind = "query"
+    option_names = ("path", "query", "inputs", "one_row", "method", "background")
+    in_path = 'Make it a parameter of the query: clients send it in the body, or with method="get" as /path?name=value'
+
+    def __init__(self, method, path, query, inputs, one_row, background, source):
+        super().__init__(method, path, background, source)
+        self.query = query
+        self.inputs = inputs
+        self.one_row = one_row
+
+    @property
+    def queries(self):
+        """Queries that the route names."""
+        return (self.query,)
+
+    def _parts(self):
+        return {"query": self.query.id, "inputs": self.inputs, "one_row": self.one_row}
+
+
+def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
+    """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.
+
+    `inputs` are the parameters that a request may give, by default all. With `one_row=True` the answer is the row
+    itself: 404 where there is none, 409 where there are several. `method` is "post" (parameters in the body) or
+    "get" (in the URL). Raises AppFileError for unknown parameters and paths that are taken.
+    """
+    background = checked_options(QueryRoute, options)
+    _check_query(query)
+    verb = method.lower() if isinstance(method, str) else method
+    if verb not in ("post", "get"):
+        raise AppFileError(f"method={method!r} is none of a query route.", 'Write method="get" or method="post"')
+    if one_row is not True and one_row is not False:
+        raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
+    self._take_path(QueryRoute, path, verb)
+    names = _inputs(query, inputs, path)
+    self._routes.append(QueryRoute(verb, path, query, names, one_row, background, caller(1)))
+
+
+def _check_query(query):
+    """Raises AppFileError unless `query` is marked @query."""
+    from appdb._named_query import NamedQuery
+
+    if isinstance(query, NamedQuery):
+        return
+    name = getattr(query, "__name__", repr(query))
+    if query is None:
+        raise AppFileError("add_query_route names no query.", 'Write add_query_route(path="/newest", query=newest)')
+    raise AppFileError(f"add_query_route is given {name}, which is no query.", f"Mark {name} with @db.query.")
+
+
+def _inputs(query, inputs, path):
+    """The parameters of `query` that a route takes. Raises AppFileError for unknown, doubled and missing ones."""
+    parameters = {parameter.name: parameter for parameter in query.parameters}
+    for name in _PAGES:
+        if name in parameters:
+            raise AppFileError(
+                f"The query {query.__name__} has a parameter '{name}', by which clients of {path} ask for pages.",
+                "Call the parameter otherwise.",
+            )
+    if inputs is None:
+        return [*parameters]
+    if isinstance(inputs, str) or not hasattr(inputs, "__iter__"):
+        raise AppFileError("inputs= is a list of parameter names.", 'Write inputs=["name"]')
+    names = []
+    for name in inputs:
+        if name not in parameters:
+            raise AppFileError(
+                f"inputs= names {name!r}, which is no parameter of {query.__name__}.",
+                did_you_mean(str(name), parameters, f"Its parameters are {listed(parameters) or 'none'}."),
+            )
+        if name in names:
+            raise AppFileError(f"inputs= names '{name}' twice.", "Name it once.")
+        names.append(name)
+    missing = [name for name, p in parameters.items() if name not in names and p.default is NO_DEFAULT]
+    if missing:
+        raise AppFileError(
+            f"The inputs of {path} lack {listed(missing)}, which {query.__name__} needs.",
+            f"Add {listed(missing)} to inputs, or give the parameter a default.",
+        )
+    return names

@@ -1,0 +1,76 @@
+"""Routes that change a row which is there."""
+
+from appdb._declared import caller
+from appdb._errors import AppFileError, listed
+from appdb.routes._rows import RowRoute, key_of, names_of, read_by, stored_names
+
+
+class UpdateRoute(RowRoute):
+    """One route over a model that finds its row by `key` and changes it."""
+
+    __slots__ = ("key",)
+    kind = "update"
+    option_names = ("path", "inputs", "outputs", "on_error", "export_sql", "background")
+
+    def _inputs(self, table, inputs):
+        key = self.key = key_of(table)
+        if not key:
+            raise AppFileError(
+                f"{self.model.__name__} has no primary key; an update finds its row by one.",
+                f"Declare one, for example id = db.Column(value=uuid7(), primary_key=True), or leave {self.path} out.",
+            )
+        makes_key = _read_by_key(table, key)
+        if inputs is None:
+            names = [name for name in stored_names(table) if name not in {*key, *makes_key}]
+        else:
+            names = names_of("inputs", table, inputs)
+            for name in names:
+                _check_input(table, key, makes_key, name, self.path)
+        if not names:
+            raise AppFileError(
+                f"The route {self.path} has no inputs: there is nothing that it could change.",
+                "Name a stored column that is not of the primary key in inputs=.",
+            )
+        return names
+
+    def _parts(self):
+        return {**super()._parts(), "key": self.key}
+
+
+def add_update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+    """Serves POST `path`: changes the row of a primary key and answers its `outputs`, by default all columns.
+
+    A body is the key and any of `inputs`, by default all other columns that are not computed: what it leaves out
+    keeps its value, null clears. What is computed from changed columns is computed again; if that fails the row stays
+    as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
+    such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
+    """
+    UpdateRoute.declare(self, model, path, inputs, outputs, options, caller(1), on_error)
+
+
+def update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+    """Decorator: an update route whose answer is what the function returns. As `insert_route` otherwise."""
+    source = caller(1)
+    return lambda function: UpdateRoute.declare(self, model, path, inputs, outputs, options, source, on_error, function)
+
+
+def _check_input(table, key, makes_key, name, path):
+    if name in key:
+        raise AppFileError(
+            f"Column '{name}' is of the primary key and cannot be an input of {path}; a request names its row by it.",
+            f"Take '{name}' out of inputs: the body has it anyway.",
+        )
+    if table.columns[name].value is not None:
+        raise AppFileError(
+            f"Column '{name}' is computed and cannot be an input of {path}.", f"Take '{name}' out of inputs."
+        )
+    if name in makes_key:
+        raise AppFileError(
+            f"The primary key ({listed(key)}) is computed from '{name}', which therefore cannot be an input of {path}.",
+            f"Take '{name}' out of inputs: delete the row and insert another.",
+        )
+
+
+def _read_by_key(table, key):
+    """The stored columns that the key is computed from."""
+    return [name for name in read_by(table, key) if name not in key]
