@@ -1,7 +1,7 @@
 import { AppError, appError, type FieldError } from "@appdb/contract/errors";
 import type { Row } from "../compute/row-layout.ts";
+import { MAX_REPORTED_ERRORS } from "./error-list.ts";
 import { type RowPlace, rowErrors } from "./row-place.ts";
-import { MOST_TOLD } from "./told-errors.ts";
 import type { RowReader } from "./validate-row.ts";
 
 /** Rows that are written together, and where they stand in their request. */
@@ -26,7 +26,7 @@ export interface ManyRowsLimits {
 /** A batch of few rows may have so much text at most. */
 const BATCH_BYTES = 1_000_000;
 /** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
-const REFUSALS = { errors: MOST_TOLD, rows: 10_000 } as const;
+const REFUSALS = { errors: MAX_REPORTED_ERRORS, rows: 10_000 } as const;
 
 /**
  * Reads the rows of a request, batch by batch.
