@@ -1,18 +1,20 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
-import { wholeBody } from "../idempotency/kept-body.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
+import type { RowRunner } from "../write/new-rows.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
 import { InsertMany, LINES_TYPES } from "./insert-many.ts";
 import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
 import { takesMany } from "./openapi-many.ts";
 import { compileAnswer } from "./render-outputs.ts";
+
+const NO_BODY = { text: "", placeholders: null } as const;
 
 /** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
 export function compileRowRoute(
@@ -40,12 +42,13 @@ export function compileRowRoute(
     let stored: Row | undefined;
     const answered = await context.once.run(once, runner.uses_python, async () => {
       const row = read(request.body);
-      const answer = (unknown: readonly number[]) => {
+      const respond = (unknown: readonly number[]) => {
         const headers = headersOf(row);
-        if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: wholeBody("") };
+        if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: NO_BODY };
         return { status: 200, headers, body: render.kept(row, unknown) };
       };
-      await runner.run(row, request.signal, onError, { ...once, answer }, request.timing);
+      const { signal, timing } = request;
+      await runner.run({ row, onError, request: { ...once, respond }, signal, timing });
       stored = row;
       return answerOf(request, row);
     });
@@ -73,7 +76,8 @@ export function compileRowRoute(
         const once = route.kind === "insert" ? readOnce(request, place) : undefined;
         if (once !== undefined) return await runOnce(request, once);
         const row = read(request.body);
-        await runner.run(row, request.signal, onError, undefined, request.timing);
+        const { signal, timing } = request;
+        await runner.run({ row, onError, request: undefined, signal, timing });
         if (exported !== null) await exported.write(row);
         return answerOf(request, row);
       } catch (error) {
@@ -84,9 +88,8 @@ export function compileRowRoute(
 }
 
 /** What becomes of a row: stored or only computed, with an answer of the table's own values or a function's. */
-function runnerOf(context: RouteContext, route: ManifestRowRoute) {
-  const { layout } = context.layout(route.table);
-  const isStored = route.kind === "insert";
-  if (route.handler !== null) return context.answeredRows(route.table, route.handler, isStored);
-  return isStored ? context.table(route.table).writer : context.computer(layout, route.outputs);
+function runnerOf(context: RouteContext, { table, kind, handler, outputs }: ManifestRowRoute): RowRunner {
+  const isStored = kind === "insert";
+  if (handler !== null) return context.answeredRows(table, handler, isStored);
+  return isStored ? context.inserter(table).rows : context.computer(table, outputs);
 }

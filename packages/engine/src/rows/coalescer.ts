@@ -6,6 +6,9 @@ export type Outcome<Answer> =
   | { readonly error: unknown }
   | { readonly later: () => Promise<Answer> };
 
+/** The outcome of an item that is done and has no answer. */
+export const DONE: Outcome<void> = { answer: undefined };
+
 export interface CoalescerOptions<Item, Answer> {
   /** Gives one outcome per item, in order. When it throws, every item of the batch gets that error. */
   readonly run: (items: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;

@@ -11,6 +11,16 @@ export function keyOf(layout: RowLayout, row: Row): string {
   return key;
 }
 
+/** Items in the order of their keys: two statements that lock rows in one order wait for each other and do not deadlock. */
+export function inKeyOrder<Item extends { readonly row: Row }>(
+  layout: RowLayout,
+  items: readonly Item[],
+): readonly Item[] {
+  if (items.length === 1) return items;
+  const keyed = items.map((item) => ({ item, key: keyOf(layout, item.row) }));
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ item }) => item);
+}
+
 /** The slots of the primary key, in its order. */
 export function keySlots(layout: RowLayout): readonly PlacedSlot[] {
   return layout.table.primary_key.map((name) => {

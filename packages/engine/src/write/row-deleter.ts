@@ -1,156 +1,105 @@
-import { createHash } from "node:crypto";
 import { countTexts, indexedPrefix } from "../catalog/ddl.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import type { RequestToKeep } from "../idempotency/request-store.ts";
+import type { IdempotentRequest } from "../idempotency/request-store.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { storageCollation, storageType } from "../kinds/storage-type.ts";
 import { toSqlText } from "../kinds/values.ts";
-import type { SqlConnection } from "../ports.ts";
-import { arrayParameters, type PlacedSlot, rowBytes } from "../rows/batch-sql.ts";
-import { Coalescer, type Outcome } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
+import { arrayParameters, type PlacedSlot } from "../rows/batch-sql.ts";
 import { matchKey } from "../rows/match-key.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { isolate } from "./isolate.ts";
-import { keyOf, keySlots } from "./keyed-rows.ts";
-import type { MovingTarget } from "./moving-target.ts";
+import { prepare } from "./insert-statement.ts";
+import { inKeyOrder, keySlots } from "./keyed-rows.ts";
 import { explainRefusal } from "./sql-refusals.ts";
-import type { TableWriterDeps } from "./table-writer.ts";
+import type { TableVersion } from "./table-version.ts";
+import type { TableVersionGuard } from "./table-version-guard.ts";
 import { buildDeleteByKey } from "./update-statement.ts";
-import type { WriteTarget } from "./write-target.ts";
+import { type WriteDeps, type WriteItem, WritePipeline, type WriteVerb } from "./write-pipeline.ts";
 
 export interface RowDeleterInput {
   readonly layout: RowLayout;
   /** Columns whose values a row must all have to be deleted. */
   readonly match: readonly string[];
-  readonly target: MovingTarget;
+  readonly guard: TableVersionGuard;
+}
+
+/** A row whose values the rows to delete have. Its request, if it has a key, is answered with the number of those. */
+export interface Deletion extends WriteItem {
+  readonly request?: IdempotentRequest<number> | undefined;
 }
 
 /** Deletes rows of one table for one route. Those that are named by their key are deleted together. */
 export class RowDeleter {
-  readonly #deps: Pick<TableWriterDeps, "sql" | "limits" | "requests">;
-  readonly #input: RowDeleterInput;
-  readonly #match: readonly PlacedSlot[];
-  readonly #coalescer: Coalescer<Deletion, number> | undefined;
+  readonly #pipeline: WritePipeline<Deletion, number>;
+  readonly #isByKey: boolean;
 
-  constructor(deps: Pick<TableWriterDeps, "sql" | "limits" | "requests">, input: RowDeleterInput) {
-    this.#deps = deps;
-    this.#input = input;
-    const { layout, match } = input;
-    this.#match = layout.slots.flatMap((slot, at) => (match.includes(slot.name) ? [{ ...slot, at }] : []));
+  constructor(deps: Pick<WriteDeps, "sql" | "limits" | "requests">, input: RowDeleterInput) {
+    const { layout, match, guard } = input;
     const { primary_key: primaryKey } = layout.table;
-    const isKey = primaryKey.length === match.length && primaryKey.every((name) => match.includes(name));
-    if (isKey) {
-      this.#coalescer = new Coalescer({
-        ...BATCHING,
-        weigh: ({ row }) => rowBytes(row),
-        run: (deletions) => this.#deleteBatch(deletions),
-      });
-    }
+    this.#isByKey = primaryKey.length === match.length && primaryKey.every((name) => match.includes(name));
+    this.#pipeline = new WritePipeline(deps, guard, {
+      ...(this.#isByKey ? deleteByKey(input) : deleteMatching(input)),
+      response: ({ request }, count) => request && { ...request, answer: request.respond(count) },
+      settle: ({ row }, error) => ({ error: explainRefusal(layout, row, error, deps.limits) }),
+    });
   }
 
   /**
    * Deletes the rows that have the values of this one in the columns of the route; null finds rows without a value. Gives
-   * their number. `toKeep`: the request whose answer is kept with what it did, by that number.
+   * their number.
    * @throws schema_changed, overloaded, query_timeout, database_unavailable, commit_unknown
    */
-  async run(row: Row, toKeep?: Deletion["toKeep"]): Promise<number> {
-    if (this.#coalescer !== undefined) return this.#coalescer.submit({ row, toKeep });
-    try {
-      return await this.#input.target.run((target) => this.#deleteMatching(target, { row, toKeep }));
-    } catch (error) {
-      throw explainRefusal(this.#input.layout, row, error, this.#deps.limits);
-    }
+  run(deletion: Deletion): Promise<number> {
+    return this.#isByKey ? this.#pipeline.submit(deletion) : this.#pipeline.runAlone(deletion);
   }
 
   /** Resolves when no delete waits for others. */
-  async drain(): Promise<void> {
-    await this.#coalescer?.drain();
-  }
-
-  async #deleteBatch(deletions: readonly Deletion[]): Promise<readonly Outcome<number>[]> {
-    const { layout, target } = this.#input;
-    // In the order in which updates lock rows too.
-    const sorted = deletions
-      .map((deletion) => ({ deletion, key: keyOf(layout, deletion.row) }))
-      .sort((a, b) => (a.key < b.key ? -1 : 1));
-    const found = await isolate(
-      sorted,
-      (part) =>
-        target.run((now) =>
-          this.#deleteByKey(
-            now,
-            part.map(({ deletion }) => deletion),
-          ),
-        ),
-      ({ deletion }, error) => ({ error: explainRefusal(layout, deletion.row, error, this.#deps.limits) }),
-    );
-    const outcomes = new Map(sorted.map(({ deletion }, at) => [deletion, found[at]]));
-    return deletions.map((deletion) => outcomes.get(deletion) ?? { error: new Error("A row has no outcome.") });
-  }
-
-  async #deleteByKey(
-    now: WriteTarget,
-    deletions: readonly Deletion[],
-  ): Promise<readonly Outcome<number>[] | undefined> {
-    const { layout, target } = this.#input;
-    const key = keySlots(layout);
-    const statement = buildDeleteByKey({ table: now, identity: layout.table.identity, key });
-    const rows = deletions.map(({ row }) => row);
-    const values = [...arrayParameters(key, rows), now.table_id, now.version];
-    const counts = await this.#keeping(deletions, async (sql) => {
-      const result = await sql.query({ ...statement, values });
-      if (result.row_count === 0 && !(await target.isCurrent(now, sql))) return undefined;
-      const deleted = new Set(result.rows.map(([at]) => Number(at) - 1));
-      return rows.map((_, at) => (deleted.has(at) ? 1 : 0));
-    });
-    return counts?.map((answer) => ({ answer }));
-  }
-
-  async #deleteMatching(now: WriteTarget, deletion: Deletion): Promise<number | undefined> {
-    const { row } = deletion;
-    const values = this.#match.flatMap((slot) => {
-      const value = row[slot.at] ?? null;
-      return value === null ? [] : [toSqlText(slot.type, value)];
-    });
-    const text = deleteMatching(this.#input.layout, now, this.#match, row);
-    const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
-    const counts = await this.#keeping([deletion], async (sql) => {
-      const result = await sql.query({ text, name, values: [now.table_id, now.version, ...values] });
-      if (result.row_count === 0 && !(await this.#input.target.isCurrent(now, sql))) return undefined;
-      return [result.row_count];
-    });
-    return counts?.[0];
-  }
-
-  /** Deletes, in one transaction with the answers that are to be kept. `work` gives a number for each of `deletions`. */
-  async #keeping(
-    deletions: readonly Deletion[],
-    work: (sql: SqlConnection) => Promise<readonly number[] | undefined>,
-  ): Promise<readonly number[] | undefined> {
-    const { sql, requests } = this.#deps;
-    if (deletions.every(({ toKeep }) => toKeep === undefined)) return work(sql);
-    return sql.transaction(async (connection) => {
-      const counts = await work(connection);
-      const kept = deletions.flatMap(({ toKeep }, at) => {
-        const count = counts?.[at];
-        return toKeep === undefined || count === undefined ? [] : [toKeep(count)];
-      });
-      if (kept.length > 0) await requests.keep(connection, kept);
-      return counts;
-    });
+  drain(): Promise<void> {
+    return this.#pipeline.drain();
   }
 }
 
-/** A row whose values the rows have that go, and who wants to know. */
-interface Deletion {
-  readonly row: Row;
-  readonly toKeep: ((count: number) => RequestToKeep) | undefined;
+type DeleteStatement = Pick<WriteVerb<Deletion, number>, "plan" | "statement">;
+
+/** One statement for many rows. They are locked in the order in which updates lock rows too. */
+function deleteByKey({ layout, guard }: RowDeleterInput): DeleteStatement {
+  const key = keySlots(layout);
+  return {
+    plan: (deletions) => [inKeyOrder(layout, deletions)],
+    async statement(deletions, version, sql) {
+      const prepared = buildDeleteByKey({ table: version, identity: layout.table.identity, key });
+      const rows = deletions.map(({ row }) => row);
+      const values = [...arrayParameters(key, rows), version.table_id, version.version];
+      const result = await sql.query({ ...prepared, values });
+      if (result.row_count === 0 && !(await guard.isCurrent(version, sql))) return undefined;
+      const deleted = new Set(result.rows.map(([at]) => Number(at) - 1));
+      return rows.map((_, at) => ({ answer: deleted.has(at) ? 1 : 0 }));
+    },
+  };
+}
+
+/** A statement for each row. */
+function deleteMatching({ layout, match, guard }: RowDeleterInput): DeleteStatement {
+  const slots = layout.slots.flatMap((slot, at) => (match.includes(slot.name) ? [{ ...slot, at }] : []));
+  return {
+    plan: (deletions) => deletions.map((deletion) => [deletion]),
+    async statement([deletion], version, sql) {
+      if (deletion === undefined) return [];
+      const { row } = deletion;
+      const values = slots.flatMap((slot) => {
+        const value = row[slot.at] ?? null;
+        return value === null ? [] : [toSqlText(slot.type, value)];
+      });
+      const prepared = prepare(matchingText(layout, version, slots, row));
+      const result = await sql.query({ ...prepared, values: [version.table_id, version.version, ...values] });
+      if (result.row_count === 0 && !(await guard.isCurrent(version, sql))) return undefined;
+      return [{ answer: result.row_count }];
+    },
+  };
 }
 
 /** A DELETE of the rows that have the values of `row` in some columns. Parameters: the table's id and version, then the
  *  values that are not null. Conditions are written as the indexes are. */
-function deleteMatching(layout: RowLayout, now: WriteTarget, match: readonly PlacedSlot[], row: Row): string {
+function matchingText(layout: RowLayout, now: TableVersion, match: readonly PlacedSlot[], row: Row): string {
   const { table } = layout;
   const hasKey =
     table.primary_key.length > 0 && table.primary_key.every((name) => match.some((slot) => slot.name === name));

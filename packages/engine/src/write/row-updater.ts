@@ -6,26 +6,26 @@ import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
-import { type PlacedSlot, rowBytes } from "../rows/batch-sql.ts";
-import { Coalescer, type Outcome } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
-import { Turns } from "../rows/turns.ts";
-import { planRest, planUpdate, type UpdateShape } from "../rows/update-shape.ts";
+import type { IdempotentRequest } from "../idempotency/request-store.ts";
+import type { PlacedSlot } from "../rows/batch-sql.ts";
+import { KeyedMutex } from "../rows/keyed-mutex.ts";
 import type { RowChange } from "../rows/validate-row.ts";
 import { measured, type Timing } from "../timing.ts";
-import { isolate } from "./isolate.ts";
 import { keyOf, rowNotFound } from "./keyed-rows.ts";
-import type { MovingTarget } from "./moving-target.ts";
-import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
-import type { TableWriterDeps } from "./table-writer.ts";
-import { readByKey, type StoredRow, UpdateBatch, type Write, type Written, writesInOrder } from "./update-batch.ts";
+import { planRest, planUpdate, type UpdateShape } from "./update-shape.ts";
+import {
+  type Read,
+  readVerb,
+  type StoredRow,
+  type UpdateInput,
+  updateVerb,
+  type Write,
+  type Written,
+} from "./update-verb.ts";
+import { type WriteDeps, WritePipeline } from "./write-pipeline.ts";
 
-export interface RowUpdaterInput {
-  readonly layout: RowLayout;
+export interface RowUpdaterInput extends UpdateInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
-  /** Columns whose values somebody will read after the update. */
-  readonly read: ReadonlySet<string>;
-  readonly target: MovingTarget;
 }
 
 export interface UpdateOptions {
@@ -35,6 +35,8 @@ export interface UpdateOptions {
   /** Makes the answer of the row before it is written; it then stands in the answer's slot. */
   readonly answerer?: ManifestAnswerer | null;
   readonly timing?: Timing | undefined;
+  /** Its response is stored when the row is written. */
+  readonly request?: IdempotentRequest | undefined;
 }
 
 /** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
@@ -48,28 +50,18 @@ const KEPT_SHAPES = 32;
  * only if the row still has that version: else everything begins anew.
  */
 export class RowUpdater {
-  readonly #deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">;
+  readonly #deps: Pick<WriteDeps, "sql" | "udf" | "limits" | "requests">;
   readonly #input: RowUpdaterInput;
   readonly #shapes = new Map<string, UpdateShape>();
-  readonly #batch: UpdateBatch;
-  readonly #writes: Coalescer<Write, Written>;
-  readonly #reads: Coalescer<Pick<Write, "row" | "shape">, StoredRow | undefined>;
-  readonly #turns = new Turns();
+  readonly #writes: WritePipeline<Write, Written>;
+  readonly #reads: WritePipeline<Read, StoredRow | undefined>;
+  readonly #mutex = new KeyedMutex();
 
-  constructor(deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">, input: RowUpdaterInput) {
+  constructor(deps: Pick<WriteDeps, "sql" | "udf" | "limits" | "requests">, input: RowUpdaterInput) {
     this.#deps = deps;
     this.#input = input;
-    this.#batch = new UpdateBatch(deps, input);
-    this.#writes = new Coalescer({
-      ...BATCHING,
-      weigh: ({ row }) => rowBytes(row),
-      run: (writes) => this.#writeBatch(writes),
-    });
-    this.#reads = new Coalescer({
-      ...BATCHING,
-      weigh: ({ row }) => rowBytes(row),
-      run: (reads) => this.#readBatch(reads),
-    });
+    this.#writes = new WritePipeline(deps, input.guard, updateVerb(deps, input));
+    this.#reads = new WritePipeline(deps, input.guard, readVerb(deps, input));
   }
 
   /** Whether an update of these inputs may wait for Python. */
@@ -85,13 +77,13 @@ export class RowUpdater {
    *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
   async run({ row, sent }: RowChange, options: UpdateOptions = {}): Promise<void> {
-    const { signal, on_error: onError = "abort", answerer = null, timing } = options;
+    const { signal, on_error: onError = "abort", answerer = null, timing, request } = options;
     const shape = this.#shapeOf(sent, answerer);
-    const change: Change = { row, shape, signal, on_error: onError, answerer, timing };
+    const change: Change = { row, request, shape, signal, on_error: onError, answerer, timing };
     if (sent.length === 0) return this.#look(change);
     if (answerer !== null) return this.#inTurn(change, true);
     if (shape.graph !== null) return this.#inTurn(change, false);
-    const write: Write = { row, shape, kind: "computing", stored: null, pending: [] };
+    const write: Write = { row, request, shape, kind: "computing", stored: null, pending: [] };
     const written = await measured(timing, "db", this.#writes.submit(write));
     if (written === "written") return;
     if (written === "passed_over" && shape.unsure.length === 0) throw this.#notFound(row);
@@ -100,14 +92,14 @@ export class RowUpdater {
 
   /** Resolves when no update is on its way. */
   async drain(): Promise<void> {
-    await this.#turns.drain();
+    await this.#mutex.drain();
     await this.#reads.drain();
     await this.#writes.drain();
   }
 
   /** Two of our own updates of one row would send each other back to the start. */
   #inTurn(change: Change, isWhole: boolean): Promise<void> {
-    return this.#turns.take(keyOf(this.#input.layout, change.row), () => this.#computeAndWrite(change, isWhole));
+    return this.#mutex.run(keyOf(this.#input.layout, change.row), () => this.#computeAndWrite(change, isWhole));
   }
 
   /** `isWhole`: Python computes what SQL would have computed, too. */
@@ -132,7 +124,7 @@ export class RowUpdater {
   /** Computes the dependents of what is sent, all in Python or those that need it. */
   async #compute(change: Change, stored: StoredRow, isWhole: boolean): Promise<Write> {
     const { layout, functions } = this.#input;
-    const { row, shape } = change;
+    const { row, request, shape } = change;
     for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
     const names = shape.dependents.map(({ name }) => name);
     const before = stored.errors;
@@ -147,7 +139,7 @@ export class RowUpdater {
       errors = await this.#runGraph(change, shape.graph, before, errors);
       if (Object.keys(errors).length === 0) {
         row[layout.errors] = null;
-        return { row, shape, kind: "computing", stored, pending: [] };
+        return { row, request, shape, kind: "computing", stored, pending: [] };
       }
     }
     const made = new Set(isSure && !isWhole ? shape.graph?.graph.steps.map(({ name }) => name) : []);
@@ -159,7 +151,7 @@ export class RowUpdater {
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
     if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
     row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
-    return { row, shape, kind: "given", stored, pending: [...pending] };
+    return { row, request, shape, kind: "given", stored, pending: [...pending] };
   }
 
   /** Runs a graph over the row. Gives the errors of all dependents as they are then. @throws as `run` */
@@ -214,43 +206,6 @@ export class RowUpdater {
     if (answerer !== null) await this.#answer(change, answerer);
   }
 
-  async #readBatch(reads: readonly Pick<Write, "row" | "shape">[]): Promise<Outcome<StoredRow | undefined>[]> {
-    const { layout, target } = this.#input;
-    const outcomes: Outcome<StoredRow | undefined>[] = [];
-    for (const shape of new Set(reads.map((read) => read.shape))) {
-      const rows = reads.flatMap((read) => (read.shape === shape ? [read.row] : []));
-      const places = reads.flatMap((read, at) => (read.shape === shape ? [at] : []));
-      try {
-        const found = await target.run((now) => readByKey(this.#deps.sql, this.#input, now, shape, rows));
-        for (const [at, place] of places.entries()) outcomes[place] = { answer: found.get(at) };
-      } catch (error) {
-        const explained = explainRefusal(layout, undefined, error, this.#deps.limits);
-        for (const place of places) outcomes[place] = { error: explained };
-      }
-    }
-    return outcomes;
-  }
-
-  async #writeBatch(writes: readonly Write[]): Promise<readonly Outcome<Written>[]> {
-    const outcomes = new Map<Write, Outcome<Written>>();
-    for (const group of writesInOrder(this.#input.layout, writes)) {
-      const found = await isolate(
-        group,
-        (part) => this.#input.target.run((now) => this.#batch.execute(now, part)),
-        (write, error) => this.#alone(write, error),
-      );
-      for (const [at, write] of group.entries())
-        outcomes.set(write, found[at] ?? { error: new Error("A row has no outcome.") });
-    }
-    return writes.map((write) => outcomes.get(write) ?? { error: new Error("A row has no outcome.") });
-  }
-
-  /** What becomes of a row that PostgreSQL refused by itself. A value that SQL cannot make may be one that Python can. */
-  #alone({ row, shape, kind }: Write, error: unknown): Outcome<Written> {
-    if (isValueRefusal(error) && kind === "computing" && shape.sql.length > 0) return { answer: "refused" };
-    return { error: explainRefusal(this.#input.layout, row, error, this.#deps.limits) };
-  }
-
   #shapeOf(sent: readonly string[], answerer: ManifestAnswerer | null = null): UpdateShape {
     const key = [...sent, ...(answerer === null ? [] : ["", answerer.id])].join("\0");
     const kept = this.#shapes.get(key);
@@ -275,6 +230,7 @@ export class RowUpdater {
 
 interface Change {
   readonly row: Row;
+  readonly request: IdempotentRequest | undefined;
   readonly shape: UpdateShape;
   readonly signal: AbortSignal | undefined;
   readonly on_error: OnError;

@@ -3,7 +3,7 @@ import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.t
 import type { RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import type { PlacedSlot } from "./batch-sql.ts";
+import type { PlacedSlot } from "../rows/batch-sql.ts";
 
 /** What follows from the columns that an update sends: updates that send the same are written together. */
 export interface UpdateShape {
