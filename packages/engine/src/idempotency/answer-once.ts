@@ -1,6 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { Coalescer } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
+import { BATCHING, Coalescer } from "../batching/coalescer.ts";
 import {
   isKeyTaken,
   type KeptAnswer,

@@ -19,9 +19,9 @@ import type {
   UdfRunner,
 } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
-import { createUuid7 } from "../rows/uuid7.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 import { timestampOf } from "../values/parse-time.ts";
+import { createUuid7 } from "../values/uuid7.ts";
 import { BulkWriter } from "../write/bulk-writer.ts";
 import { ComputeStage } from "../write/compute-stage.ts";
 import { computeVerb } from "../write/compute-verb.ts";

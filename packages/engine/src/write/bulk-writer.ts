@@ -3,11 +3,11 @@ import { makeGenerated, type Row, type RowLayout } from "../compute/row-layout.t
 import { cellError, runBatch } from "../compute/run-graph.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
-import { copyText } from "../rows/copy-text.ts";
 import type { RowBatch } from "../rows/many-rows.ts";
-import { atRow } from "../rows/row-place.ts";
+import { atRow } from "../rows/many-rows.ts";
+import { buildLock, MARK_PENDING } from "../statements/insert-statement.ts";
+import { copyText } from "../statements/row-parameters.ts";
 import type { ComputeStage } from "./compute-stage.ts";
-import { buildLock, MARK_PENDING } from "./insert-statement.ts";
 import { explainRefusal, isRowRefusal, isShapeRefusal, isUndone, undone } from "./sql-refusals.ts";
 import { pendingErrors, pendingIds, type TableStatements } from "./table-statements.ts";
 import type { TableVersion } from "./table-version.ts";

@@ -1,9 +1,9 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import type { RowLayout } from "../compute/row-layout.ts";
-import { arrayParameters, fillRow, type PlacedSlot } from "../rows/batch-sql.ts";
-import { DONE } from "../rows/coalescer.ts";
+import { DONE } from "../batching/coalescer.ts";
+import { type RowLayout, slotsNamed } from "../compute/row-layout.ts";
+import { buildCompute } from "../statements/insert-statement.ts";
+import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
 import type { ComputeStage, NewRow } from "./compute-stage.ts";
-import { buildCompute } from "./insert-statement.ts";
 import { explainRefusal } from "./sql-refusals.ts";
 import type { WriteDeps, WriteVerb } from "./write-pipeline.ts";
 
@@ -14,9 +14,8 @@ export function computeVerb(
 ): WriteVerb<NewRow, void> | null {
   if (stage.sql.length === 0) return null;
   const bySql = stage.sql.map((step) => step.column);
-  const placed = layout.slots.map((slot, at): PlacedSlot => ({ ...slot, at }));
-  const given = placed.filter((slot) => !bySql.includes(slot.name));
-  const made = bySql.flatMap((name) => placed.filter((slot) => slot.name === name));
+  const given = layout.slots.filter((slot) => !bySql.includes(slot.name));
+  const made = slotsNamed(layout, bySql);
   const prepared = buildCompute(given, stage.sql);
   return {
     plan: (writes) => [writes],

@@ -1,14 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
+import { KeyedMutex } from "../batching/keyed-mutex.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
+import type { Row } from "../compute/row-layout.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import type { IdempotentRequest } from "../idempotency/request-store.ts";
-import type { PlacedSlot } from "../rows/batch-sql.ts";
-import { KeyedMutex } from "../rows/keyed-mutex.ts";
 import type { RowChange } from "../rows/validate-row.ts";
 import { measured, type Timing } from "../timing.ts";
 import { keyOf, rowNotFound } from "./keyed-rows.ts";
@@ -218,7 +217,11 @@ export class RowUpdater {
     // What changes nothing reads what is answered.
     const also = sent.length > 0 ? asked : [...read, ...asked];
     const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
-    const shape = { ...planned, is_kept: isKept, ...(also.length === 0 ? {} : { reads: placed(layout, names) }) };
+    const shape = {
+      ...planned,
+      is_kept: isKept,
+      ...(also.length === 0 ? {} : { reads: layout.slots.filter(({ name }) => names.has(name)) }),
+    };
     if (isKept) this.#shapes.set(key, shape);
     return shape;
   }
@@ -240,8 +243,4 @@ interface Change {
 
 function isPending(error: unknown): boolean {
   return error === "pending";
-}
-
-function placed(layout: RowLayout, names: ReadonlySet<string>): PlacedSlot[] {
-  return layout.slots.flatMap((slot, at) => (names.has(slot.name) ? [{ ...slot, at }] : []));
 }

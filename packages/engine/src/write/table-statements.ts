@@ -1,17 +1,17 @@
+import { DONE, type Outcome } from "../batching/coalescer.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
+import type { Row, RowLayout, Slot } from "../compute/row-layout.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { arrayText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
-import { arrayParameters, fillRow, type PlacedSlot } from "../rows/batch-sql.ts";
-import { DONE, type Outcome } from "../rows/coalescer.ts";
-import { buildCopy, buildInsert, type Prepared } from "./insert-statement.ts";
+import { buildCopy, buildInsert, type Prepared } from "../statements/insert-statement.ts";
+import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
 import { uniqueViolation } from "./sql-refusals.ts";
 import type { TableVersion } from "./table-version.ts";
 
 export interface InsertStatement extends Prepared {
-  readonly given: readonly PlacedSlot[];
-  readonly returned: readonly PlacedSlot[];
+  readonly given: readonly Slot[];
+  readonly returned: readonly Slot[];
   /** Slots of what is returned behind the identity. */
   readonly made: readonly number[];
 }
@@ -59,7 +59,7 @@ export class TableStatements {
   }
 
   /** A COPY of rows whose values are all given, with the slots that it takes. */
-  copy(version: TableVersion): { readonly text: string; readonly given: readonly PlacedSlot[] } {
+  copy(version: TableVersion): { readonly text: string; readonly given: readonly Slot[] } {
     const given = this.#slotsOf(version);
     return { text: buildCopy(version, given), given };
   }
@@ -90,10 +90,8 @@ export class TableStatements {
     return outcomes;
   }
 
-  #slotsOf(version: TableVersion): readonly PlacedSlot[] {
-    return this.#input.layout.slots
-      .map((slot, at): PlacedSlot => ({ ...slot, at }))
-      .filter((slot) => !version.gone.has(slot.name));
+  #slotsOf(version: TableVersion): readonly Slot[] {
+    return this.#input.layout.slots.filter(({ name }) => !version.gone.has(name));
   }
 
   #make(version: TableVersion, variant: InsertVariant): InsertStatement {
@@ -101,13 +99,11 @@ export class TableStatements {
     const steps = variant.computes ? this.#input.steps : [];
     const bySql = new Set(steps.map((step) => step.column));
     const given = this.#slotsOf(version).filter((slot) => !bySql.has(slot.name));
-    const made = layout.slots.flatMap((slot, at) =>
-      read.has(slot.name) && bySql.has(slot.name) ? [{ ...slot, at }] : [],
-    );
+    const made = layout.slots.filter(({ name }) => read.has(name) && bySql.has(name));
     const identity = layout.slots[layout.identity];
     const returned =
       identity !== undefined && (made.length > 0 || version.has_key || variant.stores_responses)
-        ? [{ ...identity, at: layout.identity }, ...made]
+        ? [identity, ...made]
         : [];
     const prepared = buildInsert({
       table: version,

@@ -1,7 +1,7 @@
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
-import { TABLE_VERSION } from "./insert-statement.ts";
+import { TABLE_VERSION } from "../statements/insert-statement.ts";
 import { isShapeRefusal, isUndone } from "./sql-refusals.ts";
 import { planTableVersion, type ServiceIdentity, schemaChanged, type TableVersion } from "./table-version.ts";
 

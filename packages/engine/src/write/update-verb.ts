@@ -1,18 +1,18 @@
 import type { EngineValue } from "@appdb/contract/types";
+import type { Outcome } from "../batching/coalescer.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
-import type { RowLayout } from "../compute/row-layout.ts";
+import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import type { IdempotentRequest } from "../idempotency/request-store.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { columnText, fromSqlText } from "../kinds/values.ts";
-import { arrayParameters, fillRow, type PlacedSlot } from "../rows/batch-sql.ts";
-import type { Outcome } from "../rows/coalescer.ts";
-import type { Prepared } from "./insert-statement.ts";
-import { keyOf, keySlots } from "./keyed-rows.ts";
+import type { Prepared } from "../statements/insert-statement.ts";
+import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
+import { buildReadByKey, buildUpdate } from "../statements/update-statement.ts";
+import { keyOf } from "./keyed-rows.ts";
 import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
 import type { TableVersion } from "./table-version.ts";
 import type { TableVersionGuard } from "./table-version-guard.ts";
 import type { UpdateShape } from "./update-shape.ts";
-import { buildReadByKey, buildUpdate } from "./update-statement.ts";
 import type { WriteDeps, WriteItem, WriteVerb } from "./write-pipeline.ts";
 
 /** A version of a row that is there. */
@@ -63,8 +63,8 @@ function goTogether(one: Write, other: Write): boolean {
 }
 
 interface UpdateStatement extends Prepared {
-  readonly given: readonly PlacedSlot[];
-  readonly returned: readonly PlacedSlot[];
+  readonly given: readonly Slot[];
+  readonly returned: readonly Slot[];
 }
 
 export interface UpdateInput {
@@ -78,6 +78,7 @@ export interface UpdateInput {
 export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput): WriteVerb<Write, Written> {
   const { layout, guard } = input;
   const statementOf = cacheStatements(input);
+  const key = slotsNamed(layout, layout.table.primary_key);
   return {
     plan: (writes) => writesInOrder(layout, writes),
     async statement(writes, version, sql) {
@@ -88,7 +89,7 @@ export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput):
       const rows = writes.map(({ row }) => row);
       const pending = pendingOf(layout, version, shape, writes);
       const values: unknown[] = [
-        ...arrayParameters(keySlots(layout), rows),
+        ...arrayParameters(key, rows),
         ...arrayParameters(statement.given, rows),
         ...(checksXmin(shape, kind) ? [`{${writes.map(({ stored }) => stored?.xmin ?? "NULL").join(",")}}`] : []),
         ...(kind === "given" ? [columnText(JSON_TYPE.kind, writes.map(errorsToStore(layout)))] : []),
@@ -126,17 +127,14 @@ const PASSED_OVER: Outcome<Written> = { answer: "passed_over" };
 
 /** Gives the statement of each shape. Shapes that are not kept come and go with their updates, and so do their statements. */
 function cacheStatements(input: UpdateInput) {
-  const versions = new WeakMap<TableVersion, WeakMap<UpdateShape, Map<Write["kind"], UpdateStatement>>>();
+  const cached = new WeakMap<UpdateShape, { version: TableVersion; made: Map<Write["kind"], UpdateStatement> }>();
   return (version: TableVersion, shape: UpdateShape, kind: Write["kind"]): UpdateStatement => {
-    const shapes = versions.get(version) ?? new WeakMap<UpdateShape, Map<Write["kind"], UpdateStatement>>();
-    versions.set(version, shapes);
-    const kinds = shapes.get(shape) ?? new Map<Write["kind"], UpdateStatement>();
-    shapes.set(shape, kinds);
-    const known = kinds.get(kind);
-    if (known !== undefined) return known;
-    const made = makeStatement(input, version, shape, kind);
-    kinds.set(kind, made);
-    return made;
+    let known = cached.get(shape);
+    if (known?.version !== version) known = { version, made: new Map() };
+    cached.set(shape, known);
+    const statement = known.made.get(kind) ?? makeStatement(input, version, shape, kind);
+    known.made.set(kind, statement);
+    return statement;
   };
 }
 
@@ -151,13 +149,11 @@ function makeStatement(
   const made = shape.dependents.filter(({ name }) => !bySql.has(name) && !version.gone.has(name));
   const given = [...shape.sent, ...made];
   const known = new Set([...given.map(({ name }) => name), ...layout.table.primary_key]);
-  const returned = layout.slots.flatMap((slot, at) =>
-    read.has(slot.name) && !known.has(slot.name) ? [{ ...slot, at }] : [],
-  );
+  const returned = layout.slots.filter(({ name }) => read.has(name) && !known.has(name));
   const prepared = buildUpdate({
     table: version,
     identity: layout.table.identity,
-    key: keySlots(layout),
+    key: slotsNamed(layout, layout.table.primary_key),
     given,
     steps,
     reads: kind === "given" ? [] : shape.sql_reads,
@@ -178,7 +174,7 @@ export function readVerb(
   deps: Pick<WriteDeps, "limits">,
   { layout, guard }: Pick<UpdateInput, "layout" | "guard">,
 ): WriteVerb<Read, StoredRow | undefined> {
-  const key = keySlots(layout);
+  const key = slotsNamed(layout, layout.table.primary_key);
   return {
     plan: (reads) => {
       const shapes = new Set(reads.map(({ shape }) => shape));

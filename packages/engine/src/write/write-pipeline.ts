@@ -1,3 +1,4 @@
+import { BATCHING, Coalescer, type Outcome } from "../batching/coalescer.ts";
 import type { Generators, Row } from "../compute/row-layout.ts";
 import {
   isKeyTaken,
@@ -7,10 +8,8 @@ import {
   type ResponseToStore,
 } from "../idempotency/request-store.ts";
 import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
-import { rowBytes } from "../rows/batch-sql.ts";
-import { Coalescer, type Outcome } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
+import { rowBytes } from "../statements/row-parameters.ts";
 import { isRowRefusal } from "./sql-refusals.ts";
 import type { TableVersion } from "./table-version.ts";
 import type { TableVersionGuard } from "./table-version-guard.ts";
