@@ -1,10 +1,12 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
-import type { CatalogTable } from "../catalog/catalog.ts";
+import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexHeldIn, shownColumn } from "../catalog/hidden-columns.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
+import { planPython } from "./plan-compute.ts";
+import type { RowLayout } from "./row-layout.ts";
 
 const CODES = {
   raised: "function_failed",
@@ -46,6 +48,16 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
     inputs: graph.inputs.map((input) => inputOf(input.name)),
     outputs: graph.steps.map((step) => slotOf(step.name)),
   };
+}
+
+/** Binds the graph that computes `columns` in Python; null for none. @throws as planPython */
+export function bindPython(
+  { table, index }: RowLayout,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly string[],
+): BoundGraph | null {
+  const graph = planPython(table, functions, columns);
+  return graph === null ? null : bindGraph(graph, index);
 }
 
 /**

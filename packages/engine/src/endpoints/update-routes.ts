@@ -34,7 +34,7 @@ export function compileUpdateRoute(
     return wantsMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
   };
   const run = (change: RowChange, { signal, timing }: RouteRequest, request?: IdempotentRequest): Promise<void> =>
-    updater.run(change, { signal, on_error: onError, answerer: route.handler, timing, request });
+    updater.run({ ...change, onError, answerer: route.handler, request, signal, timing });
   const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
     let stored: Row | undefined;
     const answered = await context.once.run(once, usesPython, async () => {

@@ -1,9 +1,9 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
-import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import { type BoundGraph, bindGraph, cellError, runCells } from "../compute/run-graph.ts";
+import { type BoundGraph, bindGraph, bindPython, cellError, runCells } from "../compute/run-graph.ts";
 import type { InsertRequest } from "../idempotency/request-store.ts";
 import type { UdfError, UdfResult } from "../ports.ts";
 import { measured, type Timing } from "../timing.ts";
@@ -52,7 +52,7 @@ export class ComputeStage {
     this.graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.sql = plan.sql;
     this.#later = onlyPython ? columns : plan.sql.map((step) => step.column);
-    this.rest = this.#inPython(this.#later);
+    this.rest = bindPython(layout, functions, this.#later);
   }
 
   /**
@@ -77,19 +77,13 @@ export class ComputeStage {
 
   /** Computes in Python what SQL would have computed and can be computed. @throws as `run` */
   async complete(write: Pick<NewRow, "row" | "onError">): Promise<void> {
-    const { layout } = this.#input;
+    const { layout, functions } = this.#input;
     const { row } = write;
     const errors = errorsOf(layout, row);
     const left = this.#later.filter((name) => errors[name] === undefined);
     for (const name of this.#later) if (errors[name] !== undefined) row[layout.index.get(name) ?? -1] = null;
-    const graph = left.length === this.#later.length ? this.rest : this.#inPython(left);
+    const graph = left.length === this.#later.length ? this.rest : bindPython(layout, functions, left);
     if (graph !== null) this.accept(write, await runCells(this.#udf(), graph, row));
-  }
-
-  #inPython(columns: readonly string[]): BoundGraph | null {
-    const { layout, functions } = this.#input;
-    const graph = planPython(layout.table, functions, columns);
-    return graph === null ? null : bindGraph(graph, layout.index);
   }
 
   #note(row: Row, found: Readonly<Record<string, UdfError>>): CellErrors {

@@ -11,9 +11,8 @@ import type { TableVersion } from "./table-version.ts";
 
 export interface InsertStatement extends Prepared {
   readonly given: readonly Slot[];
+  /** The identity, then what SQL computes. */
   readonly returned: readonly Slot[];
-  /** Slots of what is returned behind the identity. */
-  readonly made: readonly number[];
 }
 
 /** What an INSERT does apart from storing rows. */
@@ -115,7 +114,7 @@ export class TableStatements {
       skips_duplicates: version.has_key,
       stores_responses: variant.stores_responses,
     });
-    return { ...prepared, given, returned, made: made.map(({ at }) => at) };
+    return { ...prepared, given, returned };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CatalogFunction } from "../catalog/catalog.ts";
-import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
 import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -9,6 +9,7 @@ export interface UpdateShape {
   readonly sent: readonly Slot[];
   /** Computed columns that hang on what is sent: these alone are computed anew. */
   readonly dependents: readonly Slot[];
+  readonly dependent_names: ReadonlySet<string>;
   /** Those of them that need Python, with what these read of them. */
   readonly graph: BoundGraph | null;
   /** The other ones, computed inside the statement. */
@@ -43,22 +44,13 @@ export function planUpdate(
   return {
     sent: slotsNamed(layout, sent),
     dependents: slotsNamed(layout, dependents),
+    dependent_names: new Set(dependents),
     graph: plan.graph === null ? null : bindGraph(plan.graph, layout.index),
     sql: plan.sql,
     sql_reads: slotsNamed(layout, [...readBy(steps)]),
     reads: slotsNamed(layout, [...reads]),
     unsure: [...reads].filter((name) => computed.has(name)),
   };
-}
-
-/** The graph that computes some of a shape's dependents in Python; null for none. @throws as planUpdate */
-export function planRest(
-  layout: RowLayout,
-  functions: ReadonlyMap<string, CatalogFunction>,
-  columns: readonly string[],
-): BoundGraph | null {
-  const graph = planPython(layout.table, functions, columns);
-  return graph === null ? null : bindGraph(graph, layout.index);
 }
 
 /** The computed columns that hang on some of `names`, in the layout's order. */
