@@ -61,23 +61,8 @@ export function bindPython(
 }
 
 /**
- * Runs a graph over one row and writes its results into the row's slots.
- * @throws function_failed, function_missing, function_timeout, worker_died, worker_out_of_memory when a column has no value;
- *  worker_unavailable, overloaded when it could not be run
- */
-export async function runGraph(
-  udf: UdfRunner,
-  table: CatalogTable,
-  bound: BoundGraph,
-  row: EngineValue[],
-  signal?: AbortSignal,
-): Promise<void> {
-  const errors = await runCells(udf, bound, row, signal);
-  if (errors !== null) throw cellError(table, errors);
-}
-
-/**
- * The same for who can do with null in a cell that failed: gives what failed, null for nothing.
+ * Runs a graph over one row and writes its results into the row's slots, null into those that failed. Gives what failed,
+ * null for nothing.
  * @throws worker_unavailable, overloaded
  */
 export async function runCells(

@@ -42,7 +42,7 @@ export type Written = "written" | "passed_over" | "refused";
  * Divides a batch into groups that are written one after the other: in each all send the same columns, no two are of one
  * row, and rows are in the order of their keys. Two of one row keep their order.
  */
-export function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (readonly Write[])[] {
+function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (readonly Write[])[] {
   const groups: { readonly like: Write; readonly writes: Map<string, Write> }[] = [];
   const lastOf = new Map<string, number>();
   for (const write of writes) {
