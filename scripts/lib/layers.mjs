@@ -9,13 +9,14 @@ import { posix } from "node:path";
 export const LAYERS = {
   "packages/contract/src": [["."], ["routes"], ["control", "clients"]],
   "packages/engine/src": [
-    [".", "sql", "values"],
+    [".", "sql", "values", "batching"],
     ["kinds", "answers"],
     ["expressions"],
     ["catalog"],
     ["compute"],
     ["rows"],
     ["idempotency"],
+    ["statements"],
     ["write"],
     ["queries"],
     ["jobs", "live"],

@@ -8,7 +8,7 @@ import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
-import type { QueryLimits } from "@appdb/engine/rows/query-limits";
+import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";

@@ -6,7 +6,7 @@ import { HOME_PATHS } from "@appdb/contract/home";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger } from "@appdb/engine/ports";
-import type { QueryLimits } from "@appdb/engine/rows/query-limits";
+import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { DaemonConfig } from "../config/config.ts";
 import { createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";

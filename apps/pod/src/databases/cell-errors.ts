@@ -3,8 +3,8 @@ import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
-import { countErrors, listErrors } from "@appdb/engine/rows/list-errors";
 import { folderSchema } from "@appdb/engine/target";
 import type { OpenByText } from "./open-known.ts";
 

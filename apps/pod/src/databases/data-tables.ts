@@ -2,10 +2,10 @@ import type { DataTable } from "@appdb/contract/routes/pod";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
+import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
-import { countErrors } from "@appdb/engine/rows/list-errors";
-import { readTableSizes } from "@appdb/engine/rows/table-sizes";
 
 /** The catalog; an empty one of a database that no update has made tables in. */
 export async function catalogOf(sql: SqlConnection): Promise<Catalog> {

@@ -8,7 +8,7 @@ import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
-import type { QueryLimits } from "@appdb/engine/rows/query-limits";
+import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 
 const CONNECTIONS = 4;
 /** A connection that is not used is given back soon: all local databases share one PostgreSQL. */

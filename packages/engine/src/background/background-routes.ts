@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { appError, type Problem } from "@appdb/contract/errors";
 import type { ManifestBackground, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
-import { type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
 import { backgroundOf, type CompiledRoute, type RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
@@ -47,7 +47,7 @@ function toBackground(
     await deps.sql.transaction(async (connection) => {
       if (!(await queueBackground(connection, queued, { most, attempts, expires_s: expiresS }))) throw tooMany(most);
       if (once === undefined) return;
-      await context.keepAnswer(connection, { ...once, answer: () => wholeAnswer(answer) });
+      await context.keepAnswer(connection, { ...once, answer });
     });
     return answer;
   }

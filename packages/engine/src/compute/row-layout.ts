@@ -12,6 +12,8 @@ export interface Slot {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
+  /** Its place in a row. */
+  readonly at: number;
   /** Who fills it: the request, the engine (ids, times), or the computing of the row. */
   readonly origin: "input" | Generator | "computed";
   /** What an input gets where a request does not name it. */
@@ -38,17 +40,18 @@ export interface RowLayout {
 
 /** Lays out all columns of a table, and its row identity when that is no column of the user's. */
 export function layOutRow(table: CatalogTable): RowLayout {
-  const slots: Slot[] = table.columns.map((column) => ({
+  const slots: Slot[] = table.columns.map((column, at) => ({
     name: column.name,
     type: column.type,
     nullable: column.nullable,
+    at,
     origin: originOf(column),
     default: column.computed === null && column.default != null ? defaultOf(column.default.expr) : undefined,
   }));
   if (!slots.some((slot) => slot.name === table.identity)) {
-    slots.push({ name: table.identity, type: UUID_TYPE, nullable: false, origin: "uuid7" });
+    slots.push({ name: table.identity, type: UUID_TYPE, nullable: false, at: slots.length, origin: "uuid7" });
   }
-  const index = new Map(slots.map((slot, at) => [slot.name, at]));
+  const index = new Map(slots.map(({ name, at }) => [name, at]));
   return {
     table,
     slots,
@@ -57,6 +60,15 @@ export function layOutRow(table: CatalogTable): RowLayout {
     computed: slots.filter((slot) => slot.origin === "computed").map((slot) => slot.name),
     errors: slots.length,
   };
+}
+
+/** The slots of some columns, in their order. @throws TypeError when there is no such column */
+export function slotsNamed({ slots, index, table }: RowLayout, names: readonly string[]): readonly Slot[] {
+  return names.map((name) => {
+    const slot = slots[index.get(name) ?? -1];
+    if (slot === undefined) throw new TypeError(`${table.name} has no column ${name}.`);
+    return slot;
+  });
 }
 
 /** The computed columns of the layout that `outputs` hang on; what the engine makes is not among them. */

@@ -1,10 +1,12 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
-import type { CatalogTable } from "../catalog/catalog.ts";
+import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexHeldIn, shownColumn } from "../catalog/hidden-columns.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
+import { planPython } from "./plan-compute.ts";
+import type { RowLayout } from "./row-layout.ts";
 
 const CODES = {
   raised: "function_failed",
@@ -48,24 +50,19 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
   };
 }
 
-/**
- * Runs a graph over one row and writes its results into the row's slots.
- * @throws function_failed, function_missing, function_timeout, worker_died, worker_out_of_memory when a column has no value;
- *  worker_unavailable, overloaded when it could not be run
- */
-export async function runGraph(
-  udf: UdfRunner,
-  table: CatalogTable,
-  bound: BoundGraph,
-  row: EngineValue[],
-  signal?: AbortSignal,
-): Promise<void> {
-  const errors = await runCells(udf, bound, row, signal);
-  if (errors !== null) throw cellError(table, errors);
+/** Binds the graph that computes `columns` in Python; null for none. @throws as planPython */
+export function bindPython(
+  { table, index }: RowLayout,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly string[],
+): BoundGraph | null {
+  const graph = planPython(table, functions, columns);
+  return graph === null ? null : bindGraph(graph, index);
 }
 
 /**
- * The same for who can do with null in a cell that failed: gives what failed, null for nothing.
+ * Runs a graph over one row and writes its results into the row's slots, null into those that failed. Gives what failed,
+ * null for nothing.
  * @throws worker_unavailable, overloaded
  */
 export async function runCells(

@@ -12,7 +12,7 @@ import type { QueryArguments } from "../queries/python-rows.ts";
 import type { PlannedStatement, QueryPlan } from "../queries/query-plan.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
 import { declaredTable } from "../routes/declared-table.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 import { checkTables } from "./check-tables.ts";
 
 export interface ExplainInput {

@@ -1,12 +1,11 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { Coalescer } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
+import { BATCHING, Coalescer } from "../batching/coalescer.ts";
 import {
-  AnsweredBefore,
   isKeyTaken,
   type KeptAnswer,
   type KeptRequest,
   type Once,
+  ReplayedRequest,
   type RequestStore,
 } from "./request-store.ts";
 
@@ -72,7 +71,7 @@ export class AnswerOnce {
     } catch (error) {
       // An error says that nothing was stored. That must not be said of a request that was stored the first time: its
       // function may fail at the second, its table may have changed.
-      const stored = error instanceof AnsweredBefore ? error.kept : await this.#findAfter(once, error);
+      const stored = error instanceof ReplayedRequest ? error.stored : await this.#findAfter(once, error);
       if (stored !== undefined) return replay(once, stored);
       // It was there and has expired, and is gone now.
       if (isKeyTaken(error)) return await work();

@@ -1,10 +1,9 @@
 import { hash } from "node:crypto";
 import { JSON_HEADERS } from "../answers/answers.ts";
-import type { Row } from "../compute/row-layout.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
 import { columnText } from "../kinds/values.ts";
 import { type Clock, type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
-import { fillBody, type KeptBody, wholeBody } from "./kept-body.ts";
+import { fillTemplate, type ResponseTemplate } from "./response-template.ts";
 
 /** What makes two requests the same one. Whatever is stored for a request of this scope and key is stored once. */
 export interface Once {
@@ -38,45 +37,34 @@ export interface KeptAnswer {
   readonly body: string;
 }
 
-/** A request whose answer is to be kept in the transaction that stores its row. */
-export interface RequestToKeep extends Once {
-  /** The answer to it, once its row is complete but for the slots `unknown`, which leave holes. */
-  answer(unknown: readonly number[]): Omit<KeptAnswer, "body"> & { readonly body: KeptBody };
+/** A request with a key: its response is stored in the transaction that stores what it changes. */
+export interface IdempotentRequest<Result = void, Response = KeptAnswer> extends Once {
+  /** The response to it; `result` is what the statement did. */
+  respond(result: Result): Response;
 }
 
-/** An answer without holes, to be kept. */
-export function wholeAnswer(answer: KeptAnswer): ReturnType<RequestToKeep["answer"]> {
-  return { ...answer, body: wholeBody(answer.body) };
-}
+/** Of an insert: the statement that stores the row stores the response, so that the slots `unknown` have placeholders. */
+export type InsertRequest = IdempotentRequest<
+  readonly number[],
+  Omit<KeptAnswer, "body"> & { readonly body: ResponseTemplate }
+>;
 
 export interface KeptRequest {
   readonly digest: string;
   readonly answer: KeptAnswer;
 }
 
-const REQUEST = Symbol("request");
+/** A response to store, with the request that it answers. */
+export type ResponseToStore = Pick<Once, "id"> & KeptRequest;
 
-/** A row with the request that it comes from: on the row itself, so that it goes when the row does. */
-type RowOfRequest = Row & { [REQUEST]?: RequestToKeep };
+/** Nothing was stored for this request, because an earlier one with its key was answered. */
+export class ReplayedRequest extends Error {
+  readonly stored: KeptRequest;
 
-/** Lets the answer of a request be kept with its row. */
-export function keepWith(row: Row, request: RequestToKeep): void {
-  (row as RowOfRequest)[REQUEST] = request;
-}
-
-/** The request whose answer is to be kept with a row. */
-export function requestOf(row: Row): RequestToKeep | undefined {
-  return (row as RowOfRequest)[REQUEST];
-}
-
-/** Nothing was stored for this request, because it was answered before. */
-export class AnsweredBefore extends Error {
-  readonly kept: KeptRequest;
-
-  constructor(kept: KeptRequest) {
+  constructor(stored: KeptRequest) {
     super("the request was answered before");
-    this.name = "AnsweredBefore";
-    this.kept = kept;
+    this.name = "ReplayedRequest";
+    this.stored = stored;
   }
 }
 
@@ -106,13 +94,12 @@ export class RequestStore {
   }
 
   /**
-   * Keeps answers in somebody's transaction. A key that somebody else is just storing is waited for.
-   * @throws SqlError, for which `isKeyTaken` holds when one of the keys is there: the transaction must be undone then
+   * Stores responses in the caller's transaction. It waits for another transaction that stores one of the keys.
+   * @throws SqlError, for which `isKeyTaken` holds when one of the keys exists: the transaction must be undone then
    */
-  async keep(connection: SqlConnection, requests: readonly RequestToKeep[]): Promise<void> {
+  async keep(connection: SqlConnection, responses: readonly ResponseToStore[]): Promise<void> {
     // In one order, so that two transactions with the same keys wait for each other and do not deadlock.
-    const sorted = [...requests].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const answers = sorted.map((request) => request.answer([]));
+    const sorted = [...responses].sort((a, b) => (a.id < b.id ? -1 : 1));
     const texts = (values: readonly (string | null)[]): string => columnText(STRING_TYPE.kind, values);
     await connection.query({
       name: "appdb.keep_requests",
@@ -121,9 +108,9 @@ export class RequestStore {
       values: [
         `{${sorted.map(({ id }) => id).join(",")}}`,
         `{${sorted.map(({ digest }) => digest).join(",")}}`,
-        `{${answers.map(({ status }) => status).join(",")}}`,
-        texts(answers.map(({ headers }) => (headers === JSON_HEADERS ? null : JSON.stringify(headers)))),
-        texts(answers.map(({ body }) => body.text)),
+        `{${sorted.map(({ answer }) => answer.status).join(",")}}`,
+        texts(sorted.map(({ answer: { headers } }) => (headers === JSON_HEADERS ? null : JSON.stringify(headers)))),
+        texts(sorted.map(({ answer }) => answer.body)),
         this.expiry(),
       ],
     });
@@ -151,7 +138,7 @@ export class RequestStore {
         answer: {
           status: Number(status),
           headers: headers == null ? JSON_HEADERS : JSON.parse(headers),
-          body: fillBody(body ?? "", made == null ? null : JSON.parse(made)),
+          body: fillTemplate(body ?? "", made == null ? null : JSON.parse(made)),
         },
       });
     }

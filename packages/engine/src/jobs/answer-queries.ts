@@ -5,7 +5,7 @@ import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts
 import { runRowWise } from "../compute/batch-results.ts";
 import type { QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 
 /** Columns that are computed for rows, and what they are computed with. */
 export interface ComputedHere {

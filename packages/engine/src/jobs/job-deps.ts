@@ -1,5 +1,5 @@
 import type { Clock, Logger, QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 
 export interface JobDeps {
   readonly sql: SqlPool;

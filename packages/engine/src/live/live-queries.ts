@@ -5,7 +5,7 @@ import type { Logger, SqlPool } from "../ports.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 import { isShapeRefusal } from "../write/sql-refusals.ts";
 import type { TableChange } from "./change-message.ts";
 import { LiveIndex } from "./live-index.ts";

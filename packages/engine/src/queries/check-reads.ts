@@ -3,7 +3,7 @@ import { displayType } from "@appdb/contract/types";
 import type { BoundTable } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { folderSchema } from "../target.ts";
-import type { ServiceIdentity } from "../write/write-target.ts";
+import type { ServiceIdentity } from "../write/table-version.ts";
 
 /**
  * Compares the columns that a query reads with the table as it is now, and gives that table. What the query does not read

@@ -1,5 +1,5 @@
 import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
-import { type QueryLimits, tooManyBytes, tooManyRows } from "../rows/query-limits.ts";
+import { type QueryLimits, tooManyBytes, tooManyRows } from "../sql/query-limits.ts";
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
 import { type NearestSearch, searchNearest } from "./nearest-rows.ts";

@@ -6,7 +6,7 @@ import { asBuffer } from "../kinds/binary.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
 import { arrayText, valueToJson } from "../kinds/values.ts";
 import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
-import { type QueryLimits, tooManyBytes } from "../rows/query-limits.ts";
+import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
 import { decodeRows, type QueryArguments } from "./python-rows.ts";

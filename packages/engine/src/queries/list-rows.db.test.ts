@@ -1,7 +1,7 @@
 import { docs, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
-import { readTableSizes } from "../rows/table-sizes.ts";
+import { readTableSizes } from "../catalog/table-sizes.ts";
 import { findTable, listRows } from "./list-rows.ts";
 
 const { apply, catalog, deps, execute, insertDocs } = useJobsBench();

@@ -3,7 +3,7 @@ import { askedColumn } from "../kinds/parameter-list.ts";
 import { transportType } from "../kinds/storage-type.ts";
 import { columnText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 import { answerRows, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import type { QueryArguments } from "./python-rows.ts";
 

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
-import { RowsInFlight } from "../rows/query-limits.ts";
+import { RowsInFlight } from "../sql/query-limits.ts";
 import { createAsker, type QueryAsker } from "./query-asker.ts";
 import { QueryRunner, type QueryRunnerDeps } from "./query-runner.ts";
 import { compileParameters, type ParameterReader } from "./read-parameters.ts";

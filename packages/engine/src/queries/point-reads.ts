@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { BATCHING, Coalescer, type Outcome } from "../batching/coalescer.ts";
 import type { BoundQuery } from "../catalog/bind-query.ts";
 import { keyExpression } from "../catalog/ddl.ts";
 import { ParameterList } from "../kinds/parameter-list.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import { arrayText } from "../kinds/values.ts";
 import type { SqlPool } from "../ports.ts";
-import { Coalescer, type Outcome } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { QueryAnswer } from "./final-answer.ts";
 import type { QueryArguments } from "./python-rows.ts";

@@ -1,7 +1,7 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { cellErrorCode, whatHappened } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
-import { type QueryLimits, timedOut, tooManyBytes } from "../rows/query-limits.ts";
+import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
 
 /** Turns PostgreSQL's refusal of a query into an error for the caller; what no caller could mend passes as it is. */
 export function explainQueryRefusal(query: string, limits: QueryLimits, error: unknown, signal?: AbortSignal): unknown {

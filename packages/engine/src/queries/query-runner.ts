@@ -6,10 +6,10 @@ import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { arrayText, toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
-import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../rows/query-limits.ts";
+import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../sql/query-limits.ts";
 import { measured, type Timing } from "../timing.ts";
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
-import type { ServiceIdentity } from "../write/write-target.ts";
+import type { ServiceIdentity } from "../write/table-version.ts";
 import { askVectors } from "./ask-vectors.ts";
 import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";

@@ -5,8 +5,8 @@ import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/
 import type { RawText } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { literalValue, parseValue } from "../kinds/values.ts";
+import { ErrorList } from "../rows/error-list.ts";
 import { parseBody } from "../rows/parse-body.ts";
-import { ToldErrors } from "../rows/told-errors.ts";
 import { Misfit } from "../values/misfit.ts";
 import type { QueryArguments } from "./python-rows.ts";
 
@@ -36,7 +36,7 @@ export function compileParameters(
   }
   const read = (given: Iterable<readonly [string, Given]>): QueryArguments => {
     const args = new Map(defaults);
-    const errors = new ToldErrors();
+    const errors = new ErrorList();
     const seen = new Set<string>();
     for (const [name, value] of given) {
       if (errors.hasMore) break;
@@ -50,7 +50,7 @@ export function compileParameters(
       if (seen.has(name) || defaults.has(name)) continue;
       errors.add({ pointer: pointerTo(name), detail: `The parameter "${name}" is required.` });
     }
-    if (errors.told.length > 0) throw refused(errors, taken.values());
+    if (errors.reported.length > 0) throw refused(errors, taken.values());
     return args;
   };
   return {
@@ -110,12 +110,12 @@ function parseText(type: ColumnType, text: string): EngineValue | Misfit {
   return new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}${urlForm}.`);
 }
 
-function refused(errors: ToldErrors, taken: Iterable<ManifestParameter>): Error {
+function refused(errors: ErrorList, taken: Iterable<ManifestParameter>): Error {
   const names = [...taken].map((known) => known.name + (known.default === undefined ? "" : "?"));
   return appError("invalid_request", {
     detail: errors.sentence("parameters"),
     hint: names.length === 0 ? "The route takes no parameters." : `The route takes: ${names.join(", ")}`,
-    errors: errors.told,
+    errors: errors.reported,
   });
 }
 

@@ -1,6 +1,6 @@
 import type { ManifestDeleteRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
-import { type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { BODY, errorResponses, WRITE } from "../openapi/errors.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
 import { operationId } from "../openapi/named-schemas.ts";
@@ -66,13 +66,12 @@ function compileDeleteRoute(
   const read = compileMatchReader(layout, route.match_columns, context.checks);
   const path = service.prefix + route.path;
   const place = `${context.input.target} ${service.name} POST ${path}`;
+  const respond = (count: number): KeptAnswer => {
+    return { status: 200, headers: JSON_HEADERS, body: `{"num_rows":${count}}` };
+  };
   const run = async (request: RouteRequest, once?: Once): Promise<KeptAnswer> => {
-    const answer = (count: number): KeptAnswer => {
-      return { status: 200, headers: JSON_HEADERS, body: `{"num_rows":${count}}` };
-    };
-    const row = read(request.body);
-    const toKeep = once && ((count: number) => ({ ...once, answer: () => wholeAnswer(answer(count)) }));
-    return answer(await measured(request.timing, "db", deleter.run(row, toKeep)));
+    const deletion = { row: read(request.body), request: once && { ...once, respond } };
+    return respond(await measured(request.timing, "db", deleter.run(deletion)));
   };
   return {
     service: service.name,

@@ -4,7 +4,7 @@ import type { ManifestRowRoute } from "@appdb/contract/manifest";
 import { type RouteAnswer, wholeText } from "../answers/answers.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import { halfOf, type KeptAnswer, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import { halfOf, type KeptAnswer, type Once } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
 import { CELL_ERRORS_HEADER, failedItem } from "../routes/cell-error-header.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
@@ -107,9 +107,8 @@ export class InsertMany {
       },
       finish: async (connection) => {
         if (once === undefined) return;
-        const made = await answer.keep(failed.headers());
-        kept = made;
-        await this.#context.keepAnswer(connection, { ...once, answer: () => wholeAnswer(made) });
+        kept = await answer.keep(failed.headers());
+        await this.#context.keepAnswer(connection, { ...once, answer: kept });
       },
     };
     try {

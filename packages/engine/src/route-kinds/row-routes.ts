@@ -1,7 +1,6 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
-import { wholeBody } from "../idempotency/kept-body.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readOnce } from "../routes/idempotency-key.ts";
@@ -11,7 +10,10 @@ import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
+import type { RowRunner } from "../write/new-rows.ts";
 import { InsertMany, LINES_TYPES, takesMany } from "./insert-many.ts";
+
+const NO_BODY = { text: "", placeholders: null } as const;
 
 /** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
 export function compileRowRoute(
@@ -39,12 +41,13 @@ export function compileRowRoute(
     let stored: Row | undefined;
     const answered = await context.once.run(once, runner.uses_python, async () => {
       const row = read(request.body);
-      const answer = (unknown: readonly number[]) => {
+      const respond = (unknown: readonly number[]) => {
         const headers = headersOf(row);
-        if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: wholeBody("") };
+        if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: NO_BODY };
         return { status: 200, headers, body: render.kept(row, unknown) };
       };
-      await runner.run(row, request.signal, onError, { ...once, answer }, request.timing);
+      const { signal, timing } = request;
+      await runner.run({ row, onError, request: { ...once, respond }, signal, timing });
       stored = row;
       return answerOf(request, row);
     });
@@ -71,7 +74,8 @@ export function compileRowRoute(
         const once = route.kind === "insert" ? readOnce(request, place) : undefined;
         if (once !== undefined) return await runOnce(request, once);
         const row = read(request.body);
-        await runner.run(row, request.signal, onError, undefined, request.timing);
+        const { signal, timing } = request;
+        await runner.run({ row, onError, request: undefined, signal, timing });
         if (exported !== null) await exported.write(row);
         return answerOf(request, row);
       } catch (error) {
@@ -82,8 +86,8 @@ export function compileRowRoute(
 }
 
 /** What becomes of a row: stored or only computed, with an answer of the table's own values or a function's. */
-function runnerOf(context: RouteContext, route: ManifestRowRoute) {
-  const writer = route.kind === "insert" ? context.table(route).writer : null;
-  if (route.handler !== null) return context.answeredRows(route.table, route.handler, writer);
-  return writer ?? context.computer(context.layout(route.table).layout, route.outputs);
+function runnerOf(context: RouteContext, route: ManifestRowRoute): RowRunner {
+  const rows = route.kind === "insert" ? context.inserter(route).rows : null;
+  if (route.handler !== null) return context.answeredRows(route.table, route.handler, rows);
+  return rows ?? context.computer(route.table, route.outputs);
 }

@@ -1,7 +1,7 @@
 import type { ManifestService, ManifestUpdateRoute } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
-import { type KeptAnswer, keepWith, type Once, wholeAnswer } from "../idempotency/request-store.ts";
+import type { IdempotentRequest, KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { BODY, PYTHON, WRITE } from "../openapi/errors.ts";
 import { objectSchema } from "../openapi/schemas.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
@@ -75,15 +75,14 @@ function compileUpdateRoute(
     const headers = headersOf(row);
     return wantsMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
   };
-  const run = (change: RowChange, { signal, timing }: RouteRequest): Promise<void> =>
-    updater.run(change, { signal, on_error: onError, answerer: route.handler, timing });
+  const run = (change: RowChange, { signal, timing }: RouteRequest, request?: IdempotentRequest): Promise<void> =>
+    updater.run({ ...change, onError, answerer: route.handler, request, signal, timing });
   const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
     let stored: Row | undefined;
     const answered = await context.once.run(once, usesPython, async () => {
       const change = read(request.body);
       const { row } = change;
-      keepWith(row, { ...once, answer: () => wholeAnswer(answerOf(request, row)) });
-      await run(change, request);
+      await run(change, request, { ...once, respond: () => answerOf(request, row) });
       stored = row;
       return answerOf(request, row);
     });

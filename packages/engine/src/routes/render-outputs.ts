@@ -2,7 +2,7 @@ import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
 import { answerSlot } from "../compute/answer-graph.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import { holeText, type KeptBody, wholeBody } from "../idempotency/kept-body.ts";
+import { placeholderText, type ResponseTemplate } from "../idempotency/response-template.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 
@@ -17,8 +17,8 @@ interface Output {
 
 export interface AnswerWriter {
   whole(row: Row): string;
-  /** The same with holes for values in the slots `unknown`. */
-  kept(row: Row, unknown: readonly number[]): KeptBody;
+  /** The same with placeholders for values in the slots `unknown`. */
+  kept(row: Row, unknown: readonly number[]): ResponseTemplate;
 }
 
 /** Compiles the writer of a route's answer: what its function made of the row, or the row's outputs. */
@@ -29,12 +29,12 @@ export function compileAnswer(
   if (route.handler === null) return compileOutputs(layout, route.outputs);
   const at = answerSlot(layout);
   const whole = (row: Row): string => String(row[at] ?? null);
-  return { whole, kept: (row) => wholeBody(whole(row)) };
+  return { whole, kept: (row) => ({ text: whole(row), placeholders: null }) };
 }
 
 /** Compiles the writer of an object of exactly `outputs`, in their order. */
 function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWriter {
-  if (outputs.length === 0) return { whole: () => "{}", kept: () => wholeBody("{}") };
+  if (outputs.length === 0) return { whole: () => "{}", kept: () => ({ text: "{}", placeholders: null }) };
   const compiled = outputs.map((name, index): Output => {
     const at = layout.index.get(name) ?? -1;
     const slot = layout.slots[at];
@@ -54,14 +54,14 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
     },
     kept(row, unknown) {
       let text = "";
-      let holes = "";
+      let placeholders = "";
       for (const { lead, toJson, type_text: typeText, at } of compiled) {
         text += lead;
         const of = unknown.indexOf(at);
         if (of < 0) text += jsonOf(toJson, row[at] ?? null);
-        else holes += (holes === "" ? "[" : ",") + holeText(text.length, of, typeText);
+        else placeholders += (placeholders === "" ? "[" : ",") + placeholderText(text.length, of, typeText);
       }
-      return { text: `${text}}`, holes: holes === "" ? null : `${holes}]` };
+      return { text: `${text}}`, placeholders: placeholders === "" ? null : `${placeholders}]` };
     },
   };
 }

@@ -3,9 +3,9 @@ import type { Manifest, ManifestAnswerer, ManifestRowRoute, ManifestUpdateRoute 
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
-import { type Generators, layOutRow, type RowLayout } from "../compute/row-layout.ts";
+import { type Generators, layOutRow, neededComputed, type RowLayout } from "../compute/row-layout.ts";
 import { AnswerOnce } from "../idempotency/answer-once.ts";
-import { RequestStore, type RequestToKeep } from "../idempotency/request-store.ts";
+import { RequestStore, type ResponseToStore } from "../idempotency/request-store.ts";
 import type { JsonChecks } from "../kinds/json-checks.ts";
 import { LiveQueries } from "../live/live-queries.ts";
 import type {
@@ -19,17 +19,20 @@ import type {
   UdfRunner,
 } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
-import type { QueryLimits } from "../rows/query-limits.ts";
-import { createUuid7 } from "../rows/uuid7.ts";
+import type { QueryLimits } from "../sql/query-limits.ts";
 import { timestampOf } from "../values/parse-time.ts";
-import { AnsweredRows } from "../write/answered-rows.ts";
+import { createUuid7 } from "../values/uuid7.ts";
 import { BulkWriter } from "../write/bulk-writer.ts";
-import { MovingTarget } from "../write/moving-target.ts";
-import { RowComputer } from "../write/row-computer.ts";
+import { ComputeStage } from "../write/compute-stage.ts";
+import { computeVerb } from "../write/compute-verb.ts";
+import { insertVerb } from "../write/insert-verb.ts";
+import { AnsweredRows, NewRows } from "../write/new-rows.ts";
 import { RowDeleter } from "../write/row-deleter.ts";
 import { RowUpdater } from "../write/row-updater.ts";
-import { TableWriter, type TableWriterDeps } from "../write/table-writer.ts";
-import { planWriteTarget } from "../write/write-target.ts";
+import { TableStatements } from "../write/table-statements.ts";
+import { planTableVersion } from "../write/table-version.ts";
+import { TableVersionGuard } from "../write/table-version-guard.ts";
+import type { WriteDeps } from "../write/write-pipeline.ts";
 import { Admission } from "./admission.ts";
 import { declaredTable } from "./declared-table.ts";
 import { createMemorySpool } from "./memory-spool.ts";
@@ -82,10 +85,10 @@ export class RouteContext {
   /** To be checked before anything is served. */
   readonly exports: SqlExport[] = [];
   readonly generators: Generators;
-  readonly #rowDeps: TableWriterDeps;
+  readonly #rowDeps: WriteDeps;
   readonly #catalog: Catalog;
-  readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
-  readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
+  readonly #layouts = new Map<string, { layout: RowLayout; guard: TableVersionGuard }>();
+  readonly #inserters = new Map<string, Inserter>();
   readonly #updaters = new Map<string, RowUpdater>();
   readonly #draining: { drain(): Promise<void> }[] = [];
 
@@ -127,34 +130,38 @@ export class RouteContext {
     );
   }
 
-  /** One writer per table, so that the rows of all its routes of this kind go out together. */
-  table(route: ManifestRowRoute): { layout: RowLayout; writer: TableWriter } {
+  /** One inserter per table, so that the rows of all its routes of this kind go out together. */
+  inserter(route: ManifestRowRoute): Inserter {
     const { table: name } = route;
-    const known = this.#tables.get(name);
+    const known = this.#inserters.get(name);
     if (known !== undefined) return known;
-    const { layout, target } = this.layout(name);
+    const { layout, guard } = this.layout(name);
     const routes = this.#alike(route);
-    const writer = new TableWriter(this.#rowDeps, {
+    const deps = this.#rowDeps;
+    const stage = new ComputeStage(deps, { layout, functions: this.functions, columns: layout.computed });
+    const statements = new TableStatements({
       layout,
-      functions: this.functions,
+      steps: stage.sql,
       read: new Set(routes.flatMap((route) => route.outputs)),
       keeps_errors: routes.some((route) => route.on_error === "ignore"),
-      target,
     });
-    const opened = { layout, writer };
-    this.#tables.set(name, opened);
-    this.#draining.push(writer);
+    const computing = insertVerb(deps, { statements, guard, computes: true });
+    const given = insertVerb(deps, { statements, guard, computes: false });
+    const rows = new NewRows(deps, { layout, stage, guard, computing, given });
+    const opened = { layout, guard, stage, statements, rows };
+    this.#inserters.set(name, opened);
+    this.#draining.push(rows);
     return opened;
   }
 
   /** How a table's rows are laid out, and where they go: everything that writes to it shares both. */
-  layout(name: string): { layout: RowLayout; target: MovingTarget } {
+  layout(name: string): { layout: RowLayout; guard: TableVersionGuard } {
     const known = this.#layouts.get(name);
     if (known !== undefined) return known;
     const service = { app_file: this.input.manifest.app_file, target: this.input.target };
     const layout = layOutRow(declaredTable(this.input, this.#catalog, name));
-    const now = planWriteTarget(layout, this.#catalog, service);
-    const opened = { layout, target: new MovingTarget(this.deps.sql, layout, service, now) };
+    const now = planTableVersion(layout, this.#catalog, service);
+    const opened = { layout, guard: new TableVersionGuard(this.deps.sql, layout, service, now) };
     this.#layouts.set(name, opened);
     return opened;
   }
@@ -189,30 +196,32 @@ export class RouteContext {
     return handlers();
   }
 
-  /** Rows of which a function makes the answer; stored by `writer`. */
-  answeredRows(name: string, answerer: ManifestAnswerer, writer: TableWriter | null): AnsweredRows {
+  /** Rows of which a function makes the answer; stored by `rows`. */
+  answeredRows(name: string, answerer: ManifestAnswerer, rows: NewRows | null): AnsweredRows {
     const { layout } = this.layout(name);
-    return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, writer });
+    return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, rows });
   }
 
   /** Writes many rows at once into an insert route's table. */
   bulkWriter(route: ManifestRowRoute): BulkWriter {
-    const { table, on_error: onError } = route;
-    const { statements } = this.table(route).writer;
-    const { layout, target } = this.layout(table);
-    return new BulkWriter(this.#rowDeps, { layout, target, functions: this.functions, on_error: onError, statements });
+    return new BulkWriter(this.#rowDeps, { ...this.inserter(route), on_error: route.on_error });
   }
 
   /** Keeps the answer of a request in the transaction that stores its rows. @throws as `RequestStore.keep` */
-  keepAnswer(connection: SqlConnection, request: RequestToKeep): Promise<void> {
-    return this.#rowDeps.requests.keep(connection, [request]);
+  keepAnswer(connection: SqlConnection, response: ResponseToStore): Promise<void> {
+    return this.#rowDeps.requests.keep(connection, [response]);
   }
 
-  /** Computes `outputs` of rows that nobody stores. */
-  computer(layout: RowLayout, outputs: readonly string[]): RowComputer {
-    const computer = new RowComputer(this.#rowDeps, { layout, functions: this.functions, outputs });
-    this.#draining.push(computer);
-    return computer;
+  /** Computes `outputs` of rows that are not stored. */
+  computer(name: string, outputs: readonly string[]): NewRows {
+    const deps = this.#rowDeps;
+    const { layout, guard } = this.layout(name);
+    const columns = neededComputed(layout, outputs);
+    const stage = new ComputeStage(deps, { layout, functions: this.functions, columns });
+    const computing = computeVerb(deps, { layout, stage });
+    const rows = new NewRows(deps, { layout, stage, guard, computing, given: null });
+    this.#draining.push(rows);
+    return rows;
   }
 
   /** Resolves when no row and no query is on its way. */
@@ -230,6 +239,15 @@ export class RouteContext {
       .flatMap((service) => service.routes)
       .filter((route): route is Route => route.kind === kind && "table" in route && route.table === table);
   }
+}
+
+/** What stores the new rows of a table. */
+interface Inserter {
+  readonly layout: RowLayout;
+  readonly guard: TableVersionGuard;
+  readonly stage: ComputeStage;
+  readonly statements: TableStatements;
+  readonly rows: NewRows;
 }
 
 /** The runner is made when it is first asked for, and then wrapped once. */

@@ -1,9 +1,8 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { ManifestRowRoute, ManifestSqlExport, ManifestUpdateRoute } from "@appdb/contract/manifest";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { type Row, type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import { toSqlText } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
-import type { PlacedSlot } from "../rows/batch-sql.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { checkTarget, describeTarget } from "./export-target.ts";
 
@@ -25,12 +24,7 @@ export function compileExport(
 ): SqlExport | null {
   const { export_sql: target } = route;
   if (target == null) return null;
-  const slots = route.outputs.map((name): PlacedSlot => {
-    const at = layout.index.get(name) ?? -1;
-    const slot = layout.slots[at];
-    if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
-    return { ...slot, at };
-  });
+  const slots = slotsNamed(layout, route.outputs);
   let statement: string | undefined;
   const sql = (): SqlConnection => {
     if (connect === undefined) throw new TypeError("Nobody connects exports here.");
@@ -58,7 +52,7 @@ export function compileExport(
   };
 }
 
-function textOf(slot: PlacedSlot, row: Row): string | null {
+function textOf(slot: Slot, row: Row): string | null {
   const value = row[slot.at] ?? null;
   if (value === null) return null;
   return toSqlText(slot.type, value);
@@ -68,7 +62,7 @@ function textOf(slot: PlacedSlot, row: Row): string | null {
 function buildExport(
   { method }: ManifestSqlExport,
   place: string,
-  slots: readonly PlacedSlot[],
+  slots: readonly Slot[],
   key: readonly string[],
 ): string {
   const numbered = slots.map(({ name }, at) => ({ name, column: quoteIdent(name), value: `$${at + 1}` }));

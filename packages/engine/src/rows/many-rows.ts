@@ -1,8 +1,15 @@
 import { AppError, appError, type FieldError } from "@appdb/contract/errors";
 import type { Row } from "../compute/row-layout.ts";
-import { type RowPlace, rowErrors } from "./row-place.ts";
-import { MOST_TOLD } from "./told-errors.ts";
+import { MAX_REPORTED_ERRORS } from "./error-list.ts";
 import type { RowReader } from "./validate-row.ts";
+
+/** Where one of many rows stands in its request. */
+export interface RowPlace {
+  /** Its number from 0, as JSON Pointers count. */
+  readonly row: number;
+  /** For people: `Line 4`, or `[3]` in an array. */
+  readonly name: string;
+}
 
 /** Rows that are written together, and where they stand in their request. */
 export interface RowBatch {
@@ -26,7 +33,7 @@ export interface ManyRowsLimits {
 /** A batch of few rows may have so much text at most. */
 const BATCH_BYTES = 1_000_000;
 /** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
-const REFUSALS = { errors: MOST_TOLD, rows: 10_000 } as const;
+const REFUSALS = { errors: MAX_REPORTED_ERRORS, rows: 10_000 } as const;
 
 /**
  * Reads the rows of a request, batch by batch.
@@ -119,5 +126,26 @@ function tooManyRows({ insert_rows: insertRows }: Pick<ManyRowsLimits, "insert_r
     detail: `The body has more than ${insertRows} rows, the most that one request may store. Nothing was stored.`,
     hint: "Send fewer rows a request, or raise SERVICE_INSERT_ROWS.",
     meta: { limit: "insert_rows", value: insertRows },
+  });
+}
+
+/** The same error, of a row among others; what is no AppError passes as it is. */
+export function atRow(error: unknown, place: RowPlace): unknown {
+  if (!(error instanceof AppError)) return error;
+  return new AppError(error.code, {
+    detail: `${place.name}: ${error.message}`,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    meta: { ...error.meta, row: place.row },
+    errors: rowErrors(error, place),
+    cause: error.cause,
+  });
+}
+
+/** What is wrong with a row, with pointers into the whole request. */
+export function rowErrors(error: AppError, place: RowPlace): readonly FieldError[] {
+  const own = error.errors ?? [{ pointer: "", detail: error.message }];
+  return own.map(({ pointer, detail }) => {
+    const field = pointer === "" ? "" : `${pointer.slice(1)}: `;
+    return { pointer: `/${place.row}${pointer}`, detail: `${place.name}: ${field}${detail}` };
   });
 }

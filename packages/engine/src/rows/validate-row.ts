@@ -6,8 +6,8 @@ import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { Misfit } from "../values/misfit.ts";
+import { ErrorList } from "./error-list.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
-import { ToldErrors } from "./told-errors.ts";
 
 /** Reads a request's body into a row of the layout; slots that the route does not take stay null.
  *  @throws invalid_json, invalid_request with one entry per field that does not fit */
@@ -139,7 +139,7 @@ function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): bo
 
 /** Goes over the body again, so that the caller learns of everything at once. */
 function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: ParsedBody): Error {
-  const errors = new ToldErrors();
+  const errors = new ErrorList();
   for (const [name, value] of Object.entries(body.members)) {
     if (errors.hasMore) break;
     const field = fields.get(name);
@@ -157,7 +157,7 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
     detail: errors.sentence("values"),
     hint: `The route takes: ${[...fields.values()].map((field) => field.name + (field.required ? "" : "?")).join(", ")}`,
     meta: { table: layout.table.name },
-    errors: errors.told,
+    errors: errors.reported,
   });
 }
 

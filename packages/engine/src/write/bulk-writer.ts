@@ -1,29 +1,26 @@
 import type { OnError } from "@appdb/contract/jobs";
-import type { CatalogFunction } from "../catalog/catalog.ts";
-import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { makeGenerated, type Row, type RowLayout } from "../compute/row-layout.ts";
-import { type BoundGraph, bindGraph, cellError, runBatch } from "../compute/run-graph.ts";
+import { cellError, runBatch } from "../compute/run-graph.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
-import { fillRow } from "../rows/batch-sql.ts";
-import { copyText } from "../rows/copy-text.ts";
-import { FailingRows } from "../rows/failing-rows.ts";
 import type { RowBatch } from "../rows/many-rows.ts";
-import { atRow } from "../rows/row-place.ts";
-import { buildLock, MARK_PENDING } from "./insert-statement.ts";
-import type { MovingTarget } from "./moving-target.ts";
-import { explainRefusal, isRowRefusal, isShapeRefusal, isUndone, undone, uniqueViolation } from "./sql-refusals.ts";
-import { pendingErrors, pendingIds, type Statements, type TableStatements } from "./table-statements.ts";
-import type { TableWriterDeps } from "./table-writer.ts";
-import type { WriteTarget } from "./write-target.ts";
+import { atRow } from "../rows/many-rows.ts";
+import { buildLock, MARK_PENDING } from "../statements/insert-statement.ts";
+import { copyText } from "../statements/row-parameters.ts";
+import type { ComputeStage } from "./compute-stage.ts";
+import { explainRefusal, isRowRefusal, isShapeRefusal, isUndone, undone } from "./sql-refusals.ts";
+import { pendingErrors, pendingIds, type TableStatements } from "./table-statements.ts";
+import type { TableVersion } from "./table-version.ts";
+import type { TableVersionGuard } from "./table-version-guard.ts";
+import type { WriteDeps } from "./write-pipeline.ts";
 
 export interface BulkWriterInput {
   readonly layout: RowLayout;
-  readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly on_error: OnError;
-  readonly target: MovingTarget;
-  /** Those of the table's writer of single rows. */
+  readonly guard: TableVersionGuard;
+  /** Both are those of the table's single rows. */
   readonly statements: TableStatements;
+  readonly stage: ComputeStage;
 }
 
 export interface BulkSteps {
@@ -40,7 +37,8 @@ const KEPT_BATCHES = 8;
 /** What one transaction writes, and with what. */
 interface Run {
   readonly connection: SqlTransaction;
-  readonly statements: Statements;
+  readonly version: TableVersion;
+  readonly copy: ReturnType<TableStatements["copy"]>;
   readonly first: IteratorResult<RowBatch>;
   readonly iterator: AsyncIterator<RowBatch>;
   readonly steps: BulkSteps;
@@ -55,49 +53,38 @@ class Moved extends Error {}
  * next batch is read and computed in Python while one is written, so a few of them are in memory.
  */
 export class BulkWriter {
-  readonly #deps: TableWriterDeps;
+  readonly #deps: WriteDeps;
   readonly #input: BulkWriterInput;
-  readonly #graph: BoundGraph | null;
-  /** What computes in Python the columns that SQL did not. */
-  readonly #rest: BoundGraph | null;
-  readonly #failing: FailingRows;
 
-  constructor(deps: TableWriterDeps, input: BulkWriterInput) {
+  constructor(deps: WriteDeps, input: BulkWriterInput) {
     this.#deps = deps;
     this.#input = input;
-    const { layout, functions } = input;
-    const plan = planCompute(layout.table, functions, layout.computed);
-    const inSql = plan.sql.map((step) => step.column);
-    const rest = planPython(layout.table, functions, inSql);
-    this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
-    this.#rest = rest === null ? null : bindGraph(rest, layout.index);
-    this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: inSql });
   }
 
   /** How many rows are best handed over together: an INSERT is dear, a part of a COPY is not, and rows held are. */
   get batch_rows(): number {
-    return this.#rest === null ? 500 : 2_000;
+    return this.#input.stage.rest === null ? 500 : 2_000;
   }
 
   /**
    * Stores all rows, or throws and has stored none, commit_unknown alone excepted. Gives how many they were. An error that
    * a row is to blame for names it.
-   * @throws as `TableWriter.run`; whatever `batches` and `steps` throw; the signal's reason
+   * @throws as `RowRunner.run`; whatever `batches` and `steps` throw; the signal's reason
    */
   async store(batches: AsyncIterable<RowBatch>, steps: BulkSteps, signal: AbortSignal): Promise<number> {
     const iterator = batches[Symbol.asyncIterator]();
-    const { target: moving, statements } = this.#input;
+    const { guard, statements, stage } = this.#input;
     try {
       // The connection is taken when there is something to write.
       const first = await iterator.next();
-      return await moving.run(async (target) => {
+      return await guard.run(async (version) => {
         const progress = { has_begun: false };
         try {
           return await this.#deps.sql.transaction(async (connection) => {
-            await this.#begin(connection, target);
+            await this.#begin(connection, version);
             progress.has_begun = true;
-            const run: Run = { connection, statements: statements.of(target), first, iterator, steps, signal };
-            const count = await (this.#rest === null ? this.#copyAll(run) : this.#writeAll(run));
+            const run: Run = { connection, version, copy: statements.copy(version), first, iterator, steps, signal };
+            const count = await (stage.rest === null ? this.#copyAll(run) : this.#writeAll(run));
             signal.throwIfAborted();
             await steps.finish(connection);
             return count;
@@ -113,7 +100,8 @@ export class BulkWriter {
   }
 
   /** SQL computes nothing: all rows go into one COPY, which takes them without a word back. */
-  async #copyAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
+  async #copyAll(run: Run): Promise<number> {
+    const { connection, first, iterator, steps, signal } = run;
     // It lasts as long as its client sends. A key that somebody else is just storing is waited for no longer than ever.
     const { statement_timeout_ms: statementTimeoutMs } = this.#deps.limits;
     await connection.query({
@@ -128,12 +116,12 @@ export class BulkWriter {
         sent.push({ first: count, batch });
         if (sent.length > KEPT_BATCHES) sent.shift();
         count += batch.rows.length;
-        yield this.#copyText(statements, batch.rows);
+        yield this.#copyText(run, batch.rows);
         await steps.written(batch.rows);
       }
     };
     try {
-      await connection.copy(statements.copy, texts.call(this));
+      await connection.copy(run.copy.text, texts.call(this));
     } catch (error) {
       if (!isRowRefusal(error) || error.line === undefined) throw error;
       const at = error.line - 1;
@@ -149,7 +137,8 @@ export class BulkWriter {
   }
 
   /** The next batch is read and computed while one is written. */
-  async #writeAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
+  async #writeAll(run: Run): Promise<number> {
+    const { first, iterator, steps, signal } = run;
     let count = 0;
     let last: readonly Row[] = [];
     let writing = Promise.resolve();
@@ -158,7 +147,7 @@ export class BulkWriter {
         const batch = step.value;
         const given = await this.#compute(batch, signal);
         await writing;
-        writing = this.#write(connection, statements, batch, given);
+        writing = this.#write(run, batch, given);
         // It is awaited above or below; until then nobody listens.
         writing.catch(() => undefined);
         if (last.length > 0) await steps.written(last);
@@ -175,30 +164,26 @@ export class BulkWriter {
   }
 
   /** Holds the table as it is until the end of the transaction. @throws Moved; SqlError when there is no such table */
-  async #begin(connection: SqlConnection, target: WriteTarget): Promise<void> {
-    await connection.query({ text: buildLock(target) });
-    if (!(await this.#input.target.isCurrent(target, connection))) throw new Moved();
-    if (target.pending.length === 0) return;
-    await connection.query({ text: MARK_PENDING, values: [target.table_id, pendingIds(target)] });
+  async #begin(connection: SqlConnection, version: TableVersion): Promise<void> {
+    await connection.query({ text: buildLock(version) });
+    if (!(await this.#input.guard.isCurrent(version, connection))) throw new Moved();
+    if (version.pending.length === 0) return;
+    await connection.query({ text: MARK_PENDING, values: [version.table_id, pendingIds(version)] });
   }
 
   /** Fills in what Python computes; gives the rows whose SQL columns have their values, or their errors, as well. */
   async #compute(batch: RowBatch, signal: AbortSignal): Promise<ReadonlySet<Row>> {
-    const { layout, on_error: onError } = this.#input;
+    const { layout, stage, on_error: onError } = this.#input;
     const given = new Set<Row>();
-    for (const row of batch.rows) {
-      makeGenerated(layout, this.#deps, row);
-      if (onError === "ignore") this.#failing.admit(row);
-    }
-    if (this.#graph === null) return given;
-    const errors = await runBatch(this.#deps.udf(), this.#graph, batch.rows, signal);
+    for (const row of batch.rows) makeGenerated(layout, this.#deps, row);
+    if (stage.graph === null) return given;
+    const errors = await runBatch(this.#deps.udf(), stage.graph, batch.rows, signal);
     for (const [at, found] of [...errors].sort(([a], [b]) => a - b)) {
       const row = batch.rows[at];
       if (row === undefined) continue;
       try {
-        if (onError === "abort") throw cellError(layout.table, found);
-        if (this.#failing.take(row, found)) continue;
-        await this.#failing.complete(row);
+        if (stage.accept({ row, onError }, found)) continue;
+        await stage.complete({ row, onError });
         given.add(row);
       } catch (error) {
         throw atRow(error, batch.place(at));
@@ -207,27 +192,18 @@ export class BulkWriter {
     return given;
   }
 
-  async #write(
-    connection: SqlTransaction,
-    statements: Statements,
-    batch: RowBatch,
-    given: ReadonlySet<Row>,
-  ): Promise<void> {
+  async #write(run: Run, batch: RowBatch, given: ReadonlySet<Row>): Promise<void> {
     const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
-    if (computing.length > 0) await this.#insert(connection, statements, batch, computing);
-    if (given.size > 0) await this.#copy(connection, statements, batch, [...given]);
+    if (computing.length > 0) await this.#insert(run, batch, computing);
+    if (given.size > 0) await this.#copy(run, batch, [...given]);
   }
 
   /** Values that SQL cannot make may be such that Python can; and COPY says which row is refused. */
-  async #insert(
-    connection: SqlTransaction,
-    statements: Statements,
-    batch: RowBatch,
-    rows: readonly Row[],
-  ): Promise<void> {
+  async #insert(run: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
+    const { connection } = run;
     await connection.query({ text: `savepoint ${SAVEPOINT}` });
     try {
-      await this.#execute(connection, statements, batch, rows);
+      await this.#execute(run, batch, rows);
       await connection.query({ text: `release savepoint ${SAVEPOINT}` });
       return;
     } catch (error) {
@@ -235,49 +211,35 @@ export class BulkWriter {
     }
     await connection.query({ text: `rollback to savepoint ${SAVEPOINT}` });
     await this.#computeRest(batch, rows);
-    await this.#copy(connection, statements, batch, rows);
+    await this.#copy(run, batch, rows);
   }
 
   async #computeRest(batch: RowBatch, rows: readonly Row[]): Promise<void> {
-    if (this.#rest === null) return;
-    if (this.#input.on_error === "ignore") {
-      await Promise.all(rows.map((row) => this.#failing.complete(row)));
+    const { layout, stage, on_error: onError } = this.#input;
+    if (stage.rest === null) return;
+    if (onError === "ignore") {
+      await Promise.all(rows.map((row) => stage.complete({ row, onError })));
       return;
     }
-    const errors = await runBatch(this.#deps.udf(), this.#rest, rows);
+    const errors = await runBatch(this.#deps.udf(), stage.rest, rows);
     const at = Math.min(...errors.keys());
     const found = errors.get(at);
-    if (found !== undefined) throw atRow(cellError(this.#input.layout.table, found), placeOf(batch, rows[at]));
+    if (found !== undefined) throw atRow(cellError(layout.table, found), placeOf(batch, rows[at]));
   }
 
-  async #execute(
-    connection: SqlConnection,
-    { target, computing }: Statements,
-    batch: RowBatch,
-    rows: readonly Row[],
-  ): Promise<void> {
-    const { layout, statements } = this.#input;
-    const values = statements.valuesOf(target, computing, rows);
-    const result = await connection.query({ text: computing.text, name: computing.name, values });
-    if (computing.returned.length === 0) return;
-    for (const [at, row] of rows.entries()) {
-      const stored = result.rows[at];
-      // Those whose key exists are left out; the identity proves it.
-      if (stored === undefined || stored[0] !== row[layout.identity]) {
-        throw atRow(uniqueViolation(layout, row), placeOf(batch, row));
-      }
-      fillRow(row, computing.returned, stored, 0);
+  async #execute({ connection, version }: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
+    const { statements } = this.#input;
+    const statement = statements.insert(version, { computes: true, stores_responses: false });
+    const values = statements.valuesOf(version, statement, rows);
+    const result = await connection.query({ text: statement.text, name: statement.name, values });
+    for (const [at, outcome] of statements.outcomesOf(statement, rows, result).entries()) {
+      if ("error" in outcome) throw atRow(outcome.error, placeOf(batch, rows[at]));
     }
   }
 
-  async #copy(
-    connection: SqlTransaction,
-    statements: Statements,
-    batch: RowBatch,
-    rows: readonly Row[],
-  ): Promise<void> {
+  async #copy(run: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
     try {
-      await connection.copy(statements.copy, [this.#copyText(statements, rows)]);
+      await run.connection.copy(run.copy.text, [this.#copyText(run, rows)]);
     } catch (error) {
       const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
       if (row === undefined || !isRowRefusal(error)) throw error;
@@ -285,11 +247,11 @@ export class BulkWriter {
     }
   }
 
-  #copyText({ given, target }: Statements, rows: readonly Row[]): string {
+  #copyText({ copy, version }: Run, rows: readonly Row[]): string {
     const { layout, on_error: onError } = this.#input;
-    const pending = target.pending.length === 0 ? null : pendingErrors(target);
+    const pending = version.pending.length === 0 ? null : pendingErrors(version);
     const fixed = pending === null ? null : JSON.stringify(pending);
-    return copyText(given.given, rows, (row) => {
+    return copyText(copy.given, rows, (row) => {
       const own = onError === "ignore" ? row[layout.errors] : null;
       return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
     });

@@ -1,6 +1,5 @@
 import { appError } from "@appdb/contract/errors";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import type { PlacedSlot } from "../rows/batch-sql.ts";
 import { shownKey } from "./sql-refusals.ts";
 
 /** A row's key as one text, equal for equal keys. */
@@ -11,14 +10,14 @@ export function keyOf(layout: RowLayout, row: Row): string {
   return key;
 }
 
-/** The slots of the primary key, in its order. */
-export function keySlots(layout: RowLayout): readonly PlacedSlot[] {
-  return layout.table.primary_key.map((name) => {
-    const at = layout.index.get(name) ?? -1;
-    const slot = layout.slots[at];
-    if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}.`);
-    return { ...slot, at };
-  });
+/** Items in the order of their keys: two statements that lock rows in one order wait for each other and do not deadlock. */
+export function inKeyOrder<Item extends { readonly row: Row }>(
+  layout: RowLayout,
+  items: readonly Item[],
+): readonly Item[] {
+  if (items.length === 1) return items;
+  const keyed = items.map((item) => ({ item, key: keyOf(layout, item.row) }));
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ item }) => item);
 }
 
 export function rowNotFound(layout: RowLayout, row: Row): Error {

@@ -1,40 +1,48 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
+import { KeyedMutex } from "../batching/keyed-mutex.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
-import { type BoundGraph, runCells } from "../compute/run-graph.ts";
-import { type PlacedSlot, rowBytes } from "../rows/batch-sql.ts";
-import { Coalescer, type Outcome } from "../rows/coalescer.ts";
-import { BATCHING } from "../rows/limits.ts";
-import { Turns } from "../rows/turns.ts";
-import { planRest, planUpdate, type UpdateShape } from "../rows/update-shape.ts";
+import { type BoundGraph, bindPython, runCells } from "../compute/run-graph.ts";
+import type { IdempotentRequest } from "../idempotency/request-store.ts";
 import type { RowChange } from "../rows/validate-row.ts";
 import { measured, type Timing } from "../timing.ts";
-import { isolate } from "./isolate.ts";
 import { keyOf, rowNotFound } from "./keyed-rows.ts";
-import type { MovingTarget } from "./moving-target.ts";
-import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
-import type { TableWriterDeps } from "./table-writer.ts";
-import { readByKey, type StoredRow, UpdateBatch, type Write, type Written, writesInOrder } from "./update-batch.ts";
+import { planUpdate, type UpdateShape } from "./update-shape.ts";
+import {
+  type Read,
+  readVerb,
+  type StoredRow,
+  type UpdateInput,
+  updateVerb,
+  type Write,
+  type Written,
+} from "./update-verb.ts";
+import { type WriteDeps, WritePipeline } from "./write-pipeline.ts";
 
-export interface RowUpdaterInput {
-  readonly layout: RowLayout;
+export interface RowUpdaterInput extends UpdateInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
-  /** Columns whose values somebody will read after the update. */
-  readonly read: ReadonlySet<string>;
-  readonly target: MovingTarget;
 }
 
-export interface UpdateOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** What becomes of a computed cell that fails; `abort` when left out. */
-  readonly on_error?: OnError;
+/** A row to change, with what its request says of it. */
+export interface Update extends RowChange {
+  /** What becomes of a computed cell that fails. */
+  readonly onError: OnError;
   /** Makes the answer of the row before it is written; it then stands in the answer's slot. */
-  readonly answerer?: ManifestAnswerer | null;
+  readonly answerer: ManifestAnswerer | null;
+  /** Its response is stored when the row is written. */
+  readonly request?: IdempotentRequest | undefined;
+  readonly signal?: AbortSignal | undefined;
   readonly timing?: Timing | undefined;
+}
+
+/** `whole`: Python computes what SQL would have computed, too. */
+type PythonShare = "divided" | "whole";
+
+interface Change extends Update {
+  readonly shape: UpdateShape;
 }
 
 /** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
@@ -48,28 +56,18 @@ const KEPT_SHAPES = 32;
  * only if the row still has that version: else everything begins anew.
  */
 export class RowUpdater {
-  readonly #deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">;
+  readonly #deps: Pick<WriteDeps, "sql" | "udf" | "limits" | "requests">;
   readonly #input: RowUpdaterInput;
   readonly #shapes = new Map<string, UpdateShape>();
-  readonly #batch: UpdateBatch;
-  readonly #writes: Coalescer<Write, Written>;
-  readonly #reads: Coalescer<Pick<Write, "row" | "shape">, StoredRow | undefined>;
-  readonly #turns = new Turns();
+  readonly #writes: WritePipeline<Write, Written>;
+  readonly #reads: WritePipeline<Read, StoredRow | undefined>;
+  readonly #mutex = new KeyedMutex();
 
-  constructor(deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">, input: RowUpdaterInput) {
+  constructor(deps: Pick<WriteDeps, "sql" | "udf" | "limits" | "requests">, input: RowUpdaterInput) {
     this.#deps = deps;
     this.#input = input;
-    this.#batch = new UpdateBatch(deps, input);
-    this.#writes = new Coalescer({
-      ...BATCHING,
-      weigh: ({ row }) => rowBytes(row),
-      run: (writes) => this.#writeBatch(writes),
-    });
-    this.#reads = new Coalescer({
-      ...BATCHING,
-      weigh: ({ row }) => rowBytes(row),
-      run: (reads) => this.#readBatch(reads),
-    });
+    this.#writes = new WritePipeline(deps, input.guard, updateVerb(deps, input));
+    this.#reads = new WritePipeline(deps, input.guard, readVerb(deps, input));
   }
 
   /** Whether an update of these inputs may wait for Python. */
@@ -84,43 +82,40 @@ export class RowUpdater {
    * @throws row_not_found, function_failed and its kin, invalid_request, schema_changed, disk_full, overloaded,
    *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
-  async run({ row, sent }: RowChange, options: UpdateOptions = {}): Promise<void> {
-    const { signal, on_error: onError = "abort", answerer = null, timing } = options;
+  async run(update: Update): Promise<void> {
+    const { row, sent, answerer, request, timing } = update;
     const shape = this.#shapeOf(sent, answerer);
-    const change: Change = { row, shape, signal, on_error: onError, answerer, timing };
+    const change: Change = { ...update, shape };
     if (sent.length === 0) return this.#look(change);
-    if (answerer !== null) return this.#inTurn(change, true);
-    if (shape.graph !== null) return this.#inTurn(change, false);
-    const write: Write = { row, shape, kind: "computing", stored: null, pending: [] };
+    if (answerer !== null) return this.#inTurn(change, "whole");
+    if (shape.graph !== null) return this.#inTurn(change, "divided");
+    const write: Write = { row, request, shape, kind: "computing", stored: null, pending: [] };
     const written = await measured(timing, "db", this.#writes.submit(write));
     if (written === "written") return;
-    if (written === "passed_over" && shape.unsure.length === 0) throw this.#notFound(row);
-    return this.#inTurn(change, true);
+    if (written === "passed_over" && shape.unsure.length === 0) throw rowNotFound(this.#input.layout, row);
+    return this.#inTurn(change, "whole");
   }
 
   /** Resolves when no update is on its way. */
   async drain(): Promise<void> {
-    await this.#turns.drain();
+    await this.#mutex.drain();
     await this.#reads.drain();
     await this.#writes.drain();
   }
 
   /** Two of our own updates of one row would send each other back to the start. */
-  #inTurn(change: Change, isWhole: boolean): Promise<void> {
-    return this.#turns.take(keyOf(this.#input.layout, change.row), () => this.#computeAndWrite(change, isWhole));
+  #inTurn(change: Change, share: PythonShare): Promise<void> {
+    return this.#mutex.run(keyOf(this.#input.layout, change.row), () => this.#computeAndWrite(change, share));
   }
 
-  /** `isWhole`: Python computes what SQL would have computed, too. */
-  async #computeAndWrite(change: Change, isWhole: boolean): Promise<void> {
-    const { row, shape, timing } = change;
-    let whole = isWhole;
+  async #computeAndWrite(change: Change, share: PythonShare): Promise<void> {
+    let current = share;
     for (let attempt = 1; attempt <= MOST_UPDATE_ATTEMPTS; attempt++) {
-      const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
-      if (stored === undefined) throw this.#notFound(row);
-      const write = await this.#compute(change, stored, whole);
-      const written = await measured(timing, "db", this.#writes.submit(write));
+      const stored = await this.#readStored(change);
+      const write = await this.#compute(change, stored, current);
+      const written = await measured(change.timing, "db", this.#writes.submit(write));
       if (written === "written") return;
-      if (written === "refused") whole = true;
+      if (written === "refused") current = "whole";
     }
     throw appError("overloaded", {
       detail: `The row was changed by others ${MOST_UPDATE_ATTEMPTS} times while its columns were computed; it was not updated.`,
@@ -129,12 +124,18 @@ export class RowUpdater {
     });
   }
 
-  /** Computes the dependents of what is sent, all in Python or those that need it. */
-  async #compute(change: Change, stored: StoredRow, isWhole: boolean): Promise<Write> {
-    const { layout, functions } = this.#input;
-    const { row, shape } = change;
+  /** Reads the row, and puts the values that the change reads of it into its slots. @throws row_not_found */
+  async #readStored({ row, shape, timing }: Change): Promise<StoredRow> {
+    const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
+    if (stored === undefined) throw rowNotFound(this.#input.layout, row);
     for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
-    const names = shape.dependents.map(({ name }) => name);
+    return stored;
+  }
+
+  /** Computes the dependents of what is sent, all in Python or those that need it. */
+  async #compute(change: Change, stored: StoredRow, share: PythonShare): Promise<Write> {
+    const { layout, functions } = this.#input;
+    const { row, request, shape, answerer, onError } = change;
     const before = stored.errors;
     const pending = this.#readersOf(
       shape,
@@ -142,38 +143,38 @@ export class RowUpdater {
     );
     const failed = this.#inherited(shape, before);
     let errors: CellErrors = failed;
-    const isSure = pending.size === 0 && Object.keys(failed).length === 0;
-    if (isSure && !isWhole && shape.graph !== null) {
+    const isDivided = share === "divided" && pending.size === 0 && Object.keys(failed).length === 0;
+    if (isDivided && shape.graph !== null) {
       errors = await this.#runGraph(change, shape.graph, before, errors);
       if (Object.keys(errors).length === 0) {
         row[layout.errors] = null;
-        return { row, shape, kind: "computing", stored, pending: [] };
+        return { row, request, shape, kind: "computing", stored, pending: [] };
       }
     }
-    const made = new Set(isSure && !isWhole ? shape.graph?.graph.steps.map(({ name }) => name) : []);
-    const lacking = names.filter((name) => !made.has(name) && !pending.has(name) && errors[name] === undefined);
+    const made = new Set(isDivided ? shape.graph?.graph.steps.map(({ name }) => name) : []);
+    const lacking = [...shape.dependent_names].filter(
+      (name) => !made.has(name) && !pending.has(name) && errors[name] === undefined,
+    );
     for (const slot of shape.dependents) if (!made.has(slot.name)) row[slot.at] = null;
-    const { answerer, on_error: onError } = change;
     const isOneRun = answerer !== null && onError === "abort";
-    const rest = isOneRun ? planAnswer(layout, functions, answerer, lacking) : planRest(layout, functions, lacking);
+    const rest = isOneRun ? planAnswer(layout, functions, answerer, lacking) : bindPython(layout, functions, lacking);
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
     if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
     row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
-    return { row, shape, kind: "given", stored, pending: [...pending] };
+    return { row, request, shape, kind: "given", stored, pending: [...pending] };
   }
 
   /** Runs a graph over the row. Gives the errors of all dependents as they are then. @throws as `run` */
   async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
     const { layout } = this.#input;
-    const { row, shape, on_error: onError, signal, timing } = change;
-    const others = Object.entries(before).filter(([name]) => !shape.dependents.some((slot) => slot.name === name));
+    const { row, shape, onError, signal, timing } = change;
+    const others = Object.entries(before).filter(([name]) => !shape.dependent_names.has(name));
     // Where a step reads why a cell has no value, it reads that here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found === null) return errors;
     if (onError === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
-    const names = new Set(shape.dependents.map(({ name }) => name));
-    return spreadErrors(layout.table, names, { ...errors, ...ownErrors(found) });
+    return spreadErrors(layout.table, shape.dependent_names, { ...errors, ...ownErrors(found) });
   }
 
   /** Has the function make the answer of a row whose values are all there. @throws as `run` */
@@ -191,7 +192,7 @@ export class RowUpdater {
       return error === undefined || isPending(error) ? [] : [[name, error] as const];
     });
     if (failed.length === 0) return {};
-    const names = new Set(shape.dependents.map(({ name }) => name));
+    const names = shape.dependent_names;
     const all = spreadErrors(this.#input.layout.table, names, Object.fromEntries(failed));
     return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
   }
@@ -201,54 +202,15 @@ export class RowUpdater {
     const outside = names.filter((name) => shape.unsure.includes(name));
     if (outside.length === 0) return new Set();
     const { layout, functions } = this.#input;
-    const readers = new Set(planUpdate(layout, functions, outside).dependents.map(({ name }) => name));
-    return new Set(shape.dependents.flatMap(({ name }) => (readers.has(name) ? [name] : [])));
+    const readers = planUpdate(layout, functions, outside).dependent_names;
+    return new Set([...shape.dependent_names].filter((name) => readers.has(name)));
   }
 
   /** A body that changes nothing is answered with the row as it is. */
   async #look(change: Change): Promise<void> {
-    const { row, shape, answerer, timing } = change;
-    const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
-    if (stored === undefined) throw this.#notFound(row);
-    for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
+    const { answerer } = change;
+    await this.#readStored(change);
     if (answerer !== null) await this.#answer(change, answerer);
-  }
-
-  async #readBatch(reads: readonly Pick<Write, "row" | "shape">[]): Promise<Outcome<StoredRow | undefined>[]> {
-    const { layout, target } = this.#input;
-    const outcomes: Outcome<StoredRow | undefined>[] = [];
-    for (const shape of new Set(reads.map((read) => read.shape))) {
-      const rows = reads.flatMap((read) => (read.shape === shape ? [read.row] : []));
-      const places = reads.flatMap((read, at) => (read.shape === shape ? [at] : []));
-      try {
-        const found = await target.run((now) => readByKey(this.#deps.sql, this.#input, now, shape, rows));
-        for (const [at, place] of places.entries()) outcomes[place] = { answer: found.get(at) };
-      } catch (error) {
-        const explained = explainRefusal(layout, undefined, error, this.#deps.limits);
-        for (const place of places) outcomes[place] = { error: explained };
-      }
-    }
-    return outcomes;
-  }
-
-  async #writeBatch(writes: readonly Write[]): Promise<readonly Outcome<Written>[]> {
-    const outcomes = new Map<Write, Outcome<Written>>();
-    for (const group of writesInOrder(this.#input.layout, writes)) {
-      const found = await isolate(
-        group,
-        (part) => this.#input.target.run((now) => this.#batch.execute(now, part)),
-        (write, error) => this.#alone(write, error),
-      );
-      for (const [at, write] of group.entries())
-        outcomes.set(write, found[at] ?? { error: new Error("A row has no outcome.") });
-    }
-    return writes.map((write) => outcomes.get(write) ?? { error: new Error("A row has no outcome.") });
-  }
-
-  /** What becomes of a row that PostgreSQL refused by itself. A value that SQL cannot make may be one that Python can. */
-  #alone({ row, shape, kind }: Write, error: unknown): Outcome<Written> {
-    if (isValueRefusal(error) && kind === "computing" && shape.sql.length > 0) return { answer: "refused" };
-    return { error: explainRefusal(this.#input.layout, row, error, this.#deps.limits) };
   }
 
   #shapeOf(sent: readonly string[], answerer: ManifestAnswerer | null = null): UpdateShape {
@@ -258,34 +220,17 @@ export class RowUpdater {
     const { layout, functions, read } = this.#input;
     const planned = planUpdate(layout, functions, sent);
     const isKept = this.#shapes.size < KEPT_SHAPES;
-    const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependents.map(({ name }) => name)]);
+    const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependent_names]);
     const asked = (answerer?.parameters ?? []).filter((name) => !known.has(name));
     // What changes nothing reads what is answered.
     const also = sent.length > 0 ? asked : [...read, ...asked];
     const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
-    const shape = { ...planned, is_kept: isKept, ...(also.length === 0 ? {} : { reads: placed(layout, names) }) };
+    const shape = { ...planned, is_kept: isKept, reads: layout.slots.filter(({ name }) => names.has(name)) };
     if (isKept) this.#shapes.set(key, shape);
     return shape;
   }
-
-  #notFound(row: Row): Error {
-    return rowNotFound(this.#input.layout, row);
-  }
-}
-
-interface Change {
-  readonly row: Row;
-  readonly shape: UpdateShape;
-  readonly signal: AbortSignal | undefined;
-  readonly on_error: OnError;
-  readonly answerer: ManifestAnswerer | null;
-  readonly timing: Timing | undefined;
 }
 
 function isPending(error: unknown): boolean {
   return error === "pending";
-}
-
-function placed(layout: RowLayout, names: ReadonlySet<string>): PlacedSlot[] {
-  return layout.slots.flatMap((slot, at) => (names.has(slot.name) ? [{ ...slot, at }] : []));
 }

@@ -1,10 +1,9 @@
 import { appError } from "@appdb/contract/errors";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { type Row, type RowLayout, slotsNamed } from "../compute/row-layout.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
-import { STRING_TYPE } from "../kinds/kinds.ts";
 import { valueToJson } from "../kinds/values.ts";
 import { SqlError } from "../ports.ts";
-import { type QueryLimits, rowTimedOut } from "../rows/query-limits.ts";
+import { type QueryLimits, rowTimedOut } from "../sql/query-limits.ts";
 
 const LONGEST_SHOWN = 100;
 
@@ -49,12 +48,8 @@ export function uniqueViolation(layout: RowLayout, row: Row): Error {
 
 /** A row's key for people, long values cut. */
 export function shownKey(layout: RowLayout, row: Row): string {
-  const values = layout.table.primary_key.map((column) => {
-    const slot = layout.index.get(column) ?? -1;
-    const { kind } = layout.slots[slot]?.type ?? STRING_TYPE;
-    return shorten(valueToJson(kind, row[slot] ?? null));
-  });
-  return values.join(", ");
+  const key = slotsNamed(layout, layout.table.primary_key);
+  return key.map(({ type, at }) => shorten(valueToJson(type.kind, row[at] ?? null))).join(", ");
 }
 
 /** Turns PostgreSQL's refusal of a write into an error for the caller; what no caller could mend passes as it is. */

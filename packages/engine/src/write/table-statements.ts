@@ -1,119 +1,129 @@
+import { DONE, type Outcome } from "../batching/coalescer.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
+import type { Row, RowLayout, Slot } from "../compute/row-layout.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { arrayText } from "../kinds/values.ts";
-import { arrayParameters, type PlacedSlot } from "../rows/batch-sql.ts";
-import { buildCopy, buildInsert, type Prepared } from "./insert-statement.ts";
-import type { WriteTarget } from "./write-target.ts";
+import type { SqlResult } from "../ports.ts";
+import { buildCopy, buildInsert, type Prepared } from "../statements/insert-statement.ts";
+import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
+import { uniqueViolation } from "./sql-refusals.ts";
+import type { TableVersion } from "./table-version.ts";
 
-export interface Statement extends Prepared {
-  readonly given: readonly PlacedSlot[];
-  readonly returned: readonly PlacedSlot[];
-  /** Slots of what is returned behind the identity. */
-  readonly made: readonly number[];
+export interface InsertStatement extends Prepared {
+  readonly given: readonly Slot[];
+  /** The identity, then what SQL computes. */
+  readonly returned: readonly Slot[];
 }
 
-/** The statements for one state of the table. */
-export interface Statements {
-  readonly target: WriteTarget;
-  /** With SQL steps. */
-  readonly computing: Statement;
-  /** For rows whose values are all there. */
-  readonly given: Statement;
-  /** The two for batches with requests whose answers are kept. */
-  readonly computing_keeping: Statement;
-  readonly given_keeping: Statement;
-  /** `given` as COPY, of the same slots. */
-  readonly copy: string;
+/** What an INSERT does apart from storing rows. */
+export interface InsertVariant {
+  /** SQL computes columns; otherwise all values are given. */
+  readonly computes: boolean;
+  /** Stores the responses of requests with the rows. */
+  readonly stores_responses: boolean;
 }
 
 export interface TableStatementsInput {
   readonly layout: RowLayout;
   readonly steps: readonly SqlStep[];
-  /** Columns whose values somebody will read after the write. */
+  /** Columns whose values are read after the write. */
   readonly read: ReadonlySet<string>;
   /** Some rows may keep the errors of cells that failed. */
   readonly keeps_errors: boolean;
 }
 
-/** The statements that write rows of a table. */
+/** The statements that store new rows of a table. Those of the last version that was asked for are cached. */
 export class TableStatements {
   readonly #input: TableStatementsInput;
-  #last: Statements | undefined;
+  readonly #made = new Map<string, InsertStatement>();
+  #version: TableVersion | undefined;
 
   constructor(input: TableStatementsInput) {
     this.#input = input;
   }
 
-  /** Those for one state of the table; the last one asked for is at hand. */
-  of(target: WriteTarget): Statements {
-    if (this.#last?.target !== target) this.#last = this.#prepare(target);
-    return this.#last;
+  get layout(): RowLayout {
+    return this.#input.layout;
+  }
+
+  insert(version: TableVersion, variant: InsertVariant): InsertStatement {
+    if (this.#version !== version) this.#made.clear();
+    this.#version = version;
+    const key = `${variant.computes} ${variant.stores_responses}`;
+    const known = this.#made.get(key);
+    if (known !== undefined) return known;
+    const made = this.#make(version, variant);
+    this.#made.set(key, made);
+    return made;
+  }
+
+  /** A COPY of rows whose values are all given, with the slots that it takes. */
+  copy(version: TableVersion): { readonly text: string; readonly given: readonly Slot[] } {
+    const given = this.#slotsOf(version);
+    return { text: buildCopy(version, given), given };
   }
 
   /** The values of a statement for rows. */
-  valuesOf(target: WriteTarget, statement: Statement, rows: readonly Row[]): unknown[] {
+  valuesOf(version: TableVersion, statement: InsertStatement, rows: readonly Row[]): unknown[] {
     const { layout, keeps_errors: keepsErrors } = this.#input;
     const values: unknown[] = arrayParameters(statement.given, rows);
     if (keepsErrors) values.push(arrayText(JSON_TYPE.kind, rows, layout.errors));
-    values.push(target.table_id, target.version);
-    if (target.pending.length > 0) values.push(pendingIds(target), JSON.stringify(pendingErrors(target)));
+    values.push(version.table_id, version.version);
+    if (version.pending.length > 0) values.push(pendingIds(version), JSON.stringify(pendingErrors(version)));
     return values;
   }
 
-  #prepare(target: WriteTarget): Statements {
-    const { layout, steps } = this.#input;
-    const placed = layout.slots
-      .map((slot, at): PlacedSlot => ({ ...slot, at }))
-      .filter((slot) => !target.gone.has(slot.name));
-    const inSql = new Set(steps.map((step) => step.column));
-    const rest = placed.filter((slot) => !inSql.has(slot.name));
-    return {
-      target,
-      computing: this.#statement(target, rest, steps, false),
-      given: this.#statement(target, placed, [], false),
-      computing_keeping: this.#statement(target, rest, steps, true),
-      given_keeping: this.#statement(target, placed, [], true),
-      copy: buildCopy(target, placed),
-    };
+  /** Fills in what a statement returned. Rows come back in their order, without those whose key exists: the identity proves it. */
+  outcomesOf({ returned }: InsertStatement, rows: readonly Row[], result: SqlResult): readonly Outcome<void>[] {
+    if (returned.length === 0) return rows.map(() => DONE);
+    const { layout } = this.#input;
+    let next = 0;
+    const outcomes = rows.map((row): Outcome<void> => {
+      const stored = result.rows[next];
+      if (stored === undefined || stored[0] !== row[layout.identity]) return { error: uniqueViolation(layout, row) };
+      next += 1;
+      fillRow(row, returned, stored, 0);
+      return DONE;
+    });
+    if (next !== result.row_count) throw new Error("PostgreSQL answered rows in another order than they were sent.");
+    return outcomes;
   }
 
-  #statement(
-    target: WriteTarget,
-    given: readonly PlacedSlot[],
-    steps: readonly SqlStep[],
-    keepsAnswers: boolean,
-  ): Statement {
-    const { layout, read } = this.#input;
-    const made = layout.slots.flatMap((slot, at) => {
-      const isRead = read.has(slot.name) && steps.some((step) => step.column === slot.name);
-      return isRead ? [{ ...slot, at }] : [];
-    });
+  #slotsOf(version: TableVersion): readonly Slot[] {
+    return this.#input.layout.slots.filter(({ name }) => !version.gone.has(name));
+  }
+
+  #make(version: TableVersion, variant: InsertVariant): InsertStatement {
+    const { layout, read, keeps_errors: keepsErrors } = this.#input;
+    const steps = variant.computes ? this.#input.steps : [];
+    const bySql = new Set(steps.map((step) => step.column));
+    const given = this.#slotsOf(version).filter((slot) => !bySql.has(slot.name));
+    const made = layout.slots.filter(({ name }) => read.has(name) && bySql.has(name));
     const identity = layout.slots[layout.identity];
     const returned =
-      identity !== undefined && (made.length > 0 || target.has_key || keepsAnswers)
-        ? [{ ...identity, at: layout.identity }, ...made]
+      identity !== undefined && (made.length > 0 || version.has_key || variant.stores_responses)
+        ? [identity, ...made]
         : [];
     const prepared = buildInsert({
-      table: target,
+      table: version,
       given,
       steps,
       returning: returned,
-      is_pending: target.pending.length > 0,
-      has_errors: this.#input.keeps_errors,
-      skips_duplicates: target.has_key,
-      keeps_answers: keepsAnswers,
+      is_pending: version.pending.length > 0,
+      has_errors: keepsErrors,
+      skips_duplicates: version.has_key,
+      stores_responses: variant.stores_responses,
     });
-    return { ...prepared, given, returned, made: made.map(({ at }) => at) };
+    return { ...prepared, given, returned };
   }
 }
 
 /** The ids of the columns whose cells are to be computed later, as an array's text. */
-export function pendingIds(target: WriteTarget): string {
-  return `{${target.pending.map((column) => column.id).join(",")}}`;
+export function pendingIds(version: TableVersion): string {
+  return `{${version.pending.map((column) => column.id).join(",")}}`;
 }
 
 /** The cell errors that say so. */
-export function pendingErrors(target: WriteTarget): Readonly<Record<string, "pending">> {
-  return Object.fromEntries(target.pending.map((column) => [column.name, "pending"]));
+export function pendingErrors(version: TableVersion): Readonly<Record<string, "pending">> {
+  return Object.fromEntries(version.pending.map((column) => [column.name, "pending"]));
 }

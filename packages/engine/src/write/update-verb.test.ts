@@ -4,11 +4,10 @@ import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { layOutRow } from "../compute/row-layout.ts";
 import type { SqlPool } from "../ports.ts";
-import { planUpdate } from "../rows/update-shape.ts";
-import { MovingTarget } from "./moving-target.ts";
-import type { TableWriterDeps } from "./table-writer.ts";
-import { UpdateBatch } from "./update-batch.ts";
-import { planWriteTarget } from "./write-target.ts";
+import { planTableVersion } from "./table-version.ts";
+import { TableVersionGuard } from "./table-version-guard.ts";
+import { planUpdate } from "./update-shape.ts";
+import { updateVerb } from "./update-verb.ts";
 
 const column = (id: number, name: string, primaryKey = false): CatalogTable["columns"][number] => ({
   id,
@@ -50,15 +49,14 @@ function collectGarbage(): void {
 test("what is kept for an update's columns goes with them", async () => {
   const layout = layOutRow(TABLE);
   const service = { app_file: "app.py", target: "main" };
-  const now = planWriteTarget(layout, { version: 1, tables: [TABLE], functions: new Map() }, service);
-  const target = new MovingTarget(sql, layout, service, now);
-  const requests = {} as TableWriterDeps["requests"];
-  const batch = new UpdateBatch({ sql, requests }, { layout, read: new Set(), target });
+  const now = planTableVersion(layout, { version: 1, tables: [TABLE], functions: new Map() }, service);
+  const guard = new TableVersionGuard(sql, layout, service, now);
+  const verb = updateVerb({ limits: { statement_timeout_ms: 1_000 } }, { layout, read: new Set(), guard });
   async function update(): Promise<WeakRef<object>> {
     const shape = { ...planUpdate(layout, new Map(), ["n"]), is_kept: false };
-    const written = await batch.execute(now, [
-      { row: ["1", "2", null], shape, kind: "computing", stored: null, pending: [] },
-    ]);
+    const row = ["1", "2", null];
+    const write = { row, request: undefined, shape, kind: "computing", stored: null, pending: [] } as const;
+    const written = await verb.statement([write], now, sql);
     expect(written).toEqual([{ answer: "written" }]);
     return new WeakRef(shape);
   }
@@ -67,6 +65,6 @@ test("what is kept for an update's columns goes with them", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   collectGarbage();
   expect(shape.deref()).toBeUndefined();
-  // The batch itself is still there.
-  expect(batch).toBeInstanceOf(UpdateBatch);
+  // The verb itself is still there.
+  expect(verb.plan([])).toEqual([]);
 });

@@ -1,10 +1,10 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { shownColumn } from "../catalog/hidden-columns.ts";
-import type { CellError } from "../compute/cell-errors.ts";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { CellError } from "./cell-errors.ts";
 
 /** A cell that waits for its value is not a failing one. */
 const FAILING = `_errors is not null and _errors @? '$.* ? (@.type() == "object")'`;

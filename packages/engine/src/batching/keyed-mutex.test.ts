@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { Turns } from "./turns.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 
 test("work of one name runs one after the other, in its order, also after some has failed", async () => {
-  const turns = new Turns();
+  const mutex = new KeyedMutex();
   const seen: string[] = [];
   const work =
     (name: string, fails = false) =>
@@ -14,24 +14,24 @@ test("work of one name runs one after the other, in its order, also after some h
       return name;
     };
   const done = await Promise.allSettled([
-    turns.take("k", work("a")),
-    turns.take("k", work("b", true)),
-    turns.take("k", work("c")),
+    mutex.run("k", work("a")),
+    mutex.run("k", work("b", true)),
+    mutex.run("k", work("c")),
   ]);
   expect(done.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
 test("work of different names runs side by side, and drain waits for all of it", async () => {
-  const turns = new Turns();
+  const mutex = new KeyedMutex();
   const seen: string[] = [];
   const work = (name: string) => async () => {
     seen.push(`${name} begins`);
     await new Promise((resolve) => setImmediate(resolve));
     seen.push(`${name} ends`);
   };
-  void turns.take("a", work("a"));
-  void turns.take("b", work("b"));
-  await turns.drain();
+  void mutex.run("a", work("a"));
+  void mutex.run("b", work("b"));
+  await mutex.drain();
   expect(seen).toEqual(["a begins", "b begins", "a ends", "b ends"]);
 });

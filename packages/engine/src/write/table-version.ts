@@ -9,7 +9,7 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import { folderSchema } from "../target.ts";
 
 /** The table as it is now, seen from a service that was started when it was as its layout says. */
-export interface WriteTarget {
+export interface TableVersion {
   readonly table_id: number;
   readonly version: number;
   readonly folder: string;
@@ -39,7 +39,7 @@ export interface ServiceIdentity {
  * this service computes until the fill job comes by.
  * @throws schema_changed for a dropped table, a dropped or retyped column, or a new one that must not be null
  */
-export function planWriteTarget(layout: RowLayout, catalog: Catalog, service: ServiceIdentity): WriteTarget {
+export function planTableVersion(layout: RowLayout, catalog: Catalog, service: ServiceIdentity): TableVersion {
   const known = layout.table;
   const current = catalog.tables.find((table) => table.id === known.id);
   if (current === undefined) {

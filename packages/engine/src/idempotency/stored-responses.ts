@@ -4,41 +4,41 @@ import type { Row } from "../compute/row-layout.ts";
 import { quoteElement } from "../kinds/common.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { quoteIdent } from "../sql/quote.ts";
-import { requestOf } from "./request-store.ts";
+import type { InsertRequest } from "./request-store.ts";
 
 interface Column {
   readonly name: string;
   readonly type: { readonly kind: TypeKind };
 }
 
-export interface KeptShape {
+export interface InsertWithResponse {
   /** An INSERT that returns these columns, the row's identity first. */
   readonly insert: string;
   readonly returning: readonly Column[];
-  /** Parameters of the INSERT; those of the answers follow. */
+  /** Parameters of the INSERT; those of the responses follow. */
   readonly parameters: number;
 }
 
 /**
- * The statement that stores rows and, with those that were stored, the answers of their requests. It answers what the
- * INSERT returns. An answer comes as text; where SQL computes some of its values it has holes, which are kept
- * beside it with those values as PostgreSQL writes them. Parameters: see `keptParameters`.
+ * The statement that stores rows and, with those that were stored, the responses to their requests. It answers what the
+ * INSERT returns. A response comes as text; where SQL computes some of its values it has placeholders. They are stored
+ * next to it with those values as PostgreSQL writes them. Parameters: see `responseParameters`.
  */
-export function keepWithInsert({ insert, returning, parameters }: KeptShape): string {
+export function insertWithStoredResponse({ insert, returning, parameters }: InsertWithResponse): string {
   const [identity, ...made] = returning;
-  if (identity === undefined) throw new TypeError("Answers are kept by the identity of their rows.");
+  if (identity === undefined) throw new TypeError("Responses are stored by the identity of their rows.");
   const p = (offset: number): string => `$${parameters + offset}`;
   const texts = made.map(({ name, type }) => {
     return kindOf(type).castedText(`s.${quoteIdent(name)}::text`);
   });
-  const filled = `case when u.holes is not null then array[u.holes, ${texts.join(", ")}] end`;
+  const filled = `case when u.placeholders is not null then array[u.placeholders, ${texts.join(", ")}] end`;
   const names = returning.map(({ name }) => quoteIdent(name)).join(", ");
   return [
     `with stored as (${insert}), kept as (`,
     "insert into appdb.requests (id, digest, status, headers, body, made, expires_at)",
     `select u.id, u.digest, u.status, u.headers, u.body, ${made.length === 0 ? "null" : filled}, ${p(8)}::timestamptz`,
     `from unnest(${p(1)}::uuid[], ${p(2)}::uuid[], ${p(3)}::uuid[], ${p(4)}::smallint[], ${p(5)}::json[], ${p(6)}::text[],`,
-    `${p(7)}::text[]) as u(row, id, digest, status, headers, body, holes)`,
+    `${p(7)}::text[]) as u(row, id, digest, status, headers, body, placeholders)`,
     // In one order, so that two batches with the same keys wait for each other and do not deadlock.
     `join stored s on s.${quoteIdent(identity.name)} = u.row order by u.id)`,
     `select ${names} from stored`,
@@ -46,14 +46,12 @@ export function keepWithInsert({ insert, returning, parameters }: KeptShape): st
 }
 
 /**
- * The parameters of `keepWithInsert`, for those of the rows that come from a request whose answer is kept. `identity` is
- * the slot that identifies a row, `unknown` are the slots that SQL computes, in the order of what it returns.
+ * The parameters of `insertWithStoredResponse`, for the rows whose requests have a key. `identity` is the slot that
+ * identifies a row, `unknown` are the slots that SQL computes, in the order of what it returns.
  */
-export function keptParameters(
-  rows: readonly Row[],
-  identity: number,
-  unknown: readonly number[],
-  expiresAt: string,
+export function responseParameters(
+  writes: readonly { readonly row: Row; readonly request?: InsertRequest | undefined }[],
+  { identity, unknown, expiresAt }: { identity: number; unknown: readonly number[]; expiresAt: string },
 ): string[] {
   const identities: string[] = [];
   const ids: string[] = [];
@@ -61,21 +59,20 @@ export function keptParameters(
   const statuses: number[] = [];
   const heads: string[] = [];
   const bodies: string[] = [];
-  const holes: string[] = [];
-  for (const row of rows) {
-    const request = requestOf(row);
+  const placeholders: string[] = [];
+  for (const { row, request } of writes) {
     if (request === undefined) continue;
-    const { status, headers, body } = request.answer(unknown);
+    const { status, headers, body } = request.respond(unknown);
     identities.push(String(row[identity]));
     ids.push(request.id);
     digests.push(request.digest);
     statuses.push(status);
     heads.push(headers === JSON_HEADERS ? "NULL" : quoteElement(JSON.stringify(headers)));
     bodies.push(quoteElement(body.text));
-    holes.push(body.holes === null ? "NULL" : quoteElement(body.holes));
+    placeholders.push(body.placeholders === null ? "NULL" : quoteElement(body.placeholders));
   }
   return [
-    ...[identities, ids, digests, statuses, heads, bodies, holes].map((values) => `{${values.join(",")}}`),
+    ...[identities, ids, digests, statuses, heads, bodies, placeholders].map((values) => `{${values.join(",")}}`),
     expiresAt,
   ];
 }

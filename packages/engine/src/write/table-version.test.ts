@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import { expect, test } from "vitest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { layOutRow } from "../compute/row-layout.ts";
-import { planWriteTarget } from "./write-target.ts";
+import { planTableVersion } from "./table-version.ts";
 
 const text = { type: { kind: "string" }, nullable: false } as const;
 const col = (name: string): Expr => ({ node: "column", name, ...text });
@@ -48,7 +48,7 @@ function plan(columns: readonly CatalogColumn[], parts: Partial<CatalogTable> = 
     tables: [{ ...KNOWN, version: 2, columns, ...parts }],
     functions: new Map(),
   };
-  return planWriteTarget(layOutRow(KNOWN), catalog, { app_file: "app.py", target: "main/reports" });
+  return planTableVersion(layOutRow(KNOWN), catalog, { app_file: "app.py", target: "main/reports" });
 }
 
 test("a table that only has another version is written as before", () => {

@@ -1,6 +1,6 @@
-import type { CatalogTable } from "../catalog/catalog.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { CatalogTable } from "./catalog.ts";
 
 /** Up to here rows are counted one by one. */
 const COUNTED_ROWS = 10_000;

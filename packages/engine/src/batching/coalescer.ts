@@ -6,6 +6,18 @@ export type Outcome<Answer> =
   | { readonly error: unknown }
   | { readonly later: () => Promise<Answer> };
 
+/** The outcome of an item that is done and has no answer. */
+export const DONE: Outcome<void> = { answer: undefined };
+
+/** Bounds of batches of rows, and of the rows that wait for one. */
+export const BATCHING = {
+  batches_in_flight: 2,
+  batch_items: 512,
+  batch_bytes: 8_000_000,
+  waiting_items: 10_000,
+  waiting_bytes: 256_000_000,
+} as const;
+
 export interface CoalescerOptions<Item, Answer> {
   /** Gives one outcome per item, in order. When it throws, every item of the batch gets that error. */
   readonly run: (items: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;

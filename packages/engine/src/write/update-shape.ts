@@ -1,23 +1,23 @@
 import type { CatalogFunction } from "../catalog/catalog.ts";
-import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
-import type { RowLayout } from "../compute/row-layout.ts";
+import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
+import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import type { PlacedSlot } from "./batch-sql.ts";
 
 /** What follows from the columns that an update sends: updates that send the same are written together. */
 export interface UpdateShape {
-  readonly sent: readonly PlacedSlot[];
+  readonly sent: readonly Slot[];
   /** Computed columns that hang on what is sent: these alone are computed anew. */
-  readonly dependents: readonly PlacedSlot[];
+  readonly dependents: readonly Slot[];
+  readonly dependent_names: ReadonlySet<string>;
   /** Those of them that need Python, with what these read of them. */
   readonly graph: BoundGraph | null;
   /** The other ones, computed inside the statement. */
   readonly sql: readonly SqlStep[];
   /** Stored columns that `sql` reads. */
-  readonly sql_reads: readonly PlacedSlot[];
+  readonly sql_reads: readonly Slot[];
   /** Stored columns that all dependents read together. */
-  readonly reads: readonly PlacedSlot[];
+  readonly reads: readonly Slot[];
   /** Computed columns that dependents read and that are not computed anew: one that failed has no value to give. */
   readonly unsure: readonly string[];
   /** Whether connections keep its statements. */
@@ -42,24 +42,15 @@ export function planUpdate(
   const reads = readBy(dependents);
   const computed = new Set(table.columns.filter((column) => column.computed !== null).map((column) => column.name));
   return {
-    sent: place(layout, sent),
-    dependents: place(layout, dependents),
+    sent: slotsNamed(layout, sent),
+    dependents: slotsNamed(layout, dependents),
+    dependent_names: new Set(dependents),
     graph: plan.graph === null ? null : bindGraph(plan.graph, layout.index),
     sql: plan.sql,
-    sql_reads: place(layout, [...readBy(steps)]),
-    reads: place(layout, [...reads]),
+    sql_reads: slotsNamed(layout, [...readBy(steps)]),
+    reads: slotsNamed(layout, [...reads]),
     unsure: [...reads].filter((name) => computed.has(name)),
   };
-}
-
-/** The graph that computes some of a shape's dependents in Python; null for none. @throws as planUpdate */
-export function planRest(
-  layout: RowLayout,
-  functions: ReadonlyMap<string, CatalogFunction>,
-  columns: readonly string[],
-): BoundGraph | null {
-  const graph = planPython(layout.table, functions, columns);
-  return graph === null ? null : bindGraph(graph, layout.index);
 }
 
 /** The computed columns that hang on some of `names`, in the layout's order. */
@@ -76,13 +67,4 @@ function dependentsOf(layout: RowLayout, names: readonly string[]): string[] {
 function readsOf(layout: RowLayout, name: string): readonly string[] {
   const expr = layout.table.columns.find((column) => column.name === name)?.computed?.expr;
   return expr === undefined ? [] : referencedColumns(expr);
-}
-
-function place(layout: RowLayout, names: readonly string[]): PlacedSlot[] {
-  return names.map((name) => {
-    const at = layout.index.get(name);
-    const slot = at === undefined ? undefined : layout.slots[at];
-    if (at === undefined || slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}.`);
-    return { ...slot, at };
-  });
 }

@@ -1,25 +1,32 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { Row, Slot } from "../compute/row-layout.ts";
+import { escapeCopy } from "../kinds/common.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
 
-/** A slot of the layout with its place in a row. */
-export interface PlacedSlot extends Slot {
-  readonly at: number;
-}
-
 /** The array parameters of a statement over many rows. */
-export function arrayParameters(given: readonly PlacedSlot[], rows: readonly Row[]): string[] {
+export function arrayParameters(given: readonly Slot[], rows: readonly Row[]): string[] {
   return given.map((slot) => arrayText(slot.type.kind, rows, slot.at));
 }
 
+/** Writes rows in the text format of COPY; `last` gives the text of a column behind the slots. */
+export function copyText(slots: readonly Slot[], rows: readonly Row[], last: (row: Row) => string | null): string {
+  const fields = slots.map(({ type, at }) => ({ type, at, write: kindOf(type).toCopy }));
+  let text = "";
+  for (const row of rows) {
+    for (const { type, at, write } of fields) {
+      const value = row[at] ?? null;
+      text += value === null ? "\\N\t" : `${write(value, type)}\t`;
+    }
+    const behind = last(row);
+    text += behind === null ? "\\N\n" : `${escapeCopy(behind)}\n`;
+  }
+  return text;
+}
+
 /** Puts what came back for one row into its slots; `first` is the place of the first of them in the result. */
-export function fillRow(
-  row: Row,
-  slots: readonly PlacedSlot[],
-  result: SqlResult["rows"][number],
-  first: number,
-): void {
+export function fillRow(row: Row, slots: readonly Slot[], result: SqlResult["rows"][number], first: number): void {
   for (let index = 0; index < slots.length; index++) {
     const slot = slots[index];
     if (slot !== undefined) row[slot.at] = fromSql(slot, result[first + index] ?? null);

@@ -1,7 +1,9 @@
+import type { ColumnType } from "@appdb/contract/types";
+import { countTexts, indexedPrefix, keyExpression } from "../catalog/ddl.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
-import type { Slot } from "../compute/row-layout.ts";
-import { fromTransport, transportType } from "../kinds/storage-type.ts";
-import { matchKey } from "../rows/match-key.ts";
+import type { Row, RowLayout, Slot } from "../compute/row-layout.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { fromTransport, storageCollation, storageType, transportType } from "../kinds/storage-type.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { type Prepared, prepare } from "./insert-statement.ts";
 
@@ -125,6 +127,52 @@ export function buildDeleteByKey({ table, identity, key }: KeyedTable): Prepared
   );
 }
 
+/**
+ * Deletes the rows that have the values of `row` in the slots `match`; null finds rows without a value. Parameters: the
+ * table's id and version, then the values that are not null. Conditions are written as the indexes are.
+ */
+export function buildDeleteMatching(
+  place: KeyedTable["table"],
+  { layout, match, row }: { readonly layout: RowLayout; readonly match: readonly Slot[]; readonly row: Row },
+): Prepared {
+  const { table } = layout;
+  const hasKey =
+    table.primary_key.length > 0 && table.primary_key.every((name) => match.some((slot) => slot.name === name));
+  let parameters = 2;
+  const conditions = match.flatMap((slot): string[] => {
+    const column = `t.${quoteIdent(slot.name)}`;
+    if ((row[slot.at] ?? null) === null) {
+      return [`${column} is null`, ...prefixesOf(layout, slot, column).map((held) => `${held} is null`)];
+    }
+    parameters += 1;
+    const asked = `$${parameters}::${storageType(slot.type)}${storageCollation(slot.type)}`;
+    const { equals } = kindOf(slot.type);
+    if (equals !== null) return [equals(column, asked)];
+    if (hasKey && table.primary_key.includes(slot.name)) {
+      return [matchKeyColumn(column, slot.type, asked)];
+    }
+    return [`${column} = ${asked}`, ...prefixConditions(layout, slot, column, asked)];
+  });
+  const where = [isCurrent("$1", "$2"), ...conditions].join("\n  and ");
+  return prepare(`delete from ${quoteTable(place)} as t\nwhere ${where}`);
+}
+
+/** An index holds only the beginning of a text: the same is asked of it. */
+function prefixConditions(layout: RowLayout, slot: Slot, column: string, asked: string): string[] {
+  const held = prefixesOf(layout, slot, asked);
+  return prefixesOf(layout, slot, column).map((prefix, at) => `${prefix} = ${held[at]}`);
+}
+
+/** What the indexes of a text column hold of it, each once. */
+function prefixesOf(layout: RowLayout, slot: Slot, sql: string): string[] {
+  if (kindOf(slot.type).index !== "prefix") return [];
+  const types = new Map(layout.slots.map(({ name, type }) => [name, type]));
+  const lengths = layout.table.indexes
+    .filter((index) => index.columns.includes(slot.name))
+    .map((index) => countTexts(index.columns, types));
+  return [...new Set(lengths)].map((texts) => indexedPrefix(sql, texts));
+}
+
 class Numbers {
   #last = 0;
 
@@ -157,10 +205,17 @@ function askedRows(key: readonly Slot[], given: readonly Slot[], next: Numbers, 
 }
 
 function keyCondition(key: readonly Slot[]): string {
-  return matchKey(
-    "#t",
-    key.map(({ name, type }, at) => ({ name, type, sql: `"#asked"."#key${at}"` })),
-  );
+  return key
+    .map(({ name, type }, at) => matchKeyColumn(`"#t".${quoteIdent(name)}`, type, `"#asked"."#key${at}"`))
+    .join(" and ");
+}
+
+/** Compares a column of a key, so that its unique index finds the row: the index holds texts by their hash. */
+function matchKeyColumn(column: string, type: ColumnType, asked: string): string {
+  const indexed = keyExpression(column, type);
+  return indexed === column
+    ? `${column} = ${asked}`
+    : `${indexed} = ${keyExpression(asked, type)} and ${column} = ${asked}`;
 }
 
 function isCurrent(tableId: string, version: string): string {

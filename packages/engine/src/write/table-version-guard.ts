@@ -1,22 +1,22 @@
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
-import { TABLE_VERSION } from "./insert-statement.ts";
+import { TABLE_VERSION } from "../statements/insert-statement.ts";
 import { isShapeRefusal, isUndone } from "./sql-refusals.ts";
-import { planWriteTarget, type ServiceIdentity, schemaChanged, type WriteTarget } from "./write-target.ts";
+import { planTableVersion, type ServiceIdentity, schemaChanged, type TableVersion } from "./table-version.ts";
 
 /** How often a statement starts over because the table moved, or because PostgreSQL undid it in favour of another one. */
 const MOST_ATTEMPTS = 8;
 
 /** A table that may change under the service which writes to it: every statement is made for one state of it. */
-export class MovingTarget {
+export class TableVersionGuard {
   readonly #sql: SqlPool;
   readonly #layout: RowLayout;
   readonly #service: ServiceIdentity;
-  #current: WriteTarget;
+  #current: TableVersion;
   #reloading: Promise<void> | undefined;
 
-  constructor(sql: SqlPool, layout: RowLayout, service: ServiceIdentity, current: WriteTarget) {
+  constructor(sql: SqlPool, layout: RowLayout, service: ServiceIdentity, current: TableVersion) {
     this.#sql = sql;
     this.#layout = layout;
     this.#service = service;
@@ -24,7 +24,7 @@ export class MovingTarget {
   }
 
   /** The table as it was when it was last looked at. */
-  get current(): WriteTarget {
+  get current(): TableVersion {
     return this.#current;
   }
 
@@ -35,7 +35,7 @@ export class MovingTarget {
    * @throws schema_changed; whatever else `attempt` throws
    */
   async run<T>(
-    attempt: (target: WriteTarget) => Promise<T | undefined>,
+    attempt: (target: TableVersion) => Promise<T | undefined>,
     mend?: (error: unknown) => Promise<boolean>,
   ): Promise<T> {
     for (let count = 1; ; count++) {
@@ -60,13 +60,13 @@ export class MovingTarget {
   }
 
   /** Whether the table still has the version that `target` names: a statement that found no row may have met another. */
-  async isCurrent(target: WriteTarget, sql: SqlConnection = this.#sql): Promise<boolean> {
+  async isCurrent(target: TableVersion, sql: SqlConnection = this.#sql): Promise<boolean> {
     const { rows } = await sql.query({ ...TABLE_VERSION, values: [target.table_id] });
     return Number(rows[0]?.[0]) === target.version;
   }
 
   /** Looks at the table anew, once for all that found it changed. @throws schema_changed */
-  async #reload(seen: WriteTarget): Promise<void> {
+  async #reload(seen: TableVersion): Promise<void> {
     if (this.#current !== seen) return;
     this.#reloading ??= this.#load().finally(() => {
       this.#reloading = undefined;
@@ -75,6 +75,6 @@ export class MovingTarget {
   }
 
   async #load(): Promise<void> {
-    this.#current = planWriteTarget(this.#layout, await loadCatalog(this.#sql), this.#service);
+    this.#current = planTableVersion(this.#layout, await loadCatalog(this.#sql), this.#service);
   }
 }

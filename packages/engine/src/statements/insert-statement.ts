@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { fromRows } from "../compute/from-rows.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import type { Slot } from "../compute/row-layout.ts";
-import { keepWithInsert } from "../idempotency/keep-with-insert.ts";
+import { insertWithStoredResponse } from "../idempotency/stored-responses.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 
@@ -19,8 +19,8 @@ export interface InsertShape {
   readonly has_errors: boolean;
   /** Rows whose key exists are left out, and thereby alone: they are those that do not come back. */
   readonly skips_duplicates: boolean;
-  /** The answers of requests are kept with the rows. */
-  readonly keeps_answers: boolean;
+  /** The responses of requests are stored with the rows. */
+  readonly stores_responses: boolean;
 }
 
 export interface Prepared {
@@ -30,7 +30,7 @@ export interface Prepared {
 
 /**
  * One INSERT for many rows. Parameters: an array per given slot (and one of cell errors), then the table's id and version, then (when pending) the
- * ids of the pending columns and the cell errors, then those of the answers. It writes nothing when the table has another version by now: the
+ * ids of the pending columns and the cell errors, then those of the responses. It writes nothing when the table has another version by now: the
  * version is read after the statement holds its lock on the table, so no schema change can come in between.
  */
 export function buildInsert(shape: InsertShape): Prepared {
@@ -59,8 +59,9 @@ export function buildInsert(shape: InsertShape): Prepared {
     lines.push(`returning ${shape.returning.map(({ name }) => `t.${quoteIdent(name)}`).join(", ")}`);
   }
   const insert = lines.join("\n");
-  if (!shape.keeps_answers) return prepare(insert);
-  return prepare(keepWithInsert({ insert, returning: shape.returning, parameters: next + (shape.is_pending ? 4 : 2) }));
+  if (!shape.stores_responses) return prepare(insert);
+  const parameters = next + (shape.is_pending ? 4 : 2);
+  return prepare(insertWithStoredResponse({ insert, returning: shape.returning, parameters }));
 }
 
 /** A COPY of whole rows with their cell errors, which come last. It checks no version: its transaction has done so. */

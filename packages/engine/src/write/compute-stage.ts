@@ -1,0 +1,103 @@
+import type { OnError } from "@appdb/contract/jobs";
+import type { CatalogFunction } from "../catalog/catalog.ts";
+import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
+import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { type BoundGraph, bindGraph, bindPython, cellError, runCells } from "../compute/run-graph.ts";
+import type { InsertRequest } from "../idempotency/request-store.ts";
+import type { UdfError, UdfResult } from "../ports.ts";
+import { measured, type Timing } from "../timing.ts";
+import type { WriteDeps, WriteItem } from "./write-pipeline.ts";
+
+/** A new row with what its request says of it. */
+export interface NewRow extends WriteItem {
+  /** `ignore`: a computed cell that fails is null, and its error is in the layout's `errors`. */
+  readonly onError: OnError;
+  readonly request?: InsertRequest | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly timing?: Timing | undefined;
+}
+
+export interface ComputeStageInput {
+  readonly layout: RowLayout;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  /** The computed columns to fill. */
+  readonly columns: readonly string[];
+  /** SQL computes none of them, so that `complete` computes all; they are divided when left out. */
+  readonly only_python?: boolean;
+}
+
+/**
+ * Computes columns of new rows in Python: first those that need it, and those of SQL where SQL cannot make a value. With
+ * `ignore`, cells that read a failed cell fail with it. What concerns the whole row is still an error of the request: a key
+ * without a value, a function that the application does not have.
+ */
+export class ComputeStage {
+  /** What needs Python before the row is written; null for nothing. */
+  readonly graph: BoundGraph | null;
+  /** What SQL computes while it stores the row. */
+  readonly sql: readonly SqlStep[];
+  /** The graph that computes the columns of SQL in Python; null for none. */
+  readonly rest: BoundGraph | null;
+  /** The columns of `rest`. */
+  readonly #later: readonly string[];
+  readonly #udf: WriteDeps["udf"];
+  readonly #input: ComputeStageInput;
+
+  constructor({ udf }: Pick<WriteDeps, "udf">, input: ComputeStageInput) {
+    const { layout, functions, columns, only_python: onlyPython = false } = input;
+    this.#udf = udf;
+    this.#input = input;
+    const plan = onlyPython ? { graph: null, sql: [] } : planCompute(layout.table, functions, columns);
+    this.graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
+    this.sql = plan.sql;
+    this.#later = onlyPython ? columns : plan.sql.map((step) => step.column);
+    this.rest = bindPython(layout, functions, this.#later);
+  }
+
+  /**
+   * Fills the columns that need Python. False when SQL may not compute the others, because some of them read a cell that
+   * failed: `complete` does it then.
+   * @throws function_failed and its kin, worker_unavailable, overloaded
+   */
+  async run(write: NewRow): Promise<boolean> {
+    const { graph } = this;
+    if (graph === null) return true;
+    const work = runCells(this.#udf(), graph, write.row, write.signal);
+    return this.accept(write, await measured(write.timing, "py", work, graph.graph.functions));
+  }
+
+  /** The same for a caller that ran the graph itself: `found` is what failed. @throws function_failed and its kin */
+  accept({ row, onError }: Pick<NewRow, "row" | "onError">, found: UdfResult["errors"]): boolean {
+    if (found === null) return true;
+    if (onError === "abort") throw cellError(this.#input.layout.table, found);
+    const errors = this.#note(row, found);
+    return !this.#later.some((name) => errors[name] !== undefined);
+  }
+
+  /** Computes in Python what SQL would have computed and can be computed. @throws as `run` */
+  async complete(write: Pick<NewRow, "row" | "onError">): Promise<void> {
+    const { layout, functions } = this.#input;
+    const { row } = write;
+    const errors = errorsOf(layout, row);
+    const left = this.#later.filter((name) => errors[name] === undefined);
+    for (const name of this.#later) if (errors[name] !== undefined) row[layout.index.get(name) ?? -1] = null;
+    const graph = left.length === this.#later.length ? this.rest : bindPython(layout, functions, left);
+    if (graph !== null) this.accept(write, await runCells(this.#udf(), graph, row));
+  }
+
+  #note(row: Row, found: Readonly<Record<string, UdfError>>): CellErrors {
+    const { layout } = this.#input;
+    const before = errorsOf(layout, row);
+    const errors = spreadErrors(layout.table, new Set(layout.computed), { ...before, ...ownErrors(found) });
+    const hasNoKey = layout.table.primary_key.some((name) => errors[name] !== undefined);
+    if (hasNoKey || isOfApplication(found)) throw cellError(layout.table, found);
+    row[layout.errors] = JSON.stringify(errors);
+    return errors;
+  }
+}
+
+function errorsOf(layout: RowLayout, row: Row): CellErrors {
+  const text = row[layout.errors];
+  return typeof text === "string" ? (JSON.parse(text) as CellErrors) : {};
+}

@@ -1,0 +1,242 @@
+import type { EngineValue } from "@appdb/contract/types";
+import type { Outcome } from "../batching/coalescer.ts";
+import type { CellErrors } from "../compute/cell-errors.ts";
+import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
+import type { IdempotentRequest } from "../idempotency/request-store.ts";
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { columnText, fromSqlText } from "../kinds/values.ts";
+import type { Prepared } from "../statements/insert-statement.ts";
+import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
+import { buildReadByKey, buildUpdate } from "../statements/update-statement.ts";
+import { keyOf } from "./keyed-rows.ts";
+import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
+import type { TableVersion } from "./table-version.ts";
+import type { TableVersionGuard } from "./table-version-guard.ts";
+import type { UpdateShape } from "./update-shape.ts";
+import type { WriteDeps, WriteItem, WriteVerb } from "./write-pipeline.ts";
+
+/** A version of a row that is there. */
+export interface StoredRow {
+  readonly xmin: string;
+  readonly errors: CellErrors;
+  readonly values: readonly EngineValue[];
+}
+
+/** A row to be changed. */
+export interface Write extends WriteItem {
+  readonly request: IdempotentRequest | undefined;
+  readonly shape: UpdateShape;
+  /** Whether SQL computes what it can, or all computed values are in the row already. */
+  readonly kind: "computing" | "given";
+  /** The version of the row that values were computed from; null when none were. */
+  readonly stored: StoredRow | null;
+  /** Computed columns that cannot be given a value yet. */
+  readonly pending: readonly string[];
+}
+
+/** `passed_over`: there is no such row, or it is not the version that values were computed from, or a cell that they hang
+ *  on failed. `refused`: SQL cannot make a value. */
+export type Written = "written" | "passed_over" | "refused";
+
+/**
+ * Divides a batch into groups that are written one after the other: in each all send the same columns, no two are of one
+ * row, and rows are in the order of their keys. Two of one row keep their order.
+ */
+function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (readonly Write[])[] {
+  const groups: { readonly like: Write; readonly writes: Map<string, Write> }[] = [];
+  const lastOf = new Map<string, number>();
+  for (const write of writes) {
+    const key = keyOf(layout, write.row);
+    const after = lastOf.get(key) ?? -1;
+    let at = groups.findIndex(({ like }, index) => index > after && goTogether(like, write));
+    if (at < 0) at = groups.push({ like: write, writes: new Map() }) - 1;
+    groups[at]?.writes.set(key, write);
+    lastOf.set(key, at);
+  }
+  return groups.map(({ writes: found }) =>
+    found.size === 1 ? [...found.values()] : [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, write]) => write),
+  );
+}
+
+function goTogether(one: Write, other: Write): boolean {
+  return one.shape === other.shape && one.kind === other.kind;
+}
+
+interface UpdateStatement extends Prepared {
+  readonly given: readonly Slot[];
+  readonly returned: readonly Slot[];
+}
+
+export interface UpdateInput {
+  readonly layout: RowLayout;
+  /** Columns whose values are read after the update. */
+  readonly read: ReadonlySet<string>;
+  readonly guard: TableVersionGuard;
+}
+
+/** Changes rows by their key: each group sends the same columns and is one statement. */
+export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput): WriteVerb<Write, Written> {
+  const { layout, guard } = input;
+  const statementOf = cacheStatements(input);
+  const key = slotsNamed(layout, layout.table.primary_key);
+  return {
+    plan: (writes) => writesInOrder(layout, writes),
+    async statement(writes, version, sql) {
+      const [first] = writes;
+      if (first === undefined) return [];
+      const { shape, kind } = first;
+      const statement = statementOf(version, shape, kind);
+      const rows = writes.map(({ row }) => row);
+      const pending = pendingOf(layout, version, shape, writes);
+      const values: unknown[] = [
+        ...arrayParameters(key, rows),
+        ...arrayParameters(statement.given, rows),
+        ...(checksXmin(shape, kind) ? [`{${writes.map(({ stored }) => stored?.xmin ?? "NULL").join(",")}}`] : []),
+        ...(kind === "given" ? [columnText(JSON_TYPE.kind, writes.map(errorsToStore(layout)))] : []),
+        version.table_id,
+        version.version,
+        pending.ids.length === 0 ? null : `{${pending.ids.join(",")}}`,
+        pending.everywhere.length === 0 ? null : asPending(pending.everywhere),
+      ];
+      const { text, name } = statement;
+      const result = await sql.query(shape.is_kept ? { text, name, values } : { text, values });
+      // No row at all may also mean that the table has another version by now.
+      if (result.row_count === 0 && !(await guard.isCurrent(version, sql))) return undefined;
+      const outcomes = writes.map(() => PASSED_OVER);
+      for (const stored of result.rows) {
+        const at = Number(stored[0]) - 1;
+        const row = rows[at];
+        if (row === undefined) throw new Error("PostgreSQL answered a row that it was not sent.");
+        fillRow(row, statement.returned, stored, 1);
+        outcomes[at] = WRITTEN;
+      }
+      return outcomes;
+    },
+    response: ({ request }, written) =>
+      written === "written" && request !== undefined ? { ...request, answer: request.respond() } : undefined,
+    // A value that SQL cannot make may be one that Python can.
+    settle: ({ row, shape, kind }, error) =>
+      isValueRefusal(error) && kind === "computing" && shape.sql.length > 0
+        ? { answer: "refused" }
+        : { error: explainRefusal(layout, row, error, deps.limits) },
+  };
+}
+
+const WRITTEN: Outcome<Written> = { answer: "written" };
+const PASSED_OVER: Outcome<Written> = { answer: "passed_over" };
+
+/** Gives the statement of each shape. Shapes that are not kept come and go with their updates, and so do their statements. */
+function cacheStatements(input: UpdateInput) {
+  const cached = new WeakMap<UpdateShape, { version: TableVersion; made: Map<Write["kind"], UpdateStatement> }>();
+  return (version: TableVersion, shape: UpdateShape, kind: Write["kind"]): UpdateStatement => {
+    let known = cached.get(shape);
+    if (known?.version !== version) known = { version, made: new Map() };
+    cached.set(shape, known);
+    const statement = known.made.get(kind) ?? makeStatement(input, version, shape, kind);
+    known.made.set(kind, statement);
+    return statement;
+  };
+}
+
+function makeStatement(
+  { layout, read }: UpdateInput,
+  version: TableVersion,
+  shape: UpdateShape,
+  kind: Write["kind"],
+): UpdateStatement {
+  const steps = kind === "given" ? [] : shape.sql;
+  const bySql = new Set(steps.map((step) => step.column));
+  const made = shape.dependents.filter(({ name }) => !bySql.has(name) && !version.gone.has(name));
+  const given = [...shape.sent, ...made];
+  const known = new Set([...given.map(({ name }) => name), ...layout.table.primary_key]);
+  const returned = layout.slots.filter(({ name }) => read.has(name) && !known.has(name));
+  const prepared = buildUpdate({
+    table: version,
+    identity: layout.table.identity,
+    key: slotsNamed(layout, layout.table.primary_key),
+    given,
+    steps,
+    reads: kind === "given" ? [] : shape.sql_reads,
+    recomputed: shape.dependents.map(({ name }) => name),
+    unsure: kind === "given" ? [] : shape.unsure,
+    checks_xmin: checksXmin(shape, kind),
+    has_errors: kind === "given",
+    returning: returned.map(({ name }) => name),
+  });
+  return { ...prepared, given, returned };
+}
+
+/** A row to be read by its key, with the columns that its shape reads. */
+export type Read = Pick<Write, "row" | "shape">;
+
+/** Reads rows by their key: what is there, undefined for nothing. */
+export function readVerb(
+  deps: Pick<WriteDeps, "limits">,
+  { layout, guard }: Pick<UpdateInput, "layout" | "guard">,
+): WriteVerb<Read, StoredRow | undefined> {
+  const key = slotsNamed(layout, layout.table.primary_key);
+  return {
+    plan: (reads) => {
+      const shapes = new Set(reads.map(({ shape }) => shape));
+      return shapes.size === 1 ? [reads] : [...shapes].map((shape) => reads.filter((read) => read.shape === shape));
+    },
+    async statement(reads, version, sql) {
+      const [first] = reads;
+      if (first === undefined) return [];
+      const { reads: columns, is_kept: isKept } = first.shape;
+      const { text, name } = buildReadByKey(
+        { table: version, identity: layout.table.identity, key },
+        columns.map((column) => column.name),
+      );
+      const rows = reads.map(({ row }) => row);
+      const values = [...arrayParameters(key, rows), version.table_id, version.version];
+      const result = await sql.query(isKept ? { text, name, values } : { text, values });
+      if (result.row_count === 0 && !(await guard.isCurrent(version))) return undefined;
+      const outcomes: { answer: StoredRow | undefined }[] = reads.map(() => ({ answer: undefined }));
+      for (const [row, xmin, errors, ...stored] of result.rows) {
+        const answer = {
+          xmin: xmin ?? "",
+          errors: errors == null ? {} : (JSON.parse(errors) as CellErrors),
+          values: columns.map(({ type }, at) => (stored[at] == null ? null : fromSqlText(type, stored[at] ?? ""))),
+        };
+        outcomes[Number(row) - 1] = { answer };
+      }
+      return outcomes;
+    },
+    settle: ({ row }, error) => ({ error: explainRefusal(layout, row, error, deps.limits) }),
+  };
+}
+
+/** What a version was computed from can only be known of a row that was read. */
+function checksXmin(shape: UpdateShape, kind: Write["kind"]): boolean {
+  return kind === "given" || shape.graph !== null;
+}
+
+/** Columns whose cells the fill job is to compute: `everywhere` for all rows of a group, `ids` also for some of them. */
+function pendingOf(layout: RowLayout, version: TableVersion, shape: UpdateShape, writes: readonly Write[]) {
+  const everywhere = version.pending.filter(
+    ({ name, reads }) =>
+      shape.sent.some((slot) => reads.has(slot.name)) || shape.dependents.some((slot) => slot.name === name),
+  );
+  const ids = new Set(everywhere.map(({ id }) => id));
+  for (const { pending } of writes) {
+    for (const name of pending) {
+      const column = layout.table.columns.find((candidate) => candidate.name === name);
+      if (column !== undefined) ids.add(column.id);
+    }
+  }
+  return { everywhere: everywhere.map(({ name }) => name), ids: [...ids] };
+}
+
+function errorsToStore(layout: RowLayout): (write: Write) => string | null {
+  return ({ row, pending }) => {
+    const errors = row[layout.errors];
+    if (pending.length === 0) return typeof errors === "string" ? errors : null;
+    const own = typeof errors === "string" ? (JSON.parse(errors) as CellErrors) : {};
+    return JSON.stringify({ ...own, ...(JSON.parse(asPending(pending)) as object) });
+  };
+}
+
+function asPending(names: readonly string[]): string {
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, "pending"])));
+}
