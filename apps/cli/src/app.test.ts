@@ -48,7 +48,7 @@ const WILLING = {
   jobCancel: async () => ({ id: "019a" }),
   databaseList: async () => [],
   databaseDelete: async () => ({ name: "main", tables: [], services: [] }),
-  stop: async () => undefined,
+  stop: async () => ({}),
 };
 
 const HOSTED_SERVICE = hostedService();

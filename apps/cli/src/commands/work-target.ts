@@ -29,10 +29,12 @@ export async function openWork(ctx: Context, target: Target): Promise<WorkTarget
   const options = { signal: ctx.signal };
   return {
     worker: "the daemon",
-    errors: (of) => client.errors({ target: text, ...of }, options),
-    recomputePlan: (request) => client.recomputePlan(request, options),
-    recompute: (request, onProgress) => client.recompute(request, { ...options, onProgress }),
-    jobList: (all) => client.jobList({ target: text, all }, options),
-    jobCancel: (id) => client.jobCancel({ target: text, id }, options),
+    errors: async (of) => (await client.call("errors", { query: { target: text, ...of } }, options)).tables,
+    recomputePlan: async (body) => (await client.call("recomputePlan", { body }, options)).plan,
+    recompute: async (body, onProgress) =>
+      (await client.call("recompute", { body }, { ...options, onProgress })).result,
+    jobList: async (all) =>
+      (await client.call("jobList", { query: { target: text, all: all ? "1" : "0" } }, options)).jobs,
+    jobCancel: (id) => client.call("jobCancel", { body: { target: text, id } }, options),
   };
 }

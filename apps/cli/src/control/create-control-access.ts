@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { type CallOptions, type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
+import type { CallOptions } from "@appdb/contract/clients/client";
+import { type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
 import { AppError, appError } from "@appdb/contract/errors";
-import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { CONTROL_ROUTES, type ControlRoute, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import type { CliConfig } from "../config/config.ts";
 import type { ControlAccess } from "../context.ts";
 import { signInByDevice } from "./device-sign-in.ts";
@@ -66,11 +67,13 @@ function connect(server: ServerAddress, credential: Credential): ControlClient {
     fetch: httpFetch,
   });
   const ask = async <T>(name: ControlRouteName, given: CallOptions | undefined, send: Send<T>): Promise<T> => {
-    const changes = CONTROL_ROUTES[name].method !== "GET";
-    const options = changes ? { idempotency_key: randomUUID(), ...given } : (given ?? {});
+    const { answers, method, streams }: ControlRoute = CONTROL_ROUTES[name];
+    // what was cut off amid a stream is not sent again as a whole
+    const isWhole = answers === undefined && streams === undefined;
+    const options = isWhole && method !== "GET" ? { idempotency_key: randomUUID(), ...given } : (given ?? {});
     try {
       return await send(options).catch((error: unknown) => {
-        if (isCutOff(error)) return send(options);
+        if (isWhole && isCutOff(error)) return send(options);
         throw error;
       });
     } catch (error) {
@@ -80,13 +83,10 @@ function connect(server: ServerAddress, credential: Credential): ControlClient {
   return {
     call: (name, input, given) => ask(name, given, (options) => client.call(name, input, options)),
     text: (name, input, given) => ask(name, given, (options) => client.text(name, input, options)),
+    events: (name, input, given) => ask(name, given, (options) => client.events(name, input, options)),
+    open: (name, input, given) => ask(name, given, (options) => client.open(name, input, options)),
     each: (name, input, given) => explained(client.each(name, input, given), server, credential),
-    follow: (org, after, signal) => explained(client.follow(org, after, signal), server, credential),
-    // cut off, it is asked first what is missing by now
-    upload: (org, tar, given) =>
-      client.upload(org, tar, given).catch((error: unknown) => {
-        throw explain(error, server, credential);
-      }),
+    follow: (name, input, after, signal) => explained(client.follow(name, input, after, signal), server, credential),
     lines: (name, input, signal) => explained(client.lines(name, input, signal), server, credential),
   };
 }

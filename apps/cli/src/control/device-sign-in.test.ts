@@ -1,4 +1,4 @@
-import type { ControlFetch } from "@appdb/contract/clients/control-client";
+import type { FetchLike } from "@appdb/contract/clients/client";
 import { describe, expect, test } from "vitest";
 import { signInByDevice } from "./device-sign-in.ts";
 
@@ -15,7 +15,7 @@ async function signIn(code: object, polls: readonly (object | Error)[]) {
   const retries: string[] = [];
   let now = 0;
   let poll = 0;
-  const fetch: ControlFetch = async (url) => {
+  const fetch: FetchLike = async (url) => {
     const said = url.endsWith("/code") ? code : (polls[poll++] ?? { error: "authorization_pending" });
     if (said instanceof Error) throw said;
     const status = "status" in said ? Number(said.status) : "error" in said ? 400 : 200;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlFetch } from "@appdb/contract/clients/control-client";
+import type { FetchLike } from "@appdb/contract/clients/client";
 import { type AppError, appError, fromProblem, isErrorCode, type Problem } from "@appdb/contract/errors";
 import { AUTH_PATH, DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
@@ -15,7 +15,7 @@ export interface DeviceCode {
 export interface SignInDeps {
   readonly server: { readonly url: string; readonly source: string };
   readonly signal: AbortSignal;
-  readonly fetch: ControlFetch;
+  readonly fetch: FetchLike;
   /** Shows the code, while the sign-in waits. */
   readonly onCode: (code: DeviceCode) => void;
   /** Says that the server did not answer and is asked again. */

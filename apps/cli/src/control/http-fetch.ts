@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { hostname, platform } from "node:os";
-import type { ControlFetch } from "@appdb/contract/clients/control-client";
+import type { FetchLike } from "@appdb/contract/clients/client";
 import { VERSION } from "@appdb/contract/version";
 
 /** A server that is there answers the first knock within milliseconds; one behind a firewall that drops it never would. */
@@ -13,7 +13,7 @@ const PIECE_BYTES = 256 * 1024;
 const USER_AGENT = `cli/${VERSION} (${platform()}; ${hostname().replace(/[^\x21-\x7e]/g, "?")})`;
 
 /** `fetch` over node:http and node:https: loading the global one costs a command 15 ms more. */
-export const httpFetch: ControlFetch = async (url, { method, headers, body, onSent, signal }) => {
+export const httpFetch: FetchLike = async (url, { method, headers, body, onSent, signal }) => {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const options: RequestOptions = {
     method,

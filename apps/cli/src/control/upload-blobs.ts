@@ -38,7 +38,8 @@ export async function uploadBlobs(client: ControlClient, input: UploadInput): Pr
     const done = total - sumOf(input, missing);
     try {
       const onSent = (bytes: number) => input.onProgress(Math.min(total, done + bytes), total);
-      await client.upload(input.org, writeTar(input, pack), { signal: input.signal, onSent });
+      const tar = { params: { org: input.org }, sent: writeTar(input, pack) };
+      await client.call("blobUpload", tar, { signal: input.signal, onSent });
       missing = missing.slice(pack.length);
       tries = 0;
     } catch (error) {

@@ -98,14 +98,14 @@ describe("the home's daemon", () => {
   test("is started by the first command and found by the next", async () => {
     expect(await findDaemon(deps())).toBeUndefined();
     const client = await ensureDaemon(deps(), never);
-    expect((await client.health()).home).toBe(home);
+    expect((await client.call("health", {})).home).toBe(home);
     await ensureDaemon(deps(), never);
     expect(starts()).toBe(1);
   });
 
   test("is one, however many commands start at once", async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => ensureDaemon(deps(), never)));
-    const pids = await Promise.all(clients.map(async (client) => (await client.health()).pid));
+    const pids = await Promise.all(clients.map(async (client) => (await client.call("health", {})).pid));
     expect(new Set(pids).size).toBe(1);
   });
 
@@ -116,7 +116,7 @@ describe("the home's daemon", () => {
     await waitUntilGone(killed);
     rmSync(join(home, "lock"), { recursive: true });
     const client = await ensureDaemon(deps(), never);
-    expect((await client.health()).pid).not.toBe(killed);
+    expect((await client.call("health", {})).pid).not.toBe(killed);
   });
 
   test("whose file was cut short counts as none", async () => {
@@ -135,10 +135,10 @@ describe("the home's daemon", () => {
 
   test("of an older version is replaced when it is idle, and the person is told", async () => {
     const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9" }), never);
-    const pid = (await older.health()).pid;
+    const pid = (await older.call("health", {})).pid;
     const newer = await ensureDaemon(deps(), never);
-    expect((await newer.health()).version).toBe("0.8.0");
-    expect((await newer.health()).pid).not.toBe(pid);
+    expect((await newer.call("health", {})).version).toBe("0.8.0");
+    expect((await newer.call("health", {})).pid).not.toBe(pid);
     expect(notes.join()).toContain("0.7.9");
   });
 
@@ -148,12 +148,12 @@ describe("the home's daemon", () => {
     expect(error.code).toBe("daemon_busy");
     expect(error.message).toContain("version 0.7.9");
     expect(error.hint).toContain("cli daemon restart");
-    expect((await older.health()).version).toBe("0.7.9");
+    expect((await older.call("health", {})).version).toBe("0.7.9");
   });
 
   test("of a newer version is used as it is", async () => {
     await ensureDaemon(deps({ STAND_IN_VERSION: "0.9.0" }), never);
-    expect((await (await ensureDaemon(deps(), never)).health()).version).toBe("0.9.0");
+    expect((await (await ensureDaemon(deps(), never)).call("health", {})).version).toBe("0.9.0");
   });
 
   test("is not waited for after Ctrl-C", async () => {

@@ -35,7 +35,7 @@ export async function ensureDaemon(deps: DaemonDeps, signal: AbortSignal): Promi
   if (compareVersions(found.health.version, VERSION) >= 0) return found.client;
   if (found.health.busy > 0) throw busyError(found);
   deps.note(`The daemon is of version ${found.health.version}; it is replaced by ${VERSION}.`);
-  await found.client.stop({ signal });
+  await found.client.call("stop", {}, { signal });
   await waitUntilGone(found.file.pid);
   return await startDaemon(deps, signal);
 }
@@ -46,7 +46,7 @@ export async function findDaemon(deps: Pick<DaemonDeps, "config">): Promise<Foun
   if (address === undefined) return undefined;
   const client = createLocalClient({ port: address.file.port, token: address.token, fetch: nodeFetch });
   try {
-    const health = await client.health({ signal: AbortSignal.timeout(5_000) });
+    const health = await client.call("health", {}, { signal: AbortSignal.timeout(5_000) });
     return { file: address.file, client, health };
   } catch (error) {
     // Nobody listens, or a stranger has the port by now and does not know the token: the file is of a daemon that is gone.

@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { AppError, toProblem } from "@appdb/contract/errors";
+import type { CheckedRoute } from "@appdb/contract/routes/api";
+import { CONTROL_API } from "@appdb/contract/routes/control-api";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
-import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
 import { Parser } from "tar";
 
 export interface Asked {
@@ -68,12 +69,7 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
     }
     try {
       const found = findRoute(request.method ?? "", url.pathname);
-      const bodies: {
-        body?: { parse(value: unknown): unknown };
-        query?: unknown;
-        answer?: { parse(value: unknown): unknown };
-        status?: number;
-      } = CONTROL_BODIES[found.name];
+      const bodies: CheckedRoute = CONTROL_API[found.name];
       const given = {
         ...found,
         query: Object.fromEntries(url.searchParams),

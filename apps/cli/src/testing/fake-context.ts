@@ -1,8 +1,10 @@
+import type { AnswerOf, CallOptions, InputOf } from "@appdb/contract/clients/client";
 import type { ControlClient } from "@appdb/contract/clients/control-client";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePlan } from "@appdb/contract/plan";
-import type { Health, ServiceRecord } from "@appdb/contract/routes/local";
+import type { Health, Progress, ServiceRecord } from "@appdb/contract/routes/local";
+import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { listCommands, runCommandLine } from "../app.ts";
 import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
 import type { Credential } from "../control/find-credential.ts";
@@ -18,7 +20,7 @@ export interface Ran {
 export interface FakeWorld {
   readonly cwd?: string;
   /** Answers of the daemon; a call that the test did not expect fails it. */
-  readonly client?: Partial<LocalClient>;
+  readonly client?: DaemonAnswers;
   /** False: none runs, `find` answers undefined. */
   readonly has_daemon?: boolean;
   readonly app?: Application | Error;
@@ -99,18 +101,57 @@ export const CONFIG: World["config"] = {
   plain: true,
 };
 
-function fakeClient(answers: Partial<LocalClient>): LocalClient {
-  return new Proxy(answers, {
-    get: (given, name) => {
-      // A promise is told by `then`; this is none.
-      if (name === "then") return undefined;
-      const known = Reflect.get(given, name);
-      if (known !== undefined) return known;
-      return () => {
-        throw new Error(`The test did not expect the call ${String(name)}.`);
-      };
+/** The member of an answer that holds what a test gives. */
+const HOLDERS = {
+  schemaPlan: "plan",
+  schemaApply: "plan",
+  schemaPrune: "plan",
+  servicePlan: "plan",
+  serviceApply: "plan",
+  servicePrune: "plan",
+  recomputePlan: "plan",
+  recompute: "result",
+  errors: "tables",
+  jobList: "jobs",
+  serviceList: "services",
+  databaseList: "databases",
+} as const;
+
+type LocalApi = typeof LOCAL_API;
+type Held<Name extends keyof LocalApi, Answer> = Name extends keyof typeof HOLDERS
+  ? Answer extends { readonly [key in (typeof HOLDERS)[Name]]: infer Value }
+    ? Value
+    : never
+  : Answer;
+type Sent<Input> = Input extends { readonly body: infer Body }
+  ? Body
+  : Input extends { readonly query?: infer Query }
+    ? NonNullable<Query>
+    : undefined;
+
+/** By the name of the route: what it answers to a body or a query; `serviceLogs` gives lines. */
+export type DaemonAnswers = {
+  readonly [Name in keyof LocalApi]?: (
+    sent: Sent<InputOf<LocalApi[Name]>>,
+    options: Omit<CallOptions, "onProgress"> & { onProgress?: (progress: Progress) => void },
+  ) => Name extends "serviceLogs" ? AsyncIterable<string> : Promise<Held<Name, AnswerOf<LocalApi[Name]>>>;
+};
+
+function fakeClient(answers: DaemonAnswers): LocalClient {
+  const ask = (name: string, { body, query }: { body?: unknown; query?: unknown }, options: CallOptions = {}) => {
+    const answer = answers[name as keyof LocalApi] as ((...given: unknown[]) => unknown) | undefined;
+    if (answer === undefined) throw new Error(`The test did not expect the call ${name}.`);
+    return answer(body ?? query, options);
+  };
+  return {
+    call: async (name: keyof LocalApi, input: object, options?: CallOptions) => {
+      const answer = await ask(name, input, options);
+      return name in HOLDERS ? { [HOLDERS[name as keyof typeof HOLDERS]]: answer } : answer;
     },
-  }) as LocalClient;
+    lines: async function* (name: string, input: object, signal: AbortSignal) {
+      for await (const line of ask(name, input, { signal }) as AsyncIterable<string>) yield { event: "log", line };
+    },
+  } as unknown as LocalClient;
 }
 
 /** A control plane that somebody is signed in to. */

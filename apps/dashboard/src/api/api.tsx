@@ -1,4 +1,5 @@
-import { type ControlClient, type ControlFetch, createControlClient } from "@appdb/contract/clients/control-client";
+import type { FetchLike } from "@appdb/contract/clients/client";
+import { type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
 import { createContext, use } from "react";
 import { type AuthClient, createAuthClient } from "./auth-client.ts";
 import { type Confirmation, createConfirmation } from "./confirmation.ts";
@@ -30,7 +31,7 @@ export function useApi(): Api {
 }
 
 /** `fetch` whose body can be read piece by piece in every browser: not all of them let a stream be iterated. */
-const browserFetch: ControlFetch = async (url, init) => {
+const browserFetch: FetchLike = async (url, init) => {
   const response = await fetch(url, init);
   const { body } = response;
   return { status: response.status, text: () => response.text(), body: body === null ? null : piecesOf(body) };

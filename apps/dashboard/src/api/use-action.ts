@@ -1,4 +1,4 @@
-import type { CallOptions } from "@appdb/contract/clients/control-client";
+import type { CallOptions } from "@appdb/contract/clients/client";
 import { AppError } from "@appdb/contract/errors";
 import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";

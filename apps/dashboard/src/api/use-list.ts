@@ -1,4 +1,4 @@
-import type { CallOptions } from "@appdb/contract/clients/control-client";
+import type { CallOptions } from "@appdb/contract/clients/client";
 import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
 import { type Api, useApi } from "./api.tsx";
 

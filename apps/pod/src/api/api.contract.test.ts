@@ -23,20 +23,23 @@ afterAll(async () => {
 test("a plan changes nothing, an update makes the tables, a second plan is empty", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("plans/reports");
   const { manifest, target } = app;
-  expect(await client.schemaPlan({ manifest, target })).toMatchObject({
+  expect((await client.call("schemaPlan", { body: { manifest, target } })).plan).toMatchObject({
     in_agreement: false,
     catalog_version: 0,
     tables: [{ resolution: "create" }],
   });
-  expect((await client.schemaPlan({ manifest, target })).in_agreement).toBe(false);
-  await expect(client.openTarget(app)).rejects.toMatchObject({
+  expect((await client.call("schemaPlan", { body: { manifest, target } })).plan.in_agreement).toBe(false);
+  await expect(client.call("openTarget", { body: app })).rejects.toMatchObject({
     code: "schema_mismatch",
     hint: "cli schema update app.py plans/reports",
   });
-  const applied = await client.schemaApply({ ...app, catalog_version: 0, allow_destructive: false });
+  const applied = (await client.call("schemaApply", { body: { ...app, catalog_version: 0, allow_destructive: false } }))
+    .plan;
   expect(applied).toMatchObject({ in_agreement: true, status: "applied" });
-  expect(await client.schemaPlan({ manifest, target })).toMatchObject({ in_agreement: true });
-  await expect(client.schemaApply({ ...app, catalog_version: 0, allow_destructive: false })).rejects.toMatchObject({
+  expect((await client.call("schemaPlan", { body: { manifest, target } })).plan).toMatchObject({ in_agreement: true });
+  await expect(
+    client.call("schemaApply", { body: { ...app, catalog_version: 0, allow_destructive: false } }),
+  ).rejects.toMatchObject({
     code: "catalog_moved",
   });
 });
@@ -46,8 +49,10 @@ test("an updated service serves, keeps its port, and is left alone when nothing 
 }, async () => {
   const app = await harness.readApp("updates", { TOKEN: "s3cret" });
   const request = { ...app, service: null, port: null };
-  expect((await client.servicePlan(request)).services).toMatchObject([{ resolution: "blocked" }]);
-  await expect(client.serviceApply({ ...request, allow_destructive: false })).rejects.toMatchObject({
+  expect((await client.call("servicePlan", { body: request })).plan.services).toMatchObject([
+    { resolution: "blocked" },
+  ]);
+  await expect(client.call("serviceApply", { body: { ...request, allow_destructive: false } })).rejects.toMatchObject({
     code: "schema_mismatch",
     hint: "cli schema update app.py updates",
   });
@@ -56,21 +61,21 @@ test("an updated service serves, keeps its port, and is left alone when nothing 
   const inserted = await insertDoc(first.endpoint, "Hello");
   expect(inserted).toMatchObject({ status: 200, body: { title_upper: "HELLO" } });
 
-  const again = await client.serviceApply({ ...request, allow_destructive: false });
+  const again = (await client.call("serviceApply", { body: { ...request, allow_destructive: false } })).plan;
   expect(again).toMatchObject({ in_agreement: true, status: "skipped", services: [{ status: "skipped" }] });
   expect((await findService(client, "updates/ingest")).pid).toBe(first.pid);
 
   const appFile = join(harness.project_root, "app.py");
   writeFileSync(appFile, `${readFileSync(appFile, "utf8")}\n# another line\n`);
   const changed = { ...(await harness.readApp("updates", { TOKEN: "s3cret" })), service: null, port: null };
-  const plan = await client.servicePlan(changed);
+  const plan = (await client.call("servicePlan", { body: changed })).plan;
   expect(plan.services[0]?.ops).toMatchObject([{ description: "app.py changed", severity: "additive" }]);
-  await client.serviceApply({ ...changed, allow_destructive: false });
+  await client.call("serviceApply", { body: { ...changed, allow_destructive: false } });
   const restarted = await findService(client, "updates/ingest");
   expect(restarted).toMatchObject({ state: "AVAILABLE", port: first.port });
   expect(restarted.pid).not.toBe(first.pid);
 
-  await client.serviceApply({ ...changed, port: restarted.port + 1, allow_destructive: false });
+  await client.call("serviceApply", { body: { ...changed, port: restarted.port + 1, allow_destructive: false } });
   expect(await findService(client, "updates/ingest")).toMatchObject({ state: "AVAILABLE", port: restarted.port + 1 });
 
   const privateFiles = [`${HOME_PATHS.services}/updates/ingest.json`, HOME_PATHS.token, HOME_PATHS.daemon];
@@ -83,25 +88,34 @@ test("service stop, restart, logs and prune do what they say, unknown names are 
 }, async () => {
   const app = await harness.readApp("stops");
   const served = await serveExample(client, app);
-  expect(await client.serviceStop("stops/ingest")).toMatchObject({ state: "STOPPED", endpoint: null });
-  expect((await client.servicePlan({ ...app, service: null, port: null })).in_agreement).toBe(false);
-  expect(await client.serviceRestart("stops/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
+  expect(await client.call("serviceStop", { body: { name: "stops/ingest" } })).toMatchObject({
+    state: "STOPPED",
+    endpoint: null,
+  });
+  expect((await client.call("servicePlan", { body: { ...app, service: null, port: null } })).plan.in_agreement).toBe(
+    false,
+  );
+  expect(await client.call("serviceRestart", { body: { name: "stops/ingest" } })).toMatchObject({
+    state: "AVAILABLE",
+    port: served.port,
+  });
   const lines: string[] = [];
-  for await (const line of client.serviceLogs({ name: "stops/ingest", tail: 50, follow: false })) lines.push(line);
+  const query = { name: "stops/ingest", tail: 50, follow: "0" };
+  for await (const { line } of client.lines("serviceLogs", { query }, new AbortController().signal)) lines.push(line);
   expect(lines.join("\n")).toContain("service listens");
-  await expect(client.serviceStop("stops/ingst")).rejects.toMatchObject({
+  await expect(client.call("serviceStop", { body: { name: "stops/ingst" } })).rejects.toMatchObject({
     code: "service_not_found",
     hint: "Did you mean stops/ingest?",
   });
   const without = { ...app, manifest: { ...app.manifest, services: [] } };
-  expect(await client.servicePrune({ ...without, dry_run: true })).toMatchObject({
+  expect((await client.call("servicePrune", { body: { ...without, dry_run: true } })).plan).toMatchObject({
     ops: [{ name: "ingest", status: null }],
   });
-  expect(await client.serviceList("stops")).toHaveLength(1);
-  expect(await client.servicePrune({ ...without, dry_run: false })).toMatchObject({
+  expect((await client.call("serviceList", { query: { target: "stops" } })).services).toHaveLength(1);
+  expect((await client.call("servicePrune", { body: { ...without, dry_run: false } })).plan).toMatchObject({
     ops: [{ name: "ingest", status: "applied" }],
   });
-  expect(await client.serviceList("stops")).toEqual([]);
+  expect((await client.call("serviceList", { query: { target: "stops" } })).services).toEqual([]);
 });
 
 test("a follower of a log sees lines as they come, until it goes away", { timeout: TIMEOUT }, async () => {
@@ -109,33 +123,39 @@ test("a follower of a log sees lines as they come, until it goes away", { timeou
   const away = new AbortController();
   const seen: string[] = [];
   const following = (async () => {
-    const request = { name: "stops/ingest", tail: 1, follow: true };
-    for await (const line of client.serviceLogs(request, { signal: away.signal })) {
+    const query = { name: "stops/ingest", tail: 1, follow: "1" };
+    for await (const { line } of client.lines("serviceLogs", { query }, away.signal)) {
       seen.push(line);
       if (seen.length > 1 && line.includes("service listens")) away.abort();
     }
   })().catch(() => undefined);
   // what was there when it began is answered first
   await waitFor(() => seen.length > 0);
-  await client.serviceRestart("stops/ingest");
+  await client.call("serviceRestart", { body: { name: "stops/ingest" } });
   await following;
   expect(seen.slice(1).some((line) => line.includes("service stops"))).toBe(true);
   await waitFor(async () => {
-    const up = (await client.serviceList(undefined)).filter(({ endpoint }) => endpoint !== null);
-    return (await client.health()).busy === up.length;
+    const up = (await client.call("serviceList", {})).services.filter(({ endpoint }) => endpoint !== null);
+    return (await client.call("health", {})).busy === up.length;
   });
 });
 
 test("a plan, a list and what a command answers call a service the same", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("named/twice");
   const called = { name: "ingest", catalog_path: "named/twice" };
-  expect((await client.servicePlan({ ...app, service: null, port: null })).services).toMatchObject([called]);
+  expect(
+    (await client.call("servicePlan", { body: { ...app, service: null, port: null } })).plan.services,
+  ).toMatchObject([called]);
   await serveExample(client, app);
-  expect((await client.servicePlan({ ...app, service: null, port: null })).services).toMatchObject([called]);
-  expect(await client.serviceList("named/twice")).toMatchObject([called]);
-  expect(await client.serviceList("named/twice/ingest")).toEqual(await client.serviceList("named/twice"));
-  expect(await client.serviceRestart("named/twice/ingest")).toMatchObject(called);
-  expect(await client.serviceStop("named/twice/ingest")).toMatchObject(called);
+  expect(
+    (await client.call("servicePlan", { body: { ...app, service: null, port: null } })).plan.services,
+  ).toMatchObject([called]);
+  expect((await client.call("serviceList", { query: { target: "named/twice" } })).services).toMatchObject([called]);
+  expect((await client.call("serviceList", { query: { target: "named/twice/ingest" } })).services).toEqual(
+    (await client.call("serviceList", { query: { target: "named/twice" } })).services,
+  );
+  expect(await client.call("serviceRestart", { body: { name: "named/twice/ingest" } })).toMatchObject(called);
+  expect(await client.call("serviceStop", { body: { name: "named/twice/ingest" } })).toMatchObject(called);
 });
 
 test("a taken port is refused by name before anything is changed", { timeout: TIMEOUT }, async () => {
@@ -143,7 +163,7 @@ test("a taken port is refused by name before anything is changed", { timeout: TI
   const served = await serveExample(client, app);
   const daemonPort = harness.readDaemonFile()?.port ?? 0;
   const request = { ...app, service: null, port: daemonPort, allow_destructive: false };
-  await expect(client.serviceApply(request)).rejects.toMatchObject({
+  await expect(client.call("serviceApply", { body: request })).rejects.toMatchObject({
     code: "port_taken",
     message: expect.stringContaining(String(daemonPort)),
   });
@@ -157,7 +177,7 @@ test("without a Python a service serves what needs none; one whose routes all ne
   await serveExample(client, app);
   const broken = { ...app, runtime: { ...app.runtime, python: join(harness.folder, "no-python") } };
   const options = { service: null, port: null, allow_destructive: true };
-  await client.serviceApply({ ...broken, ...options });
+  await client.call("serviceApply", { body: { ...broken, ...options } });
   const { endpoint } = await findService(client, "fails/ingest");
   const post = async (path: string) => {
     const headers = { "content-type": "application/json" };
@@ -172,7 +192,7 @@ test("without a Python a service serves what needs none; one whose routes all ne
     routes: service.routes.filter((route) => route.path === "/docs"),
   }));
   const needing = { ...broken, manifest: { ...app.manifest, services } };
-  await expect(client.serviceApply({ ...needing, ...options })).rejects.toMatchObject({
+  await expect(client.call("serviceApply", { body: { ...needing, ...options } })).rejects.toMatchObject({
     code: "service_failed",
     hint: expect.stringContaining("cli service update <file> <target>"),
   });
@@ -183,7 +203,9 @@ test("without a Python a service serves what needs none; one whose routes all ne
 
 test("strangers, older commands and manifests that do not fit are turned away", { timeout: TIMEOUT }, async () => {
   const { port } = harness.readDaemonFile() ?? { port: 0 };
-  await expect(createLocalClient({ port, token: "wrong" }).health()).rejects.toMatchObject({ code: "unauthorized" });
+  await expect(createLocalClient({ port, token: "wrong" }).call("health", {})).rejects.toMatchObject({
+    code: "unauthorized",
+  });
   const token = readFileSync(join(harness.home, HOME_PATHS.token), "utf8").trim();
   const old = await fetch(`http://127.0.0.1:${port}/v1/health`, {
     headers: { authorization: `Bearer ${token}`, "x-client-version": "0.7.9" },
@@ -192,14 +214,16 @@ test("strangers, older commands and manifests that do not fit are turned away", 
   expect(await old.json()).toMatchObject({ code: "client_too_old", hint: "pip install --upgrade 'appdb[serve]'" });
   const app = await harness.readApp("strangers");
   const newer = { ...app.manifest, manifest_version: 2 } as unknown as App["manifest"];
-  await expect(client.schemaPlan({ target: "strangers", manifest: newer })).rejects.toMatchObject({
+  await expect(client.call("schemaPlan", { body: { target: "strangers", manifest: newer } })).rejects.toMatchObject({
     code: "manifest_too_new",
   });
   const unknown = { ...app.manifest, surprise: 1 } as App["manifest"];
-  await expect(client.schemaPlan({ target: "strangers", manifest: unknown })).rejects.toMatchObject({
+  await expect(client.call("schemaPlan", { body: { target: "strangers", manifest: unknown } })).rejects.toMatchObject({
     code: "manifest_invalid",
   });
-  await expect(client.schemaPlan({ target: "no target!", manifest: app.manifest })).rejects.toMatchObject({
+  await expect(
+    client.call("schemaPlan", { body: { target: "no target!", manifest: app.manifest } }),
+  ).rejects.toMatchObject({
     code: "invalid_target",
   });
 });
@@ -209,27 +233,29 @@ test("databases are listed and deleted; one that is served or that there is none
 }, async () => {
   const app = await harness.readApp("scratch");
   await serveExample(client, app);
-  const found = (await client.databaseList()).find(({ name }) => name === "scratch");
+  const found = (await client.call("databaseList", {})).databases.find(({ name }) => name === "scratch");
   expect(found).toMatchObject({ tables: 1, projects: [harness.project_root], services: [{ name: "scratch/ingest" }] });
   expect(found?.bytes).toBeGreaterThan(1_000_000);
-  await expect(client.databaseDelete({ name: "scratch", dry_run: false })).rejects.toMatchObject({
+  await expect(client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).rejects.toMatchObject({
     code: "service_state",
     hint: "Stop them first: cli service stop scratch/ingest",
   });
-  await client.serviceStop("scratch/ingest");
+  await client.call("serviceStop", { body: { name: "scratch/ingest" } });
   const gone = { name: "scratch", tables: [{ path: "scratch/docs", rows: 0 }], services: ["scratch/ingest"] };
-  expect(await client.databaseDelete({ name: "scratch", dry_run: true })).toEqual(gone);
-  expect(await client.databaseDelete({ name: "scratch", dry_run: false })).toEqual(gone);
-  expect((await client.databaseList()).map(({ name }) => name)).not.toContain("scratch");
-  expect(await client.serviceList("scratch")).toEqual([]);
-  await expect(client.databaseDelete({ name: "scratch", dry_run: false })).rejects.toMatchObject({
+  expect(await client.call("databaseDelete", { body: { name: "scratch", dry_run: true } })).toEqual(gone);
+  expect(await client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).toEqual(gone);
+  expect((await client.call("databaseList", {})).databases.map(({ name }) => name)).not.toContain("scratch");
+  expect((await client.call("serviceList", { query: { target: "scratch" } })).services).toEqual([]);
+  await expect(client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).rejects.toMatchObject({
     code: "database_not_found",
   });
   // the name is free again, and a plan says that it makes a database
-  const plan = await client.schemaPlan({ target: "scratch", manifest: app.manifest });
+  const plan = (await client.call("schemaPlan", { body: { target: "scratch", manifest: app.manifest } })).plan;
   expect(plan.other_databases).toBeInstanceOf(Array);
   await serveExample(client, app);
-  expect(await client.schemaPlan({ target: "scratch", manifest: app.manifest })).not.toHaveProperty("other_databases");
+  expect(
+    (await client.call("schemaPlan", { body: { target: "scratch", manifest: app.manifest } })).plan,
+  ).not.toHaveProperty("other_databases");
 });
 
 test("a plan names the running services that it breaks, and one that starts again says which step is missing", {
@@ -248,10 +274,14 @@ test("a plan names the running services that it breaks, and one that starts agai
     functions: [],
     tables: [{ ...table, columns, indexes: [] }],
   } as App["manifest"];
-  const { breaks, catalog_version: catalogVersion } = await client.schemaPlan({ target: "breaks", manifest });
+  const { breaks, catalog_version: catalogVersion } = (
+    await client.call("schemaPlan", { body: { target: "breaks", manifest } })
+  ).plan;
   expect(breaks).toEqual(["breaks/ingest"]);
-  await client.schemaApply({ ...app, manifest, catalog_version: catalogVersion, allow_destructive: true });
-  await client.serviceRestart("breaks/ingest");
+  await client.call("schemaApply", {
+    body: { ...app, manifest, catalog_version: catalogVersion, allow_destructive: true },
+  });
+  await client.call("serviceRestart", { body: { name: "breaks/ingest" } });
   expect(await findService(client, "breaks/ingest")).toMatchObject({
     state: "FAILED",
     error: "The service was started for other tables than breaks has now: docs.",

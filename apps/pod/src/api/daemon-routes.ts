@@ -1,11 +1,16 @@
-import type { Health } from "@appdb/contract/routes/local";
+import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
+import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
+import type { Handlers } from "./json-api.ts";
 
-/** Health and stop. Requests other than these count as being busy. */
-export function addDaemonRoutes(app: FastifyInstance, deps: DaemonDeps): void {
+/** Health and stop, and the databases of the home as a whole. Requests other than the first two count as being busy. */
+export function daemonHandlers(
+  app: FastifyInstance,
+  deps: DaemonDeps,
+): Pick<Handlers<typeof LOCAL_API>, "databaseDelete" | "databaseList" | "health" | "stop"> {
   let requests = 0;
   app.addHook("onRequest", async (request, reply) => {
     if (request.url.startsWith(LOCAL_ROUTES.health.path) || request.url.startsWith(LOCAL_ROUTES.stop.path)) return;
@@ -15,21 +20,25 @@ export function addDaemonRoutes(app: FastifyInstance, deps: DaemonDeps): void {
       requests -= 1;
     });
   });
-  app.get(LOCAL_ROUTES.health.path, async (): Promise<Health> => {
-    const fills = await deps.databases.countFills();
-    return {
-      version: VERSION,
-      pid: process.pid,
-      home: deps.home,
-      started_at: deps.started_at,
-      postgres: deps.postgres.state(),
-      busy: requests + fills + deps.services.countRunning(),
-      services: deps.services.countRunning(),
-    };
-  });
-  app.post(LOCAL_ROUTES.stop.path, async (_request, reply) => {
-    // the answer leaves before the listener closes
-    reply.raw.once("close", () => deps.requestStop());
-    return {};
-  });
+  return {
+    health: async () => {
+      const fills = await deps.databases.countFills();
+      return {
+        version: VERSION,
+        pid: process.pid,
+        home: deps.home,
+        started_at: deps.started_at,
+        postgres: deps.postgres.state(),
+        busy: requests + fills + deps.services.countRunning(),
+        services: deps.services.countRunning(),
+      };
+    },
+    stop: ({ reply }) => {
+      // the answer leaves before the listener closes
+      reply.raw.once("close", () => deps.requestStop());
+      return {};
+    },
+    databaseList: async () => ({ databases: await listLocalDatabases(deps) }),
+    databaseDelete: ({ body }) => deleteLocalDatabase(deps, body),
+  };
 }

@@ -1,9 +1,13 @@
 import { randomUUID } from "node:crypto";
+import { type Call, mountRoute } from "@appdb/adapters/http/mount-api";
 import { appError, toProblem } from "@appdb/contract/errors";
+import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
 import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
-import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { NO_SCHEMAS } from "../http/no-schemas.ts";
+import { answerEvents, type Emit } from "./events.ts";
+import { parseRequest } from "./parse.ts";
 
 /** A manifest of thousands of columns is far below this. */
 const BODY_BYTES = 64_000_000;
@@ -42,6 +46,50 @@ export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): 
     throw appError("not_found", { detail: `The ${name} has no ${request.method} ${request.url.split("?")[0]}.` });
   });
   return app;
+}
+
+type Work<Last> = (emit: Emit, signal: AbortSignal) => Promise<Last>;
+type Result<R extends CheckedRoute> = R extends { readonly answers: "events" }
+  ? Work<Answered<R>>
+  : R extends { readonly answers: "lines" }
+    ? Work<object>
+    : Answered<R> | undefined;
+
+/** By the names of the routes; one that answers events returns the work that they come from, once nothing refuses it. */
+export type Handlers<A extends Api> = {
+  readonly [Name in keyof A]: (
+    call: Call<A[Name], FastifyRequest, FastifyReply>,
+  ) => Promise<Result<A[Name]>> | Result<A[Name]>;
+};
+
+/** Registers the routes of an API. */
+export function mountApi<A extends Api>(
+  app: FastifyInstance,
+  deps: { readonly log: Logger },
+  api: A,
+  handlers: Handlers<A>,
+): void {
+  const finish = async (
+    route: CheckedRoute,
+    returned: unknown,
+    { reply, request }: Call<CheckedRoute, FastifyRequest, FastifyReply>,
+  ) => {
+    if (route.answers === undefined) return returned;
+    return await answerEvents(deps, request, reply, returned as Work<object>);
+  };
+  for (const [name, route] of Object.entries(api)) {
+    const handler = handlers[name] as (call: Call<CheckedRoute, FastifyRequest, FastifyReply>) => unknown;
+    const mounted = mountRoute(route, { parse: parseRequest, finish }, handler);
+    if (route.streams === undefined) app.route(mounted);
+    else void app.register(async (scope) => void takeBodies(scope).route(mounted));
+  }
+}
+
+/** Leaves bodies where they are: which route a request is for shows only when its table is known. */
+function takeBodies(scope: FastifyInstance): FastifyInstance {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+  return scope;
 }
 
 /** Fastify's own errors about a body become ours; everything else stays what it is. */

@@ -1,42 +1,34 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
-import {
-  appSchema,
-  schemaApplyRequestSchema,
-  schemaPlanRequestSchema,
-  schemaPruneRequestSchema,
-} from "@appdb/contract/routes/local";
-import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
+import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import type { Runtime } from "@appdb/contract/runtime";
-import type { FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
+import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
-import { answerEvents, endOf } from "./events.ts";
-import { parseRequest } from "./parse.ts";
+import { endOf } from "./events.ts";
+import type { Handlers } from "./json-api.ts";
 
-export function addSchemaRoutes(app: FastifyInstance, deps: DaemonDeps): void {
-  app.post(LOCAL_ROUTES.schemaPlan.path, async (request, reply) => {
-    const input = parseRequest(schemaPlanRequestSchema, request.body);
-    const asked = { ...placed(input), ...projectOf(input.runtime) };
-    const plan = await planForPerson(deps, asked, endOf(reply));
-    return { plan: { ...plan, ...(await surroundings(deps, asked, plan)) } };
-  });
-  app.post(LOCAL_ROUTES.schemaPrune.path, async (request) => {
-    const input = parseRequest(schemaPruneRequestSchema, request.body);
-    return { plan: await pruneTarget(deps, placed(input)) };
-  });
-  app.post(LOCAL_ROUTES.schemaApply.path, async (request, reply) => {
-    const input = parseRequest(schemaApplyRequestSchema, request.body);
-    await answerEvents(deps, request, reply, async (emit, signal) => ({
-      plan: await applyTarget(deps, { ...placed(input), ...projectOf(input.runtime) }, emit, signal),
-    }));
-  });
-  app.post(LOCAL_ROUTES.openTarget.path, async (request) => {
-    const input = parseRequest(appSchema, request.body);
-    return await openTarget(deps, placed(input));
-  });
+/** Plans and updates of tables, and what queries of them do. */
+export function schemaHandlers(
+  deps: DaemonDeps,
+): Pick<Handlers<typeof LOCAL_API>, "openTarget" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune"> {
+  return {
+    schemaPlan: async ({ body, reply }) => {
+      const asked = { ...placed(body), ...projectOf(body.runtime) };
+      const plan = await planForPerson(deps, asked, endOf(reply));
+      return { plan: { ...plan, ...(await surroundings(deps, asked, plan)) } };
+    },
+    schemaPrune: async ({ body }) => ({ plan: await pruneTarget(deps, placed(body)) }),
+    schemaApply:
+      ({ body }) =>
+      async (emit, signal) => ({
+        plan: await applyTarget(deps, { ...placed(body), ...projectOf(body.runtime) }, emit, signal),
+      }),
+    openTarget: async ({ body }) => await openTarget(deps, placed(body)),
+    queryExplain: async ({ body }) => await explainTarget(deps, body),
+  };
 }
 
 /** What a plan means for the rest of the home: services that it breaks, a database that it makes. */

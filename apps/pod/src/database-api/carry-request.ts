@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { BodyStream } from "../http/body-stream.ts";
 import type { Connections } from "../http/connections.ts";
 import { fromHttpError, unsupportedMediaType } from "../http/http-errors.ts";
@@ -15,12 +15,6 @@ export interface CarryDeps {
   readonly body_bytes: number;
   /** Called for each piece of a body that streams. @throws what ends the request */
   check(): void;
-}
-
-/** Leaves bodies where they are: which route a request is for shows only when its table is known. */
-export function takeBodies(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
 }
 
 /** Lets a request through to a compiled route, and the answer back. */

@@ -1,11 +1,18 @@
+import { dropServiceRole, ensureServiceRole, servicePassword } from "@appdb/adapters/postgres/service-role";
+import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import type { PodHealth } from "@appdb/contract/pod-spec";
+import type { POD_API } from "@appdb/contract/routes/pod-api";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
+import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
-/** Health and stop. Requests other than these are a use of the database. */
-export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {
+/** Health and stop, and roles of PostgreSQL for the services. Requests other than the first two are a use of the database. */
+export function podHandlers(
+  app: FastifyInstance,
+  deps: DatabasePodDeps,
+): Pick<Handlers<typeof POD_API>, "health" | "serviceRole" | "serviceRoleDrop" | "stop"> {
   const { use } = deps;
   app.addHook("onRequest", async (request, reply) => {
     const path = request.url.split("?")[0];
@@ -14,16 +21,28 @@ export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
     // also when the client went away before its answer
     reply.raw.once("close", () => use.end());
   });
-  app.get(POD_ROUTES.health.path, async (_request, reply) => {
-    const health = await readHealth(deps);
-    reply.code(health.state === "ready" ? 200 : 503);
-    return health;
-  });
-  app.post(POD_ROUTES.stop.path, async (_request, reply) => {
-    // the answer leaves before the listener closes
-    reply.raw.once("close", () => deps.requestStop());
-    return {};
-  });
+  return {
+    health: async ({ reply }) => {
+      const health = await readHealth(deps);
+      reply.code(health.state === "ready" ? 200 : 503);
+      return health;
+    },
+    stop: ({ reply }) => {
+      // the answer leaves before the listener closes
+      reply.raw.once("close", () => deps.requestStop());
+      return {};
+    },
+    serviceRole: async ({ body: { role } }) => {
+      await deps.ready();
+      const password = servicePassword(deps.spec.token, role);
+      await ensureServiceRole(deps.superuser, { name: role, password });
+      return { dsn: socketDsn({ folder: deps.spec.run_folder, database: deps.database, user: role, password }) };
+    },
+    serviceRoleDrop: async ({ params }) => {
+      await deps.ready();
+      await dropServiceRole(deps.superuser, params.role);
+    },
+  };
 }
 
 async function readHealth({ postgres, use, disk, lifecycle, meter, steady }: DatabasePodDeps): Promise<PodHealth> {

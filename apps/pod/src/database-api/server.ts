@@ -1,15 +1,15 @@
 import { appError } from "@appdb/contract/errors";
+import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
 import { showsToken } from "../api/handshake.ts";
-import { createJsonApi } from "../api/json-api.ts";
+import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
-import { addPodRoutes } from "./pod-routes.ts";
-import { addRoleRoutes } from "./role-routes.ts";
-import { addRowRoutes } from "./row-routes.ts";
-import { addSchemaRoutes } from "./schema-routes.ts";
-import { addWorkRoutes } from "./work-routes.ts";
+import { podHandlers } from "./pod-routes.ts";
+import { rowHandlers } from "./row-routes.ts";
+import { schemaHandlers } from "./schema-routes.ts";
+import { workHandlers } from "./work-routes.ts";
 
-/** The API of a database pod (contract/routes/pod-paths.ts): every request shows the pod's token. */
+/** The API of a database pod (contract/routes/pod-api.ts): every request shows the pod's token. */
 export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
   const app = createJsonApi({
     log: deps.log,
@@ -20,10 +20,11 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       throw appError("unauthorized", { detail: "The request does not carry this pod's token." });
     },
   });
-  addPodRoutes(app, deps);
-  addSchemaRoutes(app, deps);
-  addRowRoutes(app, deps);
-  addWorkRoutes(app, deps);
-  addRoleRoutes(app, deps);
+  mountApi(app, deps, POD_API, {
+    ...podHandlers(app, deps),
+    ...rowHandlers(app, deps),
+    ...schemaHandlers(deps),
+    ...workHandlers(deps),
+  });
   return app;
 }

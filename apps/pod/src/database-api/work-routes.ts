@@ -1,18 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import { parseTarget } from "@appdb/contract/names";
-import {
-  errorListQuerySchema,
-  jobCancelSchema,
-  jobListQuerySchema,
-  recomputeBodySchema,
-} from "@appdb/contract/routes/control-work";
-import { podRecomputeRequestSchema } from "@appdb/contract/routes/pod";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import type { POD_API } from "@appdb/contract/routes/pod-api";
 import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
 import { folderSchema } from "@appdb/engine/target";
-import type { FastifyInstance } from "fastify";
-import { answerEvents } from "../api/events.ts";
-import { parseRequest } from "../api/parse.ts";
+import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import type { OpenTarget } from "../databases/open-known.ts";
@@ -20,40 +11,39 @@ import { readProjectCode } from "../databases/project-code.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 
 /** Recomputes, failing cells and jobs of the database; its paths are within it. */
-export function addWorkRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {
+export function workHandlers(
+  deps: DatabasePodDeps,
+): Pick<Handlers<typeof POD_API>, "errorList" | "jobCancel" | "jobList" | "recompute" | "recomputePlan"> {
   const { uri } = deps.spec;
   const open = (text: string) => openOwn(deps, text);
-  app.get(POD_ROUTES.errorList.path, async (request) => {
-    const { path = "", ...rest } = parseRequest(errorListQuerySchema, request.query);
-    const cut = path.lastIndexOf("/");
-    const [target, table] =
-      path === "" ? [uri, undefined] : [within(uri, path.slice(0, Math.max(cut, 0))), path.slice(cut + 1)];
-    return { tables: await findErrors(open, { ...rest, target, table }) };
-  });
-  app.post(POD_ROUTES.recomputePlan.path, async (request) => {
-    const input = parseRequest(recomputeBodySchema, request.body);
-    return { plan: await planTableRecompute({ open }, { ...input, table: `${uri}/${input.table}` }) };
-  });
-  app.post(POD_ROUTES.recompute.path, async (request, reply) => {
-    const { files, ...input } = parseRequest(podRecomputeRequestSchema, request.body);
-    await deps.disk.admit();
-    const asked = { ...input, table: `${uri}/${input.table}` };
-    await answerEvents(deps, request, reply, async (emit, signal) => {
-      const code = await readProjectCode({ ...deps, open }, files, asked, signal);
-      return { result: await recomputeTable({ ...deps, open }, { ...asked, ...code }, emit, signal) };
-    });
-  });
-  app.get(POD_ROUTES.jobList.path, async (request) => {
-    const { all, folder = "" } = parseRequest(jobListQuerySchema, request.query);
-    const { sql, target } = await open(within(uri, folder));
-    const of = target.folders.length === 0 ? null : folderSchema(target.text);
-    return { jobs: await listJobs(sql, { database: uri, folder: of, all: all === "1" }) };
-  });
-  app.post(POD_ROUTES.jobCancel.path, async (request) => {
-    const { id } = parseRequest(jobCancelSchema, request.body);
-    const { sql } = await open(uri);
-    return await cancelJob(sql, deps.clock, id);
-  });
+  return {
+    errorList: async ({ query: { path = "", ...rest } }) => {
+      const cut = path.lastIndexOf("/");
+      const [target, table] =
+        path === "" ? [uri, undefined] : [within(uri, path.slice(0, Math.max(cut, 0))), path.slice(cut + 1)];
+      return { tables: await findErrors(open, { ...rest, target, table }) };
+    },
+    recomputePlan: async ({ body }) => {
+      return { plan: await planTableRecompute({ open }, { ...body, table: `${uri}/${body.table}` }) };
+    },
+    recompute: async ({ body: { files, ...input } }) => {
+      await deps.disk.admit();
+      const asked = { ...input, table: `${uri}/${input.table}` };
+      return async (emit, signal) => {
+        const code = await readProjectCode({ ...deps, open }, files, asked, signal);
+        return { result: await recomputeTable({ ...deps, open }, { ...asked, ...code }, emit, signal) };
+      };
+    },
+    jobList: async ({ query: { all, folder = "" } }) => {
+      const { sql, target } = await open(within(uri, folder));
+      const of = target.folders.length === 0 ? null : folderSchema(target.text);
+      return { jobs: [...(await listJobs(sql, { database: uri, folder: of, all: all === "1" }))] };
+    },
+    jobCancel: async ({ body: { id } }) => {
+      const { sql } = await open(uri);
+      return await cancelJob(sql, deps.clock, id);
+    },
+  };
 }
 
 function within(uri: string, path: string): string {

@@ -53,7 +53,7 @@ test("of twenty daemons started at once one stays, and each starter finds it", {
   await waitFor(() => starters.filter((child) => !hasEnded(child)).length === 1, 60_000);
   const winner = starters.find((child) => !hasEnded(child));
   expect(starters.filter((child) => child !== winner).map((child) => child.exitCode)).toEqual(Array(19).fill(0));
-  const health = await harness.client().health();
+  const health = await harness.client().call("health", {});
   expect(health).toMatchObject({ pid: winner?.pid, services: 0 });
 });
 
@@ -79,7 +79,9 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
   process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
   client = await harness.startDaemon();
   // nothing is to be changed, and yet who asks for the service is told when it is there
-  const applied = await client.serviceApply({ ...app, service: null, port: null, allow_destructive: false });
+  const applied = (
+    await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: false } })
+  ).plan;
   expect(applied.services).toMatchObject([{ resolution: "up_to_date", state: "AVAILABLE" }]);
   await insertUntilTaken(served.endpoint, "fourth");
   expect(left.filter(isAlive)).toEqual([]);
@@ -97,24 +99,28 @@ test("a new Python column on a table with rows is filled, also when the daemon i
 
   write("    length = slow_length(title)\n");
   const app = await harness.readApp("main");
-  const { catalog_version: catalogVersion, tables } = await client.schemaPlan({
-    target: "main",
-    manifest: app.manifest,
-  });
+  const { catalog_version: catalogVersion, tables } = (
+    await client.call("schemaPlan", {
+      body: {
+        target: "main",
+        manifest: app.manifest,
+      },
+    })
+  ).plan;
   expect(tables).toMatchObject([{ resolution: "update_additive" }]);
   const update = client
-    .schemaApply({ ...app, catalog_version: catalogVersion, allow_destructive: false })
+    .call("schemaApply", { body: { ...app, catalog_version: catalogVersion, allow_destructive: false } })
     .catch((error: unknown) => error);
-  await waitFor(async () => (await client.health()).busy > 2);
+  await waitFor(async () => (await client.call("health", {})).busy > 2);
   process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
   expect(await update).toMatchObject({ code: "daemon_failed" });
 
   client = await harness.startDaemon();
-  await client.serviceApply({ ...app, service: null, port: null, allow_destructive: true });
+  await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: true } });
   // the service is all that it is busy with once the fill has ended
-  await waitFor(async () => (await client.health()).busy === 1, 60_000);
+  await waitFor(async () => (await client.call("health", {})).busy === 1, 60_000);
   await insertUntilTaken(served.endpoint, "five!");
-  const { dsn } = await client.openTarget(app);
+  const { dsn } = await client.call("openTarget", { body: app });
   const lengths = await withClient(dsn, async (connection) => {
     const found = await connection.query<{ length: string }>("select length from docs order by length");
     return found.rows.map((row) => Number(row.length));
@@ -132,7 +138,7 @@ test("a daemon killed while it makes its cluster leaves nothing that hinders the
   await waitFor(() => unfinished().length > 0);
   first.kill("SIGKILL");
   const client = await harness.startDaemon();
-  await waitFor(async () => (await client.health()).postgres === "up");
+  await waitFor(async () => (await client.call("health", {})).postgres === "up");
   await waitFor(() => unfinished().length === 0);
 });
 
@@ -140,17 +146,19 @@ test("an own server serves tables and services, and is left running", { timeout:
   await using other = openHarness();
   const theirs = await other.startDaemon();
   const app = await harness.readApp("main");
-  await theirs.schemaApply({ ...app, catalog_version: 0, allow_destructive: false });
+  await theirs.call("schemaApply", { body: { ...app, catalog_version: 0, allow_destructive: false } });
   // of a role that may create databases
   const url = clusterDsn(join(other.home, "postgres"), "postgres");
   const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: url });
   const served = await serveExample(client, { ...app, target: "elsewhere" });
   await insertUntilTaken(served.endpoint, "Hello");
   expect(harness.findPostgres()).toBeUndefined();
-  await client.stop();
+  await client.call("stop", {});
   await waitFor(() => harness.readDaemonFile() === undefined);
   const again = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: url });
-  expect(await again.schemaPlan({ target: "elsewhere", manifest: app.manifest })).toMatchObject({
+  expect(
+    (await again.call("schemaPlan", { body: { target: "elsewhere", manifest: app.manifest } })).plan,
+  ).toMatchObject({
     in_agreement: true,
   });
   expect(other.findPostgres()).toBeDefined();
@@ -161,9 +169,10 @@ test("an own server that does not answer is told by each command, not by a daemo
 }, async () => {
   const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: "postgresql://me:s3cret@127.0.0.1:9/main" });
   const { manifest } = await harness.readApp("main");
-  const failure = await client.schemaPlan({ target: "main", manifest }).catch((error: unknown) => error);
+  const planned = client.call("schemaPlan", { body: { target: "main", manifest } });
+  const failure = await planned.catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: "database_unavailable" });
-  expect(await client.health()).toMatchObject({ postgres: "down" });
+  expect(await client.call("health", {})).toMatchObject({ postgres: "down" });
   expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
 });
 
@@ -177,16 +186,16 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   const running = [processOf(served), harness.findPostgres()].filter((one) => one !== undefined);
   const workers = childrenOf(served.pid ?? 0);
   expect(workers.length).toBeGreaterThan(0);
-  expect((await client.health()).busy).toBeGreaterThan(0);
+  expect((await client.call("health", {})).busy).toBeGreaterThan(0);
   expect(existsSync(join(harness.home, HOME_PATHS.postgres, "18", "format.json"))).toBe(true);
-  await client.stop();
+  await client.call("stop", {});
   await waitFor(() => !running.some(isAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
   await waitFor(() => harness.readDaemonFile() === undefined);
   // the file goes first, so that no command finds a daemon that stops; its process ends when all else has
   await waitFor(() => !existsSync(`/proc/${daemon?.pid}/cwd`));
   expect(existsSync(socketFolder)).toBe(false);
-  await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).health()).rejects.toMatchObject({
+  await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).call("health", {})).rejects.toMatchObject({
     code: "daemon_not_running",
   });
 
@@ -243,7 +252,7 @@ test("a daemon whose home was removed ends with all of its own, and the next one
   await waitFor(() => [identifyProcess(old), ...left].every((one) => one === undefined || !isAlive(one)), 30_000);
   await insertUntilTaken(served.endpoint, "after");
   const postgres = harness.findPostgres();
-  expect(await next.health()).toMatchObject({ postgres: "up", services: 1 });
+  expect(await next.call("health", {})).toMatchObject({ postgres: "up", services: 1 });
   expect(harness.readDaemonFile()?.pid).not.toBe(old);
   expect(harness.findPostgres()).toEqual(postgres);
 });

@@ -33,7 +33,7 @@ test.each([
     await serveExample(client, await harness.readApp("main"));
     const service = processOf(await findService(client, "main/ingest"));
     const postgres = harness.findPostgres();
-    const { pid } = await client.health();
+    const { pid } = await client.call("health", {});
     writeFileSync(join(harness.home, HOME_PATHS.config), '[service]\napi_url = "https://cloud.example.com"\n');
     mkdirSync(join(harness.home, "server"));
     process.kill(pid, signal);
@@ -43,7 +43,7 @@ test.each([
     expect(readdirSync(harness.home).sort()).toEqual(["config.toml", "server"]);
     expect(findLocalData(harness.home)).toEqual([]);
     const next = await harness.startDaemon();
-    expect(await next.databaseList()).toEqual([]);
+    expect((await next.call("databaseList", {})).databases).toEqual([]);
   },
 );
 

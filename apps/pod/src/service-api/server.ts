@@ -1,12 +1,12 @@
 import type { Applied } from "@appdb/adapters/keys/key-verifier";
 import { appError } from "@appdb/contract/errors";
 import type { ServicePodHealth, ServicePodSpec } from "@appdb/contract/pod-spec";
-import { SERVICE_POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import { SERVICE_POD_API } from "@appdb/contract/routes/pod-api";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import { showsToken } from "../api/handshake.ts";
-import { createJsonApi } from "../api/json-api.ts";
+import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { MetricsPage } from "../http/service-metrics.ts";
 import type { ServiceKeys } from "./service-keys.ts";
 import type { Traffic } from "./traffic.ts";
@@ -23,9 +23,8 @@ export interface ServiceApiDeps {
   requestStop(): void;
 }
 
-/** The API of a service pod (SERVICE_POD_ROUTES of contract/routes/pod-paths.ts): every request shows the pod's token. */
+/** The API of a service pod (SERVICE_POD_API of contract/routes/pod-api.ts): every request shows the pod's token. */
 export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
-  const { health, keys, metrics, drain, stop } = SERVICE_POD_ROUTES;
   const app = createJsonApi({
     log: deps.log,
     name: "pod",
@@ -35,29 +34,29 @@ export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
       throw appError("unauthorized", { detail: "The request does not carry this pod's token." });
     },
   });
-  app.get(health.path, async (_request, reply) => {
-    const found = readHealth(deps);
-    reply.code(found.state === "ready" ? 200 : 503);
-    return found;
-  });
-  app.put(keys.path, async (request, reply) => {
-    const applied = deps.keys.apply(typeof request.body === "string" ? request.body : "");
-    if (applied !== "applied") throw refused(applied);
-    return reply.code(204).send();
-  });
-  app.get(metrics.path, async (_request, reply) => {
-    const pages = await deps.metrics();
-    reply.type(pages[0]?.content_type ?? "text/plain");
-    return pages.map(({ text }) => text).join("");
-  });
-  app.post(drain.path, async () => {
-    deps.requestDrain();
-    return {};
-  });
-  app.post(stop.path, async (_request, reply) => {
-    // the answer leaves before the listener closes
-    reply.raw.once("close", () => deps.requestStop());
-    return {};
+  mountApi(app, deps, SERVICE_POD_API, {
+    health: ({ reply }) => {
+      const found = readHealth(deps);
+      reply.code(found.state === "ready" ? 200 : 503);
+      return found;
+    },
+    keys: ({ request }) => {
+      const applied = deps.keys.apply(typeof request.body === "string" ? request.body : "");
+      if (applied !== "applied") throw refused(applied);
+    },
+    metrics: async ({ reply }) => {
+      const pages = await deps.metrics();
+      await reply.type(pages[0]?.content_type ?? "text/plain").send(pages.map(({ text }) => text).join(""));
+    },
+    drain: () => {
+      deps.requestDrain();
+      return {};
+    },
+    stop: ({ reply }) => {
+      // the answer leaves before the listener closes
+      reply.raw.once("close", () => deps.requestStop());
+      return {};
+    },
   });
   return app;
 }

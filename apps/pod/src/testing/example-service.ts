@@ -5,15 +5,17 @@ import { waitFor } from "./daemon-harness.ts";
 
 /** Makes the tables of an application and serves it, as `schema update` and `service update` do. */
 export async function serveExample(client: LocalClient, app: App): Promise<ServiceRecord> {
-  const { catalog_version: catalogVersion } = await client.schemaPlan({ target: app.target, manifest: app.manifest });
-  await client.schemaApply({ ...app, catalog_version: catalogVersion, allow_destructive: false });
-  await client.serviceApply({ ...app, service: null, port: null, allow_destructive: false });
+  const { catalog_version: catalogVersion } = (
+    await client.call("schemaPlan", { body: { target: app.target, manifest: app.manifest } })
+  ).plan;
+  await client.call("schemaApply", { body: { ...app, catalog_version: catalogVersion, allow_destructive: false } });
+  await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: false } });
   return findService(client, `${app.target}/ingest`);
 }
 
 /** A service as it is listed. */
 export async function findService(client: LocalClient, name: string): Promise<ServiceRecord> {
-  const found = (await client.serviceList(undefined)).find((record) => serviceText(record) === name);
+  const found = (await client.call("serviceList", {})).services.find((record) => serviceText(record) === name);
   if (found === undefined) throw new Error(`There is no service ${name}.`);
   return found;
 }

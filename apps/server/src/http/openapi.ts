@@ -1,7 +1,8 @@
 import { ROLES, type RoutePermission, roleHas } from "@appdb/contract/permissions";
+import type { RouteSchemas } from "@appdb/contract/routes/api";
 import * as schemas from "@appdb/contract/routes/control";
-import { AUTH_PATH, CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
-import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import { CONTROL_API } from "@appdb/contract/routes/control-api";
+import { AUTH_PATH, type ControlRoute, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
@@ -27,8 +28,8 @@ export function writeOpenapi(url: string, auth: Readonly<Record<string, z.ZodTyp
   const found: Record<string, Json> = { Problem: PROBLEM };
   const components: Components = { found, named: nameSchemas() };
   const paths: Record<string, Json> = {};
-  for (const name of Object.keys(CONTROL_ROUTES) as ControlRouteName[]) {
-    const { path, method } = CONTROL_ROUTES[name];
+  for (const name of Object.keys(CONTROL_API) as ControlRouteName[]) {
+    const { path, method } = CONTROL_API[name];
     const shown = path.replaceAll(/:([a-z]+)/g, "{$1}");
     paths[shown] = { ...paths[shown], [method.toLowerCase()]: writeOperation(name, components) };
   }
@@ -62,16 +63,12 @@ interface Components {
   readonly named: ReturnType<typeof nameSchemas>;
 }
 
-interface Bodies {
-  readonly body?: z.ZodType;
-  readonly query?: z.ZodObject;
-  readonly answer?: z.ZodType;
-  readonly status?: number;
-}
+/** Types of answers that are no JSON document. */
+const TYPES = { lines: "application/x-ndjson", events: "application/x-ndjson", text: "text/plain" } as const;
 
 function writeOperation(name: ControlRouteName, components: Components): Json {
-  const { path, method, permission, summary, streams, answers } = controlRoute(name);
-  const { body, query, answer, status = 200 }: Bodies = CONTROL_BODIES[name];
+  const route: ControlRoute & Omit<RouteSchemas, "query"> & { readonly query?: z.ZodObject } = CONTROL_API[name];
+  const { path, method, permission, summary, streams, answers, body, query, answer, status = 200 } = route;
   const json = (schema: z.ZodType, io: "input" | "output") => ({
     "application/json": { schema: toSchema(schema, io, components) },
   });
@@ -100,8 +97,8 @@ function writeOperation(name: ControlRouteName, components: Components): Json {
     responses: {
       [status]: {
         description: "Done",
-        ...(answer === undefined ? {} : { content: json(answer, "output") }),
-        ...(answers === undefined ? {} : { content: { [answers]: {} } }),
+        ...(answers === undefined ? {} : { content: { [TYPES[answers]]: {} } }),
+        ...(answers !== undefined || answer === undefined ? {} : { content: json(answer, "output") }),
       },
       default: REFUSED,
     },

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { appError, ERRORS, toProblem } from "@appdb/contract/errors";
-import { controlRoute } from "@appdb/contract/routes/control-paths";
-import { BODY_BYTES } from "@appdb/contract/routes/control-route";
+import { BODY_BYTES, controlRoute } from "@appdb/contract/routes/control-paths";
 import { CLIENT_VERSION_HEADER, OLDEST_CLIENT, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";

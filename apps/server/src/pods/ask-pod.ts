@@ -1,50 +1,74 @@
-import { request } from "node:http";
 import type { Secret } from "@appdb/adapters/secret";
-import { type PodHealth, podHealthSchema } from "@appdb/contract/pod-spec";
-import { podTreesSchema } from "@appdb/contract/routes/pod";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import { connectPod } from "./connect-pod.ts";
+import type { PodHealth, ServicePodHealth } from "@appdb/contract/pod-spec";
+import type { Route, Schema } from "@appdb/contract/routes/api";
+import { POD_API, SERVICE_POD_API } from "@appdb/contract/routes/pod-api";
+import { fetchPod } from "./fetch-pod.ts";
 
-const HEALTH_TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const MOST_BYTES = 100_000;
+const CONFLICT = 409;
 
-/** Asks a pod how it is; undefined when nobody answers in time. What is not ready yet answers too, with another state. */
+/** How the API of a pod is reached, and of an instance of a service. */
+export interface ServiceDoor {
+  readonly socket: string;
+  readonly token: Secret;
+}
+
+/** Asks a pod how it is; undefined when nothing answers in time. What is not ready yet answers too, with another state. */
 export async function askHealth(socket: string, token: Secret): Promise<PodHealth | undefined> {
-  const text = await get(socket, POD_ROUTES.health.path, token).catch(() => undefined);
-  return text === undefined ? undefined : podHealthSchema.safeParse(parse(text)).data;
+  return readAnswer(POD_API.health.answer, await ask({ socket, token }, POD_API.health));
 }
 
-/** Digests of the trees that a database's tables and jobs still need; undefined when nobody answers. */
+/** Digests of the trees that a database's tables and jobs still need; undefined when nothing answers. */
 export async function askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined> {
-  const text = await get(socket, POD_ROUTES.treeList.path, token).catch(() => undefined);
-  return text === undefined ? undefined : podTreesSchema.safeParse(parse(text)).data?.trees;
+  return readAnswer(POD_API.treeList.answer, await ask({ socket, token }, POD_API.treeList))?.trees;
 }
 
-function get(socketPath: string, path: string, token: Secret): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token.reveal()}` };
-    // a connection for this request alone: a kept one would keep the pod awake, and outlive it
-    const createConnection = () => connectPod(socketPath, HEALTH_TIMEOUT_MS);
-    const asked = request({ createConnection, path, headers, timeout: HEALTH_TIMEOUT_MS }, (answer) => {
-      const pieces: Buffer[] = [];
-      let bytes = 0;
-      answer.on("data", (piece: Buffer) => {
-        bytes += piece.length;
-        if (bytes > MOST_BYTES) asked.destroy(new Error("The pod's answer is too long."));
-        else pieces.push(piece);
-      });
-      answer.on("end", () => resolve(Buffer.concat(pieces).toString("utf8")));
-      answer.on("error", reject);
-    });
-    asked.on("timeout", () => asked.destroy(new Error("The pod does not answer.")));
-    asked.on("error", reject);
-    asked.end();
-  });
+/** Asks an instance of a service how it is; undefined when nothing answers. What is not ready yet, or drains, answers too. */
+export async function askService(address: ServiceDoor): Promise<ServicePodHealth | undefined> {
+  return readAnswer(SERVICE_POD_API.health.answer, await ask(address, SERVICE_POD_API.health));
 }
 
-function parse(text: string): unknown {
+/** Has an instance end once nothing runs in it. False when nothing answers. */
+export async function drainService(address: ServiceDoor): Promise<boolean> {
+  return isWell(await ask(address, SERVICE_POD_API.drain));
+}
+
+/** Gives an instance a snapshot of keys. False when nothing answers; one that has a newer one keeps that. */
+export async function putKeys(address: ServiceDoor, snapshot: string): Promise<boolean> {
+  const answer = await ask(address, SERVICE_POD_API.keys, snapshot);
+  return answer?.status === CONFLICT || isWell(answer);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function isWell(answer: Answer | undefined): boolean {
+  return answer !== undefined && answer.status >= 200 && answer.status < 300;
+}
+
+async function ask(address: ServiceDoor, { method, path, takes }: Route, body?: string): Promise<Answer | undefined> {
+  const sent = body === undefined || takes === undefined ? {} : { body };
+  const headers: Record<string, string> = takes === undefined ? {} : { "content-type": takes };
   try {
-    return JSON.parse(text);
+    const answer = await fetchPod({ ...address, silence_ms: TIMEOUT_MS, most_bytes: MOST_BYTES })(path, {
+      method,
+      headers,
+      ...sent,
+    });
+    return { status: answer.status, text: await answer.text() };
+  } catch {
+    // nothing listens, or it said nothing in time
+    return undefined;
+  }
+}
+
+function readAnswer<T>(schema: Schema & { readonly _output: T }, answer: Answer | undefined): T | undefined {
+  if (answer === undefined) return undefined;
+  try {
+    return schema.safeParse(JSON.parse(answer.text)).data as T | undefined;
   } catch {
     // another program's answer, or a cut one: as good as none
     return undefined;

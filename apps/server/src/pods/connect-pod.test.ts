@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Secret } from "@appdb/adapters/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { askTrees } from "./ask-pod.ts";
-import { askDocument } from "./pod-client.ts";
+import { podClient } from "./pod-client.ts";
 
 const token = new Secret("token");
 let folder: string;
@@ -29,9 +29,10 @@ afterEach(() => {
 });
 
 const ask = async () => {
-  const call = { method: "GET", path: "/v1/trees", signal: AbortSignal.timeout(5_000) };
   const pod = { uri: "cloud://acme:main", socket: join(folder, "pod.sock"), token };
-  const document = askDocument(pod, call).catch((error: { code: string }) => error.code);
+  const document = podClient(pod)
+    .call("treeList", {}, { signal: AbortSignal.timeout(5_000) })
+    .catch((error: { code: string }) => error.code);
   return [await document, await askTrees(pod.socket, token)];
 };
 

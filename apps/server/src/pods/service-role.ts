@@ -2,8 +2,7 @@ import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
 import { servicePassword } from "@appdb/adapters/postgres/service-role";
 import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import type { Secret } from "@appdb/adapters/secret";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import { askDocument, callPod, type PodPlace } from "./pod-client.ts";
+import { type PodPlace, podClient } from "./pod-client.ts";
 
 const DIGITS = 12;
 
@@ -13,15 +12,12 @@ const DIGITS = 12;
  * @throws database_not_reached; what the pod refuses it with
  */
 export async function ensureServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void> {
-  const { method, path } = POD_ROUTES.serviceRole;
-  await askDocument(pod, { method, path, body: { role: serviceRoleOf(serviceId) }, signal });
+  await podClient(pod).call("serviceRole", { body: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
 /** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
 export async function dropServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void> {
-  const { method, path } = POD_ROUTES.serviceRoleDrop;
-  const answer = await callPod(pod, { method, path: path.replace(":role", serviceRoleOf(serviceId)), signal });
-  answer.resume();
+  await podClient(pod).call("serviceRoleDrop", { params: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
 /** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once the pod of that token made its role. */

@@ -1,59 +1,52 @@
 import { createHash } from "node:crypto";
+import { type Call as MountedCall, mountRoute } from "@appdb/adapters/http/mount-api";
 import { createFairQueue, type FairQueue } from "@appdb/adapters/processes/fair-queue";
 import { appError } from "@appdb/contract/errors";
 import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/permissions";
-import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
-import { BODY_BYTES } from "@appdb/contract/routes/control-route";
-import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import type { Answered, CheckedRoute, ParamOf, RouteSchemas } from "@appdb/contract/routes/api";
+import { CONTROL_API } from "@appdb/contract/routes/control-api";
+import {
+  BODY_BYTES,
+  CONTROL_ROUTES,
+  type ControlRoute,
+  type ControlRouteName,
+  controlRoute,
+} from "@appdb/contract/routes/control-paths";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import { sql } from "kysely";
-import type * as z from "zod";
 import type { CallClient, Principal, PrincipalOrg } from "../audit/principal.ts";
 import type { Database, Tx } from "../database/pool.ts";
 import { type AnswerSeal, changeOnce } from "./idempotency.ts";
 import { hasManageGrant, mayManageSome, notGranted } from "./manage-grants.ts";
 import { parseInput } from "./problems.ts";
 
-type Bodies = typeof CONTROL_BODIES;
-type Path<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["path"];
-type PermissionOf<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["permission"];
-type ParamOf<Text extends string> = Text extends `${string}:${infer Param}/${infer Rest}`
-  ? Param | ParamOf<Rest>
-  : Text extends `${string}:${infer Param}`
-    ? Param
-    : never;
-type Output<Name extends ControlRouteName, Part extends "body" | "query"> = Bodies[Name] extends {
-  readonly [key in Part]: infer Schema extends z.ZodType;
-}
-  ? z.output<Schema>
-  : undefined;
+type ControlApi = typeof CONTROL_API;
+type PermissionOf<Name extends ControlRouteName> = ControlApi[Name]["permission"];
 
 /** The organization of `:org`, as its caller stands in it. */
 export type CallOrg = PrincipalOrg & { readonly role: NonNullable<PrincipalOrg["role"]> };
 
 /** A request whose caller may make it, with everything parsed. */
-export interface Call<Name extends ControlRouteName> {
+export interface Call<Name extends ControlRouteName>
+  extends MountedCall<ControlApi[Name], FastifyRequest, FastifyReply> {
   readonly principal: PermissionOf<Name> extends "public" ? Principal | undefined : Principal;
   /** The organization that the path names; the caller is in it and has the route's permission. */
-  readonly org: ParamOf<Path<Name>> extends infer Param ? ("org" extends Param ? CallOrg : undefined) : never;
-  readonly params: Readonly<Record<ParamOf<Path<Name>>, string>>;
-  readonly body: Output<Name, "body">;
-  readonly query: Output<Name, "query">;
+  readonly org: ParamOf<ControlApi[Name]["path"]> extends infer Param
+    ? "org" extends Param
+      ? CallOrg
+      : undefined
+    : never;
   /** For the audit log. */
   readonly client: CallClient;
   /** Runs after the change was committed, and not for a repetition: mails, wake-ups. It may not throw. */
   afterCommit(work: () => void): void;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
 }
 
 /** What a handler answers; undefined when it has answered by `reply` itself (a stream), or for 204. */
-export type Answer<Name extends ControlRouteName> = Bodies[Name] extends {
-  readonly answer: infer Schema extends z.ZodType;
-}
-  ? z.input<Schema> | undefined
-  : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is one of a route that answers 204
-    void;
+export type Answer<Name extends ControlRouteName> = ControlApi[Name] extends { readonly answers: string }
+  ? // biome-ignore lint/suspicious/noConfusingVoidType: a handler that streams returns nothing
+    void
+  : Answered<ControlApi[Name]> | undefined;
 
 /** Finds the organization of a name for whoever asks; undefined for one that they are not in, whether it exists or not. */
 export type FindOrg = (principal: Principal, name: string) => Promise<CallOrg | undefined>;
@@ -106,21 +99,14 @@ export function createControlRoutes(app: FastifyInstance, given: RouteDeps): Con
   const register = (name: ControlRouteName, run: (call: AnyCall, status: number) => Promise<unknown>) => {
     if (added.has(name)) throw new Error(`The route ${name} is registered twice.`);
     added.add(name);
-    const route = controlRoute(name);
-    const bodies: RouteBodies = CONTROL_BODIES[name];
-    const status = bodies.status ?? 200;
-    const options: RouteOptions = {
-      method: route.method,
-      url: route.path,
-      bodyLimit: route.body_bytes ?? BODY_BYTES,
-      config: { permission: route.permission, control: name },
-      handler: async (request, reply) => {
-        const answer = await run(readCall(bodies, request, reply), status);
-        if (reply.sent) return reply;
-        void reply.code(status);
-        return bodies.answer === undefined ? reply.send() : bodies.answer.parse(answer);
-      },
-    };
+    const route: ControlRoute & RouteSchemas = CONTROL_API[name];
+    const mounted = mountRoute<CheckedRoute, FastifyRequest, FastifyReply>(
+      route,
+      { parse: parseInput, finish: (_route, returned) => route.answer?.parse(returned) },
+      (call) => run(callOf(call), route.status ?? 200),
+    );
+    const config = { permission: route.permission, control: name };
+    const options = { ...mounted, bodyLimit: route.body_bytes ?? BODY_BYTES, config };
     if (route.streams === undefined) app.route(options);
     else addUnread(app, options);
   };
@@ -183,26 +169,11 @@ function addUnread(app: FastifyInstance, options: RouteOptions): void {
   });
 }
 
-interface RouteBodies {
-  readonly body?: z.ZodType;
-  readonly query?: z.ZodType;
-  readonly answer?: z.ZodType;
-  readonly status?: number;
-}
 type AnyCall = { readonly [key in keyof Call<"orgShow">]: unknown };
 
-function readCall(bodies: RouteBodies, request: FastifyRequest, reply: FastifyReply): AnyCall {
-  return {
-    principal: request.principal,
-    org: request.org,
-    params: request.params,
-    body: bodies.body === undefined ? undefined : parseInput(bodies.body, request.body, "body"),
-    query: bodies.query === undefined ? undefined : parseInput(bodies.query, request.query, "query"),
-    client: clientOf(request),
-    afterCommit: (work: () => void) => work(),
-    request,
-    reply,
-  };
+function callOf(call: MountedCall<CheckedRoute, FastifyRequest, FastifyReply>): AnyCall {
+  const { org, principal } = call.request;
+  return { ...call, org, principal, client: clientOf(call.request), afterCommit: (work: () => void) => work() };
 }
 
 /** Refuses routes without a permission, wherever they are registered. */

@@ -52,7 +52,7 @@ export function toAppError(error: unknown): unknown {
 }
 
 /** Reads what a client sent; nothing is an empty object where something is asked for. @throws invalid_request with a pointer to each wrong member */
-export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "query"): T {
+export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "params" | "query"): T {
   const tooMany = findTooMany(value);
   if (tooMany !== undefined) {
     throw appError("invalid_request", {

@@ -1,5 +1,5 @@
 import { findTooMany, MOST_MEMBERS, MOST_VALUES } from "@appdb/adapters/http/value-bounds";
-import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import { CONTROL_API } from "@appdb/contract/routes/control-api";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { parseInput } from "./problems.ts";
@@ -24,7 +24,7 @@ test("a document of any depth is looked through", () => {
   expect(findTooMany(JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`))).toBeUndefined();
 });
 
-const bodies = Object.entries(CONTROL_BODIES).flatMap(([name, one]): [string, z.ZodType][] =>
+const bodies = Object.entries(CONTROL_API).flatMap(([name, one]): [string, z.ZodType][] =>
   "body" in one ? [[name, one.body]] : [],
 );
 

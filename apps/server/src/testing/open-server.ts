@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "@appdb/adapters/secret";
 import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
+import { urlOf } from "@appdb/contract/routes/api";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestTemplate } from "@appdb/testkit/test-database";
@@ -112,11 +113,8 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
     send,
     ask: (name, given) => {
       const { params = {}, query = {} } = given as { params?: Record<string, string>; query?: Record<string, string> };
-      const path = CONTROL_ROUTES[name].path.replaceAll(/:([a-z]+)/g, (_, param: string) =>
-        encodeURIComponent(params[param] ?? ""),
-      );
-      const search = new URLSearchParams(query);
-      return send(CONTROL_ROUTES[name].method, search.size === 0 ? path : `${path}?${search}`, given);
+      const { method, path } = CONTROL_ROUTES[name];
+      return send(method, urlOf(path, params, query), given);
     },
     client: (as) =>
       createControlClient({ url, url_source: "the test", credential: async () => headersOf(as, site.url, "GET") }),

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { LogLine } from "../routes/control-databases.ts";
-import { type ControlFetch, createControlClient } from "./control-client.ts";
+import type { FetchLike } from "./client.ts";
+import { createControlClient } from "./control-client.ts";
 
 test("log lines come whole, however the connection cuts them", async () => {
   const sent = new TextEncoder().encode(`${line(1, "zwölf")}\n${line(2, "two")}\n`);
@@ -25,7 +26,7 @@ test("a log whose connection breaks gives the lines before, then says that the s
 
 test("rows keep every digit on both ways", async () => {
   const bodies: unknown[] = [];
-  const fetch: ControlFetch = async (_, { body }) => {
+  const fetch: FetchLike = async (_, { body }) => {
     bodies.push(body);
     return { status: 200, text: async () => '{"id": 9007199254740993}', body: null };
   };
@@ -43,7 +44,7 @@ function line(number: number, text: string): string {
 }
 
 function clientOver(pieces: () => AsyncGenerator<Uint8Array>) {
-  const fetch: ControlFetch = async () => ({ status: 200, text: async () => "", body: pieces() });
+  const fetch: FetchLike = async () => ({ status: 200, text: async () => "", body: pieces() });
   return createControlClient({ url: "", url_source: "a test", credential: async () => ({}), fetch });
 }
 

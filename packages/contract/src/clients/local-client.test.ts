@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { AppError, appError, toProblem } from "../errors.ts";
 import { VERSION } from "../version.ts";
-import { createLocalClient, type FetchedResponse, type FetchLike } from "./local-client.ts";
+import type { Fetched, FetchLike } from "./client.ts";
+import { createLocalClient } from "./local-client.ts";
 
-type Sent = { url: string; method: string; headers: Record<string, string>; body?: string };
+type Sent = { url: string; method: string; headers: Record<string, string>; body?: unknown };
 
 /** Answers each call with the chunks given, cut as a network may cut them. */
 function answering(status: number, chunks: (string | Error)[]): { fetch: FetchLike; sent: Sent[] } {
@@ -15,9 +16,22 @@ function answering(status: number, chunks: (string | Error)[]): { fetch: FetchLi
       headers: init.headers,
       ...(init.body === undefined ? {} : { body: init.body }),
     });
-    return { status, body: cut(chunks) } satisfies FetchedResponse;
+    return fetched(status, cut(chunks));
   };
   return { fetch, sent };
+}
+
+/** An answer whose text is read as its pieces are. */
+function fetched(status: number, body: AsyncIterable<Uint8Array>): Fetched {
+  return {
+    status,
+    body,
+    text: async () => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of body) pieces.push(piece);
+      return Buffer.concat(pieces).toString("utf8");
+    },
+  };
 }
 
 async function* cut(chunks: (string | Error)[]): AsyncGenerator<Uint8Array> {
@@ -47,7 +61,7 @@ const plan = { in_agreement: true };
 describe("the client of the local daemon", () => {
   test("sends token and version with every call", async () => {
     const { client, sent } = clientOf(200, ['{"services": []}']);
-    expect(await client.serviceList("main/reports")).toEqual([]);
+    expect((await client.call("serviceList", { query: { target: "main/reports" } })).services).toEqual([]);
     expect(sent[0]).toMatchObject({
       url: "http://127.0.0.1:4711/v1/services?target=main%2Freports",
       method: "GET",
@@ -61,7 +75,8 @@ describe("the client of the local daemon", () => {
     const text = `${JSON.stringify(progress)}\n\n${JSON.stringify({ event: "done", plan })}\n`;
     const { client } = clientOf(200, [text.slice(0, 7), text.slice(7, 80), text.slice(80)]);
     const seen: unknown[] = [];
-    const answer = await client.schemaApply({} as never, { onProgress: (line) => seen.push(line) });
+    const answer = (await client.call("schemaApply", { body: {} as never }, { onProgress: (line) => seen.push(line) }))
+      .plan;
     expect(answer).toEqual(plan);
     expect(seen).toEqual([progress]);
   });
@@ -69,21 +84,21 @@ describe("the client of the local daemon", () => {
   test("an error line becomes the daemon's error", async () => {
     const problem = toProblem(appError("fill_failed", { detail: "docs.x: row 3", hint: "Correct excerpt()." }));
     const { client } = clientOf(200, [JSON.stringify({ event: "error", problem })]);
-    const error = await refusal(client.schemaApply({} as never));
+    const error = await refusal(client.call("schemaApply", { body: {} as never }));
     expect([error.code, error.message, error.hint]).toEqual(["fill_failed", "docs.x: row 3", "Correct excerpt()."]);
   });
 
   test("a problem document becomes the daemon's error", async () => {
     const { client } = clientOf(409, [JSON.stringify(toProblem(appError("catalog_moved", { detail: "moved" })))]);
-    expect((await refusal(client.schemaPlan({} as never))).code).toBe("catalog_moved");
+    expect((await refusal(client.call("schemaPlan", { body: {} as never }))).code).toBe("catalog_moved");
   });
 
   test("an answer that ends early, is no JSON or is none of a daemon is told as such", async () => {
-    const early = clientOf(200, ['{"event":"progress"}\n']).client.schemaApply({} as never);
+    const early = clientOf(200, ['{"event":"progress"}\n']).client.call("schemaApply", { body: {} as never });
     expect((await refusal(early)).message).toContain("ended before");
-    expect((await refusal(clientOf(200, ["<html>"]).client.health())).code).toBe("daemon_failed");
-    expect((await refusal(clientOf(502, ["bad gateway"]).client.health())).message).toContain("502");
-    const broken = clientOf(200, ['{"a"', new Error("reset")]).client.health();
+    expect((await refusal(clientOf(200, ["<html>"]).client.call("health", {}))).code).toBe("daemon_failed");
+    expect((await refusal(clientOf(502, ["bad gateway"]).client.call("health", {}))).message).toContain("502");
+    const broken = clientOf(200, ['{"a"', new Error("reset")]).client.call("health", {});
     expect((await refusal(broken)).message).toContain("connection broke");
   });
 
@@ -91,10 +106,10 @@ describe("the client of the local daemon", () => {
     const refused: FetchLike = async () => {
       throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
     };
-    expect((await refusal(createLocalClient({ port: 1, token: "", fetch: refused }).health())).code).toBe(
+    expect((await refusal(createLocalClient({ port: 1, token: "", fetch: refused }).call("health", {}))).code).toBe(
       "daemon_not_running",
     );
-    expect((await refusal(createLocalClient({ port: await freePort(), token: "" }).health())).code).toBe(
+    expect((await refusal(createLocalClient({ port: await freePort(), token: "" }).call("health", {}))).code).toBe(
       "daemon_not_running",
     );
   });
@@ -106,16 +121,16 @@ describe("the client of the local daemon", () => {
       interrupt.abort();
       throw new Error("aborted");
     })();
-    const client = createLocalClient({ port: 1, token: "", fetch: async () => ({ status: 200, body }) });
+    const client = createLocalClient({ port: 1, token: "", fetch: async () => fetched(200, body) });
     const lines: string[] = [];
     const follow = async () => {
-      const request = { name: "main/ingest", tail: 1, follow: true };
-      for await (const line of client.serviceLogs(request, { signal: interrupt.signal })) lines.push(line);
+      const query = { name: "main/ingest", tail: 1, follow: "1" };
+      for await (const { line } of client.lines("serviceLogs", { query }, interrupt.signal)) lines.push(line);
     };
     expect((await refusal(follow())).code).toBe("interrupted");
     expect(lines).toEqual(["a"]);
     const real = createLocalClient({ port: await freePort(), token: "" });
-    expect((await refusal(real.health({ signal: AbortSignal.abort() }))).code).toBe("interrupted");
+    expect((await refusal(real.call("health", {}, { signal: AbortSignal.abort() }))).code).toBe("interrupted");
   });
 
   test("log lines come one by one, letters that were cut in two among them", async () => {
@@ -125,9 +140,10 @@ describe("the client of the local daemon", () => {
       yield bytes.slice(0, at);
       yield bytes.slice(at);
     })();
-    const client = createLocalClient({ port: 1, token: "", fetch: async () => ({ status: 200, body }) });
+    const client = createLocalClient({ port: 1, token: "", fetch: async () => fetched(200, body) });
     const lines: string[] = [];
-    for await (const line of client.serviceLogs({ name: "main/ingest", tail: 5, follow: false })) lines.push(line);
+    const query = { name: "main/ingest", tail: 5, follow: "0" };
+    for await (const { line } of client.lines("serviceLogs", { query }, new AbortController().signal)) lines.push(line);
     expect(lines).toEqual(["ä", "b"]);
   });
 });

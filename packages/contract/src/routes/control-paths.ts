@@ -1,371 +1,254 @@
-import { ACCOUNT_ROUTES } from "./control-account-paths.ts";
-import { type ControlRoute, TREE_BODY_BYTES } from "./control-route.ts";
-import { SERVICE_ROUTES } from "./control-service-paths.ts";
+import type { RoutePermission } from "../permissions.ts";
+import type { Route } from "./api.ts";
+
+/** The longest body of most routes. */
+export const BODY_BYTES = 300_000;
+/** Of routes that take a list of a project's files. */
+export const TREE_BODY_BYTES = 32_000_000;
+
+/** A line of the table of routes. */
+export interface ControlRoute extends Route, More {
+  readonly permission: RoutePermission;
+  /** First words of its entry in the OpenAPI document. */
+  readonly summary: string;
+}
+
+interface More extends Pick<Route, "answers" | "streams"> {
+  /** Keys with `manage` grants may call it too, for the services that they were granted. */
+  readonly by_grant?: true;
+  /** The longest body that it takes, where `BODY_BYTES` do not suffice. */
+  readonly body_bytes?: number;
+}
+
+const ORG = "/v1/orgs/:org";
+const DATABASE = `${ORG}/databases/:db` as const;
+const SERVICE = `${DATABASE}/services/:service` as const;
+const TREE = { body_bytes: TREE_BODY_BYTES } as const;
+const GRANT = { by_grant: true } as const;
+const GRANT_AND_TREE = { by_grant: true, body_bytes: TREE_BODY_BYTES } as const;
+
+const [get, post, put, patch, remove] = [line("GET"), line("POST"), line("PUT"), line("PATCH"), line("DELETE")];
+
+function line<const Method extends Route["method"]>(method: Method) {
+  return <const Path extends string, const Permission extends RoutePermission, const Extra extends More = object>(
+    path: Path,
+    permission: Permission,
+    summary: string,
+    more?: Extra,
+  ) =>
+    ({ method, path, permission, summary, ...more }) as {
+      readonly method: Method;
+      readonly path: Path;
+      readonly permission: Permission;
+      readonly summary: string;
+    } & Extra;
+}
 
 /**
- * Methods, paths and permissions of the control plane's API (bodies: control-schemas.ts). The command needs the paths
+ * Methods, paths and permissions of the control plane's API (schemas: control-api.ts). The command needs the paths
  * without the schemas. `:org` is an organization's name, of which the caller is a member: any other answers
  * `organization_not_found`, whether it exists or not. What lists answers `{items, next}` and takes `?limit=&cursor=`.
  * Sign-up, sign-in, device flow and password reset are under `AUTH_PATH` (docs/identity.md).
  */
 export const CONTROL_ROUTES = {
-  service: { method: "GET", path: "/v1/service", permission: "public", summary: "What this server is" },
-  whoami: { method: "GET", path: "/v1/whoami", permission: "signed_in", summary: "Who the credential is" },
+  service: get("/v1/service", "public", "What this server is"),
+  whoami: get("/v1/whoami", "signed_in", "Who the credential is"),
   /** Makes the first account by the one-time token that the server printed; sets the session cookie. */
-  setUp: { method: "POST", path: "/v1/setup", permission: "public", summary: "Make the first account" },
+  setUp: post("/v1/setup", "public", "Make the first account"),
 
-  sessionList: { method: "GET", path: "/v1/sessions", permission: "signed_in", summary: "List one's own sessions" },
-  sessionRevoke: { method: "DELETE", path: "/v1/sessions/:id", permission: "signed_in", summary: "End a session" },
-  sessionSwitch: {
-    method: "PUT",
-    path: "/v1/session/org",
-    permission: "signed_in",
-    summary: "Switch the session to an organization",
-  },
-  ...ACCOUNT_ROUTES,
+  sessionList: get("/v1/sessions", "signed_in", "List one's own sessions"),
+  sessionRevoke: remove("/v1/sessions/:id", "signed_in", "End a session"),
+  sessionSwitch: put("/v1/session/org", "signed_in", "Switch the session to an organization"),
+  accountShow: get("/v1/account/security", "signed_in", "Show how one's own account is secured"),
+  passwordChange: post("/v1/account/password", "signed_in", "Change one's own password"),
+  /** Proves the person again, for acts that answer `reauthentication_required`. */
+  sessionConfirm: post("/v1/session/confirm", "signed_in", "Confirm one's identity in the session"),
+  factorBegin: post("/v1/account/second-factor", "signed_in", "Begin the set-up of a second factor"),
+  /** Answers the recovery codes, once. */
+  factorEnable: post("/v1/account/second-factor/enable", "signed_in", "Turn the second factor on by its first code"),
+  factorDisable: post("/v1/account/second-factor/disable", "signed_in", "Remove the second factor"),
   /** What a device code was asked by, for the page that confirms it. */
-  deviceShow: {
-    method: "GET",
-    path: "/v1/devices/:code",
-    permission: "signed_in",
-    summary: "Show who asks to sign in",
-  },
+  deviceShow: get("/v1/devices/:code", "signed_in", "Show who asks to sign in"),
 
-  orgList: { method: "GET", path: "/v1/orgs", permission: "signed_in", summary: "List one's organizations" },
-  orgCreate: { method: "POST", path: "/v1/orgs", permission: "signed_in", summary: "Create an organization" },
-  orgShow: { method: "GET", path: "/v1/orgs/:org", permission: "org.read", summary: "Show an organization" },
-  orgUpdate: { method: "PATCH", path: "/v1/orgs/:org", permission: "org.update", summary: "Change how it is shown" },
+  orgList: get("/v1/orgs", "signed_in", "List one's organizations"),
+  orgCreate: post("/v1/orgs", "signed_in", "Create an organization"),
+  orgShow: get(ORG, "org.read", "Show an organization"),
+  orgUpdate: patch(ORG, "org.update", "Change how it is shown"),
 
-  memberList: { method: "GET", path: "/v1/orgs/:org/members", permission: "member.read", summary: "List members" },
-  memberUpdate: {
-    method: "PATCH",
-    path: "/v1/orgs/:org/members/:id",
-    permission: "member.change",
-    summary: "Change a member's role",
-  },
+  memberList: get(`${ORG}/members`, "member.read", "List members"),
+  memberUpdate: patch(`${ORG}/members/:id`, "member.change", "Change a member's role"),
   /** Anyone may leave: their own membership needs no permission. */
-  memberRemove: {
-    method: "DELETE",
-    path: "/v1/orgs/:org/members/:id",
-    permission: "member.read",
-    summary: "Remove a member, or leave",
-  },
-  invitationList: {
-    method: "GET",
-    path: "/v1/orgs/:org/invitations",
-    permission: "member.invite",
-    summary: "List open invitations",
-  },
+  memberRemove: remove(`${ORG}/members/:id`, "member.read", "Remove a member, or leave"),
+  invitationList: get(`${ORG}/invitations`, "member.invite", "List open invitations"),
   /** Answers the link once, whether it was also mailed or not. */
-  invitationCreate: {
-    method: "POST",
-    path: "/v1/orgs/:org/invitations",
-    permission: "member.invite",
-    summary: "Invite somebody",
-  },
-  invitationRevoke: {
-    method: "DELETE",
-    path: "/v1/orgs/:org/invitations/:id",
-    permission: "member.invite",
-    summary: "Withdraw an invitation",
-  },
-  invitationShow: {
-    method: "GET",
-    path: "/v1/invitations/:token",
-    permission: "public",
-    summary: "Show an invitation",
-  },
-  invitationAccept: {
-    method: "POST",
-    path: "/v1/invitations/:token/accept",
-    permission: "signed_in",
-    summary: "Join by an invitation",
-  },
+  invitationCreate: post(`${ORG}/invitations`, "member.invite", "Invite somebody"),
+  invitationRevoke: remove(`${ORG}/invitations/:id`, "member.invite", "Withdraw an invitation"),
+  invitationShow: get("/v1/invitations/:token", "public", "Show an invitation"),
+  invitationAccept: post("/v1/invitations/:token/accept", "signed_in", "Join by an invitation"),
 
-  keyList: { method: "GET", path: "/v1/orgs/:org/keys", permission: "key.read", summary: "List API keys" },
-  keyCreate: { method: "POST", path: "/v1/orgs/:org/keys", permission: "key.create", summary: "Create an API key" },
+  keyList: get(`${ORG}/keys`, "key.read", "List API keys"),
+  keyCreate: post(`${ORG}/keys`, "key.create", "Create an API key"),
   /** Own keys by anyone, those of others with key.delete. */
-  keyDelete: { method: "DELETE", path: "/v1/orgs/:org/keys/:name", permission: "key.read", summary: "Delete a key" },
-  keyRotate: {
-    method: "POST",
-    path: "/v1/orgs/:org/keys/:name/rotate",
-    permission: "key.read",
-    summary: "Give a key a new secret",
-  },
+  keyDelete: remove(`${ORG}/keys/:name`, "key.read", "Delete a key"),
+  keyRotate: post(`${ORG}/keys/:name/rotate`, "key.read", "Give a key a new secret"),
 
-  secretList: { method: "GET", path: "/v1/orgs/:org/secrets", permission: "secret.read", summary: "List secrets" },
-  secretSet: {
-    method: "PUT",
-    path: "/v1/orgs/:org/secrets/:name",
-    permission: "secret.write",
-    summary: "Set a secret of the organization",
-  },
-  secretDelete: {
-    method: "DELETE",
-    path: "/v1/orgs/:org/secrets/:name",
-    permission: "secret.write",
-    summary: "Delete a secret of the organization",
-  },
-  databaseSecretList: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/secrets",
-    permission: "secret.read",
-    summary: "List the secrets that a database gets",
-  },
-  databaseSecretSet: {
-    method: "PUT",
-    path: "/v1/orgs/:org/databases/:db/secrets/:name",
-    permission: "secret.write",
-    summary: "Set a secret of a database",
-  },
-  databaseSecretDelete: {
-    method: "DELETE",
-    path: "/v1/orgs/:org/databases/:db/secrets/:name",
-    permission: "secret.write",
-    summary: "Delete a secret of a database",
-  },
+  secretList: get(`${ORG}/secrets`, "secret.read", "List secrets"),
+  secretSet: put(`${ORG}/secrets/:name`, "secret.write", "Set a secret of the organization"),
+  secretDelete: remove(`${ORG}/secrets/:name`, "secret.write", "Delete a secret of the organization"),
+  databaseSecretList: get(`${DATABASE}/secrets`, "secret.read", "List the secrets that a database gets"),
+  databaseSecretSet: put(`${DATABASE}/secrets/:name`, "secret.write", "Set a secret of a database"),
+  databaseSecretDelete: remove(`${DATABASE}/secrets/:name`, "secret.write", "Delete a secret of a database"),
 
-  databaseList: { method: "GET", path: "/v1/orgs/:org/databases", permission: "org.read", summary: "List databases" },
-  databaseShow: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db",
-    permission: "org.read",
-    summary: "Show a database",
-  },
+  databaseList: get(`${ORG}/databases`, "org.read", "List databases"),
+  databaseShow: get(DATABASE, "org.read", "Show a database"),
 
   /** For Prometheus, of the databases of one organization: `/metrics` of the server has no tenant's name in it. */
-  databaseMetrics: {
-    method: "GET",
-    path: "/v1/orgs/:org/metrics",
-    permission: "data.read",
-    summary: "Read state and usage of the databases for Prometheus",
-    answers: "text/plain",
-  },
+  databaseMetrics: get(`${ORG}/metrics`, "data.read", "Read state and usage of the databases for Prometheus", {
+    answers: "text",
+  }),
 
   /** What an update would do; changes nothing, also for a database that does not exist. */
-  databasePlan: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/plan",
-    permission: "database.update",
-    summary: "Show what an update of a database would do",
-    body_bytes: TREE_BODY_BYTES,
-  },
+  databasePlan: post(`${DATABASE}/plan`, "database.update", "Show what an update of a database would do", TREE),
   /** Creates a database that does not exist. All blobs must have been uploaded (`blobs_missing`). */
-  databaseUpdate: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/update",
-    permission: "database.update",
-    summary: "Update a database, or create it",
-    body_bytes: TREE_BODY_BYTES,
-  },
+  databaseUpdate: post(`${DATABASE}/update`, "database.update", "Update a database, or create it", TREE),
   /** Of files that are sent all blobs must have been uploaded (`blobs_missing`). */
-  databaseBuildImage: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/build-image",
-    permission: "database.update",
-    summary: "Rebuild the image of a database",
-    body_bytes: TREE_BODY_BYTES,
-  },
-  databaseStart: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/start",
-    permission: "database.update",
-    summary: "Wake a database",
-  },
-  databaseStop: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/stop",
-    permission: "database.update",
-    summary: "Stop the pods of a database; its data stays",
-  },
-  databaseRestart: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/restart",
-    permission: "database.update",
-    summary: "Restart the pods of a database; they read new secrets",
-  },
-  databaseRetry: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/retry",
-    permission: "database.update",
-    summary: "Retry a database that FAILED",
-  },
-  databaseDelete: {
-    method: "DELETE",
-    path: "/v1/orgs/:org/databases/:db",
-    permission: "database.delete",
-    summary: "Delete a database; it can be undeleted for some days",
-  },
-  databaseUndelete: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/undelete",
-    permission: "database.delete",
-    summary: "Restore a deleted database",
-  },
-  databaseLogs: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/logs",
-    permission: "data.read",
-    summary: "Read the log of a database's pod, or of its builds, as NDJSON",
-    answers: "application/x-ndjson",
-  },
+  databaseBuildImage: post(`${DATABASE}/build-image`, "database.update", "Rebuild the image of a database", TREE),
+  databaseStart: post(`${DATABASE}/start`, "database.update", "Wake a database"),
+  databaseStop: post(`${DATABASE}/stop`, "database.update", "Stop the pods of a database; its data stays"),
+  databaseRestart: post(
+    `${DATABASE}/restart`,
+    "database.update",
+    "Restart the pods of a database; they read new secrets",
+  ),
+  databaseRetry: post(`${DATABASE}/retry`, "database.update", "Retry a database that FAILED"),
+  databaseDelete: remove(DATABASE, "database.delete", "Delete a database; it can be undeleted for some days"),
+  databaseUndelete: post(`${DATABASE}/undelete`, "database.delete", "Restore a deleted database"),
+  databaseLogs: get(`${DATABASE}/logs`, "data.read", "Read the log of a database's pod, or of its builds, as NDJSON", {
+    answers: "lines",
+  }),
   /** NDJSON; with `follow=1` it ends when the operation has. */
-  operationLog: {
-    method: "GET",
-    path: "/v1/orgs/:org/operations/:id/log",
-    permission: "data.read",
-    summary: "Read the output of an operation as NDJSON",
-    answers: "application/x-ndjson",
-  },
+  operationLog: get(`${ORG}/operations/:id/log`, "data.read", "Read the output of an operation as NDJSON", {
+    answers: "lines",
+  }),
 
-  blobMissing: {
-    method: "POST",
-    path: "/v1/orgs/:org/blobs/missing",
-    permission: "database.update",
-    summary: "Say which blobs the organization lacks",
-    body_bytes: TREE_BODY_BYTES,
-  },
-  blobUpload: {
-    method: "PUT",
-    path: "/v1/orgs/:org/blobs",
-    permission: "database.update",
-    summary: "Upload blobs",
-    streams: "application/x-tar",
-  },
+  blobMissing: post(`${ORG}/blobs/missing`, "database.update", "Say which blobs the organization lacks", TREE),
+  blobUpload: put(`${ORG}/blobs`, "database.update", "Upload blobs", { streams: "application/x-tar" }),
 
-  schemaPlan: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/schema/plan",
-    permission: "database.update",
-    summary: "Show what an update of the tables would do",
-    body_bytes: TREE_BODY_BYTES,
-  },
+  schemaPlan: post(`${DATABASE}/schema/plan`, "database.update", "Show what an update of the tables would do", TREE),
   /** NDJSON: `progress` lines, then one `done` or `error`. */
-  schemaApply: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/schema/apply",
-    permission: "database.update",
-    summary: "Make the tables what the application file declares",
-    answers: "application/x-ndjson",
-    body_bytes: TREE_BODY_BYTES,
-  },
+  schemaApply: post(
+    `${DATABASE}/schema/apply`,
+    "database.update",
+    "Make the tables what the application file declares",
+    { body_bytes: TREE_BODY_BYTES, answers: "events" },
+  ),
 
-  tableList: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/tables",
-    permission: "data.read",
-    summary: "List tables",
-  },
-  tableShow: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/tables/:table",
-    permission: "data.read",
-    summary: "Show a table",
-  },
-  rowList: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/tables/:table/rows",
-    permission: "data.read",
-    summary: "Read rows",
-  },
+  tableList: get(`${DATABASE}/tables`, "data.read", "List tables"),
+  tableShow: get(`${DATABASE}/tables/:table`, "data.read", "Show a table"),
+  rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   /** Takes and answers what an insert route over the whole table does: a row, an array, NDJSON. */
-  rowInsert: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/tables/:table/rows",
-    permission: "data.write",
-    summary: "Insert rows",
-    streams: "application/json",
-  },
+  rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
 
-  ...SERVICE_ROUTES,
-
-  errorList: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/errors",
-    permission: "data.read",
-    summary: "List computed cells that failed",
-  },
-  recomputePlan: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/recompute/plan",
-    permission: "database.update",
-    summary: "Show what computing columns again would do",
-  },
-  /** NDJSON: `progress` lines, then one `done` or `error`. */
-  recompute: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/recompute",
-    permission: "database.update",
-    summary: "Compute columns again",
-    answers: "application/x-ndjson",
-  },
-  jobList: {
-    method: "GET",
-    path: "/v1/orgs/:org/databases/:db/jobs",
-    permission: "data.read",
-    summary: "List long work on tables, and requests in the background",
-  },
-  jobCancel: {
-    method: "POST",
-    path: "/v1/orgs/:org/databases/:db/jobs/cancel",
-    permission: "database.update",
-    summary: "Cancel a job",
-  },
-
-  operationList: {
-    method: "GET",
-    path: "/v1/orgs/:org/operations",
-    permission: "operation.read",
-    summary: "List operations",
-  },
-  operationShow: {
-    method: "GET",
-    path: "/v1/orgs/:org/operations/:id",
-    permission: "operation.read",
+  /** Of all databases, or of `?database=`. */
+  serviceList: get(`${ORG}/services`, "org.read", "List services", GRANT),
+  /** `:service` is a path within the database: `ingest`, `reports/ingest`. */
+  serviceShow: get(SERVICE, "org.read", "Show a service", GRANT),
+  /** Of the database's own project files, which must be the person's; changes nothing. */
+  servicePlan: post(
+    `${DATABASE}/services/plan`,
+    "service.update",
+    "Show what an update of services would do",
+    GRANT_AND_TREE,
+  ),
+  /** Makes a release for each service that changes and has it started. */
+  serviceUpdate: post(
+    `${DATABASE}/services/update`,
+    "service.update",
+    "Start services, or move them onto what the database has now",
+    GRANT_AND_TREE,
+  ),
+  servicePrune: post(
+    `${DATABASE}/services/prune`,
+    "service.update",
+    "Stop and forget the services that the application file does not define",
+    GRANT_AND_TREE,
+  ),
+  serviceRestart: post(
+    `${SERVICE}/restart`,
+    "service.update",
+    "Restart a service, so that it reads new secrets; no request fails",
+    GRANT,
+  ),
+  serviceStop: post(`${SERVICE}/stop`, "service.update", "Stop a service", GRANT),
+  serviceRetry: post(`${SERVICE}/retry`, "service.update", "Start a service that is stopped or FAILED", GRANT),
+  serviceRollback: post(`${SERVICE}/rollback`, "service.update", "Go back to a former release of a service", GRANT),
+  /** What of the service's routes would change, and what of the tables is in the way; nothing is changed. */
+  serviceRollbackPlan: post(
+    `${SERVICE}/rollback/plan`,
+    "service.update",
+    "Show what going back to a former release would do",
+    GRANT,
+  ),
+  /** Builds the image of an update that is yet to be asked for, and has it read the application file; nothing that runs changes. */
+  preparationBegin: post(
+    `${DATABASE}/preparations`,
+    "database.update",
+    "Build and check what a deployment would bring, without bringing it",
+    TREE,
+  ),
+  /** What is to be brought to a database from now on can be undone as one. */
+  deployBegin: post(`${DATABASE}/deploys`, "database.update", "Begin a deployment"),
+  /** To be said while it goes on, each half minute at least: until then nobody undoes it, or begins another. */
+  deployAlive: post(`${DATABASE}/deploys/:id/alive`, "database.update", "Say that a deployment goes on"),
+  deployEnd: post(`${DATABASE}/deploys/:id/end`, "database.update", "Say that a deployment has ended"),
+  deployRollbackPlan: post(
+    `${DATABASE}/deploys/rollback/plan`,
+    "database.update",
+    "Show what undoing the last deployment would do",
+  ),
+  /** To be asked again when its operations have ended, until it begins none. */
+  deployRollback: post(`${DATABASE}/deploys/rollback`, "database.update", "Undo the last deployment"),
+  /** The newest first; the last ten are kept. */
+  releaseList: get(`${SERVICE}/releases`, "org.read", "List the releases of a service", GRANT),
+  serviceLogs: get(`${SERVICE}/logs`, "data.read", "Read the log of a service as NDJSON", {
     by_grant: true,
-    summary: "Show an operation; `?wait_ms=` answers when it has ended, or then",
-  },
-  operationCancel: {
-    method: "POST",
-    path: "/v1/orgs/:org/operations/:id/cancel",
-    permission: "operation.read",
-    summary: "Cancel an operation",
-  },
-  /** A page, or with `accept: text/event-stream` a stream that goes on; resumes by `last-event-id`. */
-  eventList: { method: "GET", path: "/v1/orgs/:org/events", permission: "event.read", summary: "Read the audit log" },
+    answers: "lines",
+  }),
+  /** OpenAPI 3.1, of the release that runs, else of the one that shall run. */
+  serviceOpenapi: get(`${SERVICE}/openapi`, "org.read", "Describe the routes of a service", GRANT),
+  /** For people who look at a page: programs call the service's own address. */
+  serviceCall: post(`${SERVICE}/call`, "data.write", "Call a route of a service with an API key, and show the answer"),
+  serviceTraffic: get(
+    `${SERVICE}/traffic`,
+    "data.read",
+    "Read how often a service was called, how it answered and how fast",
+  ),
 
-  webhookList: { method: "GET", path: "/v1/orgs/:org/webhooks", permission: "webhook.read", summary: "List webhooks" },
-  webhookCreate: {
-    method: "POST",
-    path: "/v1/orgs/:org/webhooks",
-    permission: "webhook.write",
-    summary: "Have events posted to an address",
-  },
-  webhookDelete: {
-    method: "DELETE",
-    path: "/v1/orgs/:org/webhooks/:id",
-    permission: "webhook.write",
-    summary: "Delete a webhook",
-  },
-  webhookResume: {
-    method: "POST",
-    path: "/v1/orgs/:org/webhooks/:id/resume",
-    permission: "webhook.write",
-    summary: "Resume a webhook that was paused",
-  },
-  deliveryList: {
-    method: "GET",
-    path: "/v1/orgs/:org/webhooks/:id/deliveries",
-    permission: "webhook.read",
-    summary: "List what was posted and what came back",
-  },
-  deliveryReplay: {
-    method: "POST",
-    path: "/v1/orgs/:org/webhooks/:id/deliveries/:delivery/replay",
-    permission: "webhook.write",
-    summary: "Post a delivery again",
-  },
-} as const satisfies Record<string, ControlRoute>;
+  errorList: get(`${DATABASE}/errors`, "data.read", "List computed cells that failed"),
+  recomputePlan: post(`${DATABASE}/recompute/plan`, "database.update", "Show what computing columns again would do"),
+  /** NDJSON: `progress` lines, then one `done` or `error`. */
+  recompute: post(`${DATABASE}/recompute`, "database.update", "Compute columns again", { answers: "events" }),
+  jobList: get(`${DATABASE}/jobs`, "data.read", "List long work on tables, and requests in the background"),
+  jobCancel: post(`${DATABASE}/jobs/cancel`, "database.update", "Cancel a job"),
+
+  operationList: get(`${ORG}/operations`, "operation.read", "List operations"),
+  operationShow: get(
+    `${ORG}/operations/:id`,
+    "operation.read",
+    "Show an operation; `?wait_ms=` answers when it has ended, or then",
+    GRANT,
+  ),
+  operationCancel: post(`${ORG}/operations/:id/cancel`, "operation.read", "Cancel an operation"),
+  /** A page, or with `accept: text/event-stream` a stream that goes on; resumes by `last-event-id`. */
+  eventList: get(`${ORG}/events`, "event.read", "Read the audit log"),
+
+  webhookList: get(`${ORG}/webhooks`, "webhook.read", "List webhooks"),
+  webhookCreate: post(`${ORG}/webhooks`, "webhook.write", "Have events posted to an address"),
+  webhookDelete: remove(`${ORG}/webhooks/:id`, "webhook.write", "Delete a webhook"),
+  webhookResume: post(`${ORG}/webhooks/:id/resume`, "webhook.write", "Resume a webhook that was paused"),
+  deliveryList: get(`${ORG}/webhooks/:id/deliveries`, "webhook.read", "List what was posted and what came back"),
+  deliveryReplay: post(`${ORG}/webhooks/:id/deliveries/:delivery/replay`, "webhook.write", "Post a delivery again"),
+} as const;
 
 /** What the table says of a route, also what only some of them say. */
 export function controlRoute(name: ControlRouteName): ControlRoute {

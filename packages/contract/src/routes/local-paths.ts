@@ -1,43 +1,33 @@
-/**
- * Methods and paths of the local daemon's API (bodies: local.ts). A file of its own because the command needs the paths
- * without the schemas: loading zod costs it a quarter of its start.
- */
+import { get, post } from "./api.ts";
+
+/** The local daemon's API, on loopback; local-api.ts has its schemas. Each request shows the home's token and the client's version. */
 export const LOCAL_ROUTES = {
-  health: { method: "GET", path: "/v1/health" },
-  schemaPlan: { method: "POST", path: "/v1/schema/plan" },
-  /** events; `done` carries `{plan: SchemaPlan}` as it is after the update */
-  schemaApply: { method: "POST", path: "/v1/schema/apply" },
-  /** `{plan: SchemaPlan}`; its `ops` are the tables dropped, or to be dropped without a version */
-  schemaPrune: { method: "POST", path: "/v1/schema/prune" },
-  /** makes sure that the tables are what the manifest says, `schema_mismatch` otherwise */
-  openTarget: { method: "POST", path: "/v1/targets/open" },
-  /** QueryExplainRequest -> QueryExplanation */
-  queryExplain: { method: "POST", path: "/v1/queries/explain" },
-  servicePlan: { method: "POST", path: "/v1/services/plan" },
-  /** `{plan: ServicePlan}` after the update; waits until each started service is AVAILABLE or FAILED */
-  serviceApply: { method: "POST", path: "/v1/services/apply" },
-  /** `{plan: ServicePlan}`; its `ops` are the services dropped, or to be dropped with `dry_run` */
-  servicePrune: { method: "POST", path: "/v1/services/prune" },
-  /** `{table, columns, ...}` -> `{plan: RecomputePlan}` */
-  recomputePlan: { method: "POST", path: "/v1/recompute/plan" },
-  /** events; `done` carries `{result: RecomputeResult}` */
-  recompute: { method: "POST", path: "/v1/recompute" },
-  /** `?target=main&table=docs&column=x&limit=100`; `{tables: TableErrors[]}` */
-  errors: { method: "GET", path: "/v1/errors" },
-  /** `?target=main&all=1`; `{jobs: JobRecord[]}` */
-  jobList: { method: "GET", path: "/v1/jobs" },
-  /** `{target, id}` -> `{id}` */
-  jobCancel: { method: "POST", path: "/v1/jobs/cancel" },
-  /** `?target=main`; `{services: ServiceRecord[]}` */
-  serviceList: { method: "GET", path: "/v1/services" },
-  /** `{name}` -> ServiceRecord */
-  serviceRestart: { method: "POST", path: "/v1/services/restart" },
-  serviceStop: { method: "POST", path: "/v1/services/stop" },
-  /** `?name=main/ingest&tail=200&follow=1`; NDJSON lines `{event:"log", line}` */
-  serviceLogs: { method: "GET", path: "/v1/services/logs" },
-  /** `{databases: LocalDatabase[]}` */
-  databaseList: { method: "GET", path: "/v1/databases" },
-  /** `{name, dry_run}` -> LocalDeletion */
-  databaseDelete: { method: "POST", path: "/v1/databases/delete" },
-  stop: { method: "POST", path: "/v1/stop" },
+  health: get("/v1/health"),
+  schemaPlan: post("/v1/schema/plan"),
+  /** Answers the plan as it is after the update. */
+  schemaApply: post("/v1/schema/apply", { answers: "events" }),
+  /** The `ops` of the plan are the tables dropped, or to be dropped without a version. */
+  schemaPrune: post("/v1/schema/prune"),
+  /** Makes sure that the tables are what the manifest says, `schema_mismatch` otherwise. */
+  openTarget: post("/v1/targets/open"),
+  queryExplain: post("/v1/queries/explain"),
+  servicePlan: post("/v1/services/plan"),
+  /** Answers the plan after the update; waits until each started service is AVAILABLE or FAILED. */
+  serviceApply: post("/v1/services/apply", { answers: "events" }),
+  /** The `ops` of the plan are the services dropped, or to be dropped with `dry_run`. */
+  servicePrune: post("/v1/services/prune"),
+  recomputePlan: post("/v1/recompute/plan"),
+  /** When its client leaves, the job continues. */
+  recompute: post("/v1/recompute", { answers: "events" }),
+  errors: get("/v1/errors"),
+  jobList: get("/v1/jobs"),
+  jobCancel: post("/v1/jobs/cancel"),
+  serviceList: get("/v1/services"),
+  serviceRestart: post("/v1/services/restart"),
+  serviceStop: post("/v1/services/stop"),
+  serviceLogs: get("/v1/services/logs", { answers: "lines" }),
+  databaseList: get("/v1/databases"),
+  databaseDelete: post("/v1/databases/delete"),
+  /** Ends the daemon, its services and its PostgreSQL; answers before it is gone. */
+  stop: post("/v1/stop"),
 } as const;

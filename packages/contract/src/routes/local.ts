@@ -4,11 +4,7 @@ import { manifestSchema, sourceSchema } from "../manifest.ts";
 import { runtimeSchema } from "../runtime.ts";
 import { serviceRouteSchema } from "./service-route.ts";
 
-/**
- * The local daemon's API, on loopback. Every request carries `authorization: Bearer <token of the home>` and the
- * client's version; answers are JSON, errors problem+json. Routes marked `events` answer NDJSON: `progress` lines and
- * then exactly one `done` or `error` line. Methods and paths: `LOCAL_ROUTES` of local-paths.ts.
- */
+/** Bodies of the local daemon's API; local-api.ts says which route takes and answers them. */
 
 export const appSchema = z.strictObject({
   /** A parsed local target: database name, then folders: `main`, `main/reports`. */

@@ -70,7 +70,13 @@ function describe(ctx: Pick<Context, "out" | "config">, { databases, home, kept,
 async function namesOfDatabases(ctx: Pick<Context, "daemon" | "signal">): Promise<string[] | null> {
   try {
     const found = await ctx.daemon.find();
-    const all = await found?.client.databaseList({ signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(5_000)]) });
+    const all = (
+      await found?.client.call(
+        "databaseList",
+        {},
+        { signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(5_000)]) },
+      )
+    )?.databases;
     return all?.map(({ name }) => name) ?? null;
   } catch {
     return null;

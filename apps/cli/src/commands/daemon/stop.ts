@@ -28,7 +28,7 @@ export const stop = defineCommand<Forced, [], StopResult>({
 export async function stopDaemon(ctx: Pick<Context, "daemon" | "signal">): Promise<StopResult> {
   const found = await ctx.daemon.find();
   if (found === undefined) return { stopped: false, pid: null };
-  await found.client.stop({ signal: ctx.signal });
+  await found.client.call("stop", {}, { signal: ctx.signal });
   await ctx.daemon.waitUntilGone(found.file.pid);
   return { stopped: true, pid: found.file.pid };
 }

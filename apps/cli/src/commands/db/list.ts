@@ -31,7 +31,8 @@ export const list = defineCommand<Flags, [], Database[] | LocalDatabase[]>({
     },
   },
   run: async (ctx, flags) => {
-    if (flags.local) return await (await ctx.daemon.ensure()).databaseList({ signal: ctx.signal });
+    if (flags.local)
+      return (await (await ctx.daemon.ensure()).call("databaseList", {}, { signal: ctx.signal })).databases;
     const { client } = await openControl(ctx);
     const databases: Database[] = [];
     for (const org of await findOrganizations(ctx, client, flags.org)) {

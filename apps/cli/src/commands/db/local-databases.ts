@@ -24,7 +24,11 @@ export function printLocalDatabases(databases: readonly LocalDatabase[], out: Ou
  *  @throws database_not_found, service_state while it is served, confirmation_required */
 export async function deleteLocal(ctx: Context, database: string, force: boolean): Promise<LocalDeletion> {
   const client = await ctx.daemon.ensure();
-  const found = await client.databaseDelete({ name: database, dry_run: true }, { signal: ctx.signal });
+  const found = await client.call(
+    "databaseDelete",
+    { body: { name: database, dry_run: true } },
+    { signal: ctx.signal },
+  );
   for (const { path, rows } of found.tables) ctx.out.note(`- ${path}  ${count(rows, "row")}`);
   for (const service of found.services) ctx.out.note(`- ${service}, which is stopped, is forgotten`);
   await askForName(ctx, {
@@ -33,7 +37,7 @@ export async function deleteLocal(ctx: Context, database: string, force: boolean
     force,
     again: commandLine(["db", "delete", database, "-f"]),
   });
-  return await client.databaseDelete({ name: database, dry_run: false }, { signal: ctx.signal });
+  return await client.call("databaseDelete", { body: { name: database, dry_run: false } }, { signal: ctx.signal });
 }
 
 /** Has a name typed before something is deleted for good.

@@ -39,13 +39,16 @@ export const explain = defineCommand<Flags, [file: string, target: string, query
   run: async (ctx, flags, file, target, query) => {
     const local = requireLocal(target, "query explain");
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
-    return await client.queryExplain(
+    return await client.call(
+      "queryExplain",
       {
-        target: local.text,
-        manifest: app.manifest,
-        query,
-        params: Object.fromEntries(flags.param ?? []),
-        analyze: flags.analyze,
+        body: {
+          target: local.text,
+          manifest: app.manifest,
+          query,
+          params: Object.fromEntries(flags.param ?? []),
+          analyze: flags.analyze,
+        },
       },
       { signal: ctx.signal },
     );

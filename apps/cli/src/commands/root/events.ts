@@ -69,7 +69,7 @@ async function followEvents(
   let after = from;
   for (let retries = 0; !ctx.signal.aborted; retries += 1) {
     try {
-      for await (const event of client.follow(org, after, ctx.signal) as AsyncIterable<AuditEvent>) {
+      for await (const event of client.follow("eventList", { params: { org } }, after, ctx.signal)) {
         print(event);
         after = event.id;
         retries = 0;

@@ -1,10 +1,14 @@
+import type { InputOf } from "@appdb/contract/clients/client";
 import { appError } from "@appdb/contract/errors";
 import type { RecomputePlan, TableErrors } from "@appdb/contract/jobs";
-import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import type { Progress, RecomputePlanRequest } from "@appdb/contract/routes/local";
+import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { expect, test } from "vitest";
 import { createOutput } from "../../output/output.ts";
 import { runCli } from "../../testing/fake-context.ts";
+
+type RecomputeRequest = InputOf<(typeof LOCAL_API)["recompute"]>["body"];
 
 const said: string[] = [];
 const PLAN: RecomputePlan = {

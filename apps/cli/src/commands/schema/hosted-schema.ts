@@ -1,15 +1,14 @@
-import { type AppError, appError, fromProblem } from "@appdb/contract/errors";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
+import { type AppError, appError } from "@appdb/contract/errors";
 import type { HostedTarget } from "@appdb/contract/names";
-import type { SchemaPlan } from "@appdb/contract/plan";
-import type { Progress } from "@appdb/contract/routes/local";
-import type { Context, Control } from "../../context.ts";
+import type { Context } from "../../context.ts";
 import { uploadBlobs } from "../../control/upload-blobs.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { showUpload } from "../../output/upload-progress.ts";
 import { findApplication } from "../../project/find-project.ts";
 import { type ReadProject, readProject } from "../../project/read-project.ts";
 import { notSelected, pythonDigests } from "../sent-files.ts";
-import type { SchemaChange, SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
+import type { SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
 
 /**
  * A hosted database: its own Python reads the file, so that none is needed here. `here` sends the files as they are and changes
@@ -24,7 +23,7 @@ export async function openHostedSchema(
   const { app_file: appFile, project } = findApplication(ctx.cwd, input.file);
   const read = await readProject(ctx, project.root, target.uri.text);
   if (!read.tree.digests.has(appFile)) throw notSelected(appFile, read);
-  const control = await (await ctx.control()).open();
+  const { client } = await (await ctx.control()).open();
   const folders = [...target.folders];
   const params = { org: target.uri.organization, db: target.uri.database };
   const { signal } = ctx;
@@ -36,9 +35,9 @@ export async function openHostedSchema(
       if (input.preparation !== undefined) {
         const { preparation } = input;
         const body = { app_file: appFile, folders, files: null, file_digests: null, recompute, preparation };
-        return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
+        return (await client.call("schemaPlan", { params, body }, { signal })).plan;
       }
-      const sent = input.files === "here" ? await sendFiles(ctx, control, params.org, read, input.json) : null;
+      const sent = input.files === "here" ? await sendFiles(ctx, client, params.org, read, input.json) : null;
       const body = {
         app_file: appFile,
         folders,
@@ -46,7 +45,7 @@ export async function openHostedSchema(
         file_digests: sent === null ? fileDigests : null,
         recompute,
       };
-      return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
+      return (await client.call("schemaPlan", { params, body }, { signal })).plan;
     },
     apply: async (
       catalogVersion,
@@ -62,14 +61,14 @@ export async function openHostedSchema(
         recompute,
         on_error: onError,
       };
-      return await readEnd(control, { params, body }, { signal, onProgress });
+      return (await client.call("schemaApply", { params, body }, { signal, onProgress })).plan;
     },
   };
 }
 
 async function sendFiles(
   ctx: Pick<Context, "out" | "signal">,
-  { client }: Control,
+  client: ControlClient,
   org: string,
   { tree }: ReadProject,
   json: boolean,
@@ -79,34 +78,6 @@ async function sendFiles(
   await uploadBlobs(client, { org, tree, signal: ctx.signal, onProgress, onRetry });
   ctx.out.status("");
   return tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] }));
-}
-
-interface ApplyInput {
-  readonly params: { readonly org: string; readonly db: string };
-  readonly body: Omit<SchemaChange, "take_over"> & {
-    readonly app_file: string;
-    readonly folders: string[];
-    readonly file_digests: Record<string, string>;
-    readonly catalog_version: number;
-  };
-}
-
-/** Reads the lines of an update to its last one. @throws what the update throws; interrupted with the signal */
-async function readEnd(
-  { client, server }: Control,
-  input: ApplyInput,
-  given: { readonly signal: AbortSignal; readonly onProgress: (progress: Progress) => void },
-): Promise<SchemaPlan> {
-  for await (const line of client.lines("schemaApply", input, given.signal)) {
-    if (line.event === "progress") given.onProgress(line);
-    else if (line.event === "error") throw fromProblem(line.problem);
-    else return line.plan;
-  }
-  if (given.signal.aborted) throw appError("interrupted", { detail: "The command was interrupted." });
-  throw appError("server_failed", {
-    detail: `${server.url} ended the answer before the update did; whether it was done is not known.`,
-    hint: "Look at what is to be done still: cli schema diff",
-  });
 }
 
 function noTakeOver(target: HostedTarget): AppError {

@@ -13,12 +13,13 @@ export async function openLocalSchema(
   const { signal } = ctx;
   return {
     worker: "the daemon",
-    plan: ({ recompute, take_over: takeOver = false }) =>
-      client.schemaPlan({ target, manifest, runtime, recompute, take_over: takeOver }, { signal }),
-    apply: (catalogVersion, change, onProgress) =>
-      client.schemaApply(
-        { target, manifest, runtime, ...change, catalog_version: catalogVersion },
-        { signal, onProgress },
-      ),
+    plan: async ({ recompute, take_over: takeOver = false }) => {
+      const body = { target, manifest, runtime, recompute, take_over: takeOver };
+      return (await client.call("schemaPlan", { body }, { signal })).plan;
+    },
+    apply: async (catalogVersion, change, onProgress) => {
+      const body = { target, manifest, runtime, ...change, catalog_version: catalogVersion };
+      return (await client.call("schemaApply", { body }, { signal, onProgress })).plan;
+    },
   };
 }

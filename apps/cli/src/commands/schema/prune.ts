@@ -32,7 +32,9 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
     const { project_root: projectRoot } = app.runtime;
     const request = { target: local.text, manifest: app.manifest, project_root: projectRoot };
-    const plan = await client.schemaPrune({ ...request, catalog_version: null }, { signal: ctx.signal });
+    const plan = (
+      await client.call("schemaPrune", { body: { ...request, catalog_version: null } }, { signal: ctx.signal })
+    ).plan;
     const dropped = plan.ops.filter((op) => op.destructive);
     if (flags.dryRun) {
       return { ...plan, status: "skipped", ops: plan.ops.map((op) => ({ ...op, status: "skipped" as const })) };
@@ -47,7 +49,13 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
       force: flags.force,
       again: `${again} -f`,
     });
-    return await client.schemaPrune({ ...request, catalog_version: plan.catalog_version }, { signal: ctx.signal });
+    return (
+      await client.call(
+        "schemaPrune",
+        { body: { ...request, catalog_version: plan.catalog_version } },
+        { signal: ctx.signal },
+      )
+    ).plan;
   },
   render: (plan, out, flags) => {
     if (!plan.ops.some((op) => op.destructive)) out.line(`${plan.target}: nothing to prune`);

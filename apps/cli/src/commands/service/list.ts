@@ -33,7 +33,11 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
     const services =
       target?.kind === "hosted"
         ? await listHosted(ctx, target)
-        : await (await ctx.daemon.ensure()).serviceList(target?.text, { signal: ctx.signal });
+        : (
+            await (
+              await ctx.daemon.ensure()
+            ).call("serviceList", { query: { target: target?.text } }, { signal: ctx.signal })
+          ).services;
     if (services.length === 0 && !json) ctx.out.line(noServices(target));
     return { services };
   },

@@ -25,11 +25,14 @@ export async function openLocalServices(
           hint: `Name one of them, for example: cli service update ${input.file} ${target} ${chosen[0]} --port ${input.port}`,
         });
       }
-      return await client.servicePlan(request, { signal });
+      return (await client.call("servicePlan", { body: request }, { signal })).plan;
     },
-    apply: ({ allow_destructive: allowDestructive, onProgress }) =>
-      client.serviceApply({ ...request, allow_destructive: allowDestructive }, { signal, onProgress }),
-    prune: (dryRun) => client.servicePrune({ ...app, dry_run: dryRun }, { signal }),
+    apply: async ({ allow_destructive: allowDestructive, onProgress }) => {
+      const body = { ...request, allow_destructive: allowDestructive };
+      return (await client.call("serviceApply", { body }, { signal, onProgress })).plan;
+    },
+    prune: async (dryRun) =>
+      (await client.call("servicePrune", { body: { ...app, dry_run: dryRun } }, { signal })).plan,
   };
 }
 

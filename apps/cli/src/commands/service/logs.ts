@@ -98,7 +98,8 @@ async function* readLines(ctx: Context, address: ServiceName, flags: Flags): Asy
   if (address.target.kind === "local") {
     refuseHostedOptions(address, flags);
     const client = await ctx.daemon.ensure();
-    yield* client.serviceLogs({ name: address.text, tail, follow }, { signal: ctx.signal });
+    const query = { name: address.text, tail, follow: follow ? "1" : "0" };
+    for await (const { line } of client.lines("serviceLogs", { query }, ctx.signal)) yield line;
     return;
   }
   const { client } = await (await ctx.control()).open();

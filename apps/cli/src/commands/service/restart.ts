@@ -18,7 +18,7 @@ export const restart = defineCommand<JsonFlag, string[], AnyService[]>({
   parameters: { positional: NAMES },
   run: async (ctx, _flags, ...names) =>
     await changeServices(ctx, names, {
-      local: (client, name) => client.serviceRestart(name, { signal: ctx.signal }),
+      local: (client, name) => client.call("serviceRestart", { body: { name } }, { signal: ctx.signal }),
       hosted: "serviceRestart",
     }),
   render: (services, out) => {

@@ -57,7 +57,7 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
     if (local.kind === "hosted") throw notForHosted(file, local);
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
     const services = chooseServices(app.manifest, service);
-    const { dsn } = await client.openTarget({ target: local.text, ...app }, { signal: ctx.signal });
+    const { dsn } = await client.call("openTarget", { body: { target: local.text, ...app } }, { signal: ctx.signal });
     const { foregroundLimits } = await import("../../pod/service-limits.ts");
     const limits = foregroundLimits(ctx.config.daemon_env);
     const { host, port } = flags;
@@ -103,7 +103,7 @@ async function serve(ctx: Context, running: RunningService, onListening: (messag
 async function explainPort(ctx: Pick<Context, "daemon" | "signal">, error: AppError): Promise<AppError> {
   const port = error.code === "port_taken" ? error.meta?.["port"] : undefined;
   const daemon = port === undefined ? undefined : await ctx.daemon.find();
-  const services = (await daemon?.client.serviceList(undefined, { signal: ctx.signal })) ?? [];
+  const services = (await daemon?.client.call("serviceList", {}, { signal: ctx.signal }))?.services ?? [];
   const owner = services.find((service) => service.port === port && service.endpoint !== null);
   if (owner === undefined) return error;
   return appError("port_taken", {

@@ -220,7 +220,7 @@ describe("service restart and stop", () => {
   test("each named service, none when one of the names is wrong", async () => {
     const stopped: string[] = [];
     const client = {
-      serviceStop: async (name: string) => {
+      serviceStop: async ({ name }: { readonly name: string }) => {
         stopped.push(name);
         return { ...SERVICE, name: name.replace("main/", "") };
       },

@@ -14,7 +14,7 @@ export const stop = defineCommand<JsonFlag, string[], AnyService[]>({
   parameters: { positional: NAMES },
   run: async (ctx, _flags, ...names) =>
     await changeServices(ctx, names, {
-      local: (client, name) => client.serviceStop(name, { signal: ctx.signal }),
+      local: (client, name) => client.call("serviceStop", { body: { name } }, { signal: ctx.signal }),
       hosted: "serviceStop",
     }),
   render: (services, out) => {

@@ -30,7 +30,7 @@ export function useFollow(org: string, wanted: boolean, after: string | undefine
     const follow = async () => {
       while (!stop.signal.aborted) {
         try {
-          for await (const event of control.follow(org, last.current, stop.signal)) {
+          for await (const event of control.follow("eventList", { params: { org } }, last.current, stop.signal)) {
             last.current = event.id;
             setError(null);
             setEvents((known) => [...known, event]);

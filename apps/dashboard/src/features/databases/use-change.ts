@@ -1,4 +1,4 @@
-import type { CallOptions } from "@appdb/contract/clients/control-client";
+import type { CallOptions } from "@appdb/contract/clients/client";
 import type { Database, DatabaseChange } from "@appdb/contract/routes/control-databases";
 import { useQueryClient } from "@tanstack/react-query";
 import type { Api } from "../../api/api.tsx";

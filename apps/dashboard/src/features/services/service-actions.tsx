@@ -1,4 +1,4 @@
-import type { CallOptions } from "@appdb/contract/clients/control-client";
+import type { CallOptions } from "@appdb/contract/clients/client";
 import { nextServiceState, type ServiceEvent } from "@appdb/contract/control/service-states";
 import type { HostedService, HostedServiceChange } from "@appdb/contract/routes/control-services";
 import { useQueryClient } from "@tanstack/react-query";

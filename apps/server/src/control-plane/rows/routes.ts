@@ -1,9 +1,5 @@
-import type { IncomingMessage } from "node:http";
-import { dataTableSchema } from "@appdb/contract/routes/pod";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import * as z from "zod";
-import { askDocument, callPod } from "../../pods/pod-client.ts";
+import { type PodAnswer, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { endOf } from "../../requests/response-signal.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
@@ -22,23 +18,15 @@ export interface RowRouteDeps extends FindPodDeps {
 export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   routes.add("tableList", async ({ org, params, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return z
-      .object({ tables: z.array(dataTableSchema) })
-      .parse(await askDocument(pod, { ...POD_ROUTES.tableList, signal: endOf(reply) }));
+    return await podClient(pod).call("tableList", {}, { signal: endOf(reply) });
   });
-  routes.add("tableShow", async ({ org, params, reply }) => {
-    const { pod } = await findPod(deps, org, params.db, "read");
-    const call = { method: "GET", path: pathOf("tableShow", params.table), signal: endOf(reply) };
-    return dataTableSchema.parse(await askDocument(pod, call));
+  routes.add("tableShow", async ({ org, params: { db, table }, reply }) => {
+    const { pod } = await findPod(deps, org, db, "read");
+    return await podClient(pod).call("tableShow", { params: { table } }, { signal: endOf(reply) });
   });
-  routes.add("rowList", async ({ org, params, query, reply }) => {
-    const { pod } = await findPod(deps, org, params.db, "read");
-    const search = new URLSearchParams({
-      limit: String(query.limit),
-      ...(query.cursor === undefined ? {} : { cursor: query.cursor }),
-    });
-    const path = `${pathOf("rowList", params.table)}?${search}`;
-    await handOn(await callPod(pod, { method: "GET", path, signal: endOf(reply) }), reply);
+  routes.add("rowList", async ({ org, params: { db, table }, query, reply }) => {
+    const { pod } = await findPod(deps, org, db, "read");
+    await handOn(await podClient(pod).open("rowList", { params: { table }, query }, { signal: endOf(reply) }), reply);
     return undefined;
   });
   routes.add("rowInsert", async ({ org, params, reply, request }) => {
@@ -51,21 +39,13 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
       );
     }, CHECK_MS);
     try {
-      const call = {
-        method: "POST",
-        path: pathOf("rowInsert", params.table),
-        signal: AbortSignal.any([endOf(reply), lost.signal]),
-      };
-      const answer = await callPod(pod, { ...call, body: { stream: request.raw, headers: passedOn(request) } });
-      await handOn(answer, reply);
+      const rows = { params: { table: params.table }, sent: request.raw };
+      const signal = AbortSignal.any([endOf(reply), lost.signal]);
+      await handOn(await podClient(pod).open("rowInsert", rows, { signal, headers: passedOn(request) }), reply);
     } finally {
       clearInterval(timer);
     }
   });
-}
-
-function pathOf(name: "tableShow" | "rowList" | "rowInsert", table: string): string {
-  return POD_ROUTES[name].path.replace(":table", encodeURIComponent(table));
 }
 
 function passedOn({ headers }: FastifyRequest): Record<string, string> {
@@ -75,10 +55,7 @@ function passedOn({ headers }: FastifyRequest): Record<string, string> {
 }
 
 /** The answer's bytes, as nothing but JSON: a pod holds what strangers wrote. */
-async function handOn(answer: IncomingMessage, reply: FastifyReply): Promise<void> {
-  const type = answer.headers["content-type"]?.startsWith(NDJSON) === true ? NDJSON : "application/json; charset=utf-8";
-  await reply
-    .code(answer.statusCode ?? 200)
-    .type(type)
-    .send(answer);
+async function handOn({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
+  const type = body.headers["content-type"]?.startsWith(NDJSON) === true ? NDJSON : "application/json; charset=utf-8";
+  await reply.code(status).type(type).send(body);
 }

@@ -20,9 +20,9 @@ export function addSchemaRoutes(routes: ControlRoutes, deps: SchemaRouteDeps): v
     const { principal, request, reply } = call;
     const org = await recheckCaller(deps.db, { principal, org: call.org, permission: "database.update" });
     const told = (uri: string) => record(deps, call, uri, "pending");
-    const { answer, pod } = await beginApply(deps, org, call.params.db, call.body, told, endOf(reply));
+    const { events, pod } = await beginApply(deps, org, call.params.db, call.body, told, endOf(reply));
     const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
-    await deps.line_streams.serve(request, reply, () => recordedLines(pod, answer, ended));
+    await deps.line_streams.serve(request, reply, () => recordedLines(events, ended));
   });
 }
 

@@ -1,14 +1,11 @@
-import type { IncomingMessage } from "node:http";
 import type { Manifest } from "@appdb/contract/manifest";
-import { type SchemaPlan, schemaPlanSchema } from "@appdb/contract/plan";
+import type { SchemaPlan } from "@appdb/contract/plan";
 import type {
   hostedSchemaApplyRequestSchema,
   hostedSchemaPlanRequestSchema,
 } from "@appdb/contract/routes/control-databases";
-import { importedFileSchema } from "@appdb/contract/routes/pod";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import * as z from "zod";
-import { askDocument, callPod, checkDocument, type PodPlace } from "../../pods/pod-client.ts";
+import type * as z from "zod";
+import { type PodPlace, podClient } from "../../pods/pod-client.ts";
 import { findPod } from "../databases/find-pod.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
 import { findPrepared } from "../preparations/preparations.ts";
@@ -17,9 +14,6 @@ import { checkAppFile, checkImported, explainError } from "./check-files.ts";
 import { readOwnTree } from "./own-tree.ts";
 
 export type SchemaDeps = BringTreeDeps;
-
-const plannedSchema = z.object({ plan: schemaPlanSchema, imported: z.array(importedFileSchema) });
-const manifestSchema = z.object({ imported: z.array(importedFileSchema) });
 
 /**
  * Plans what an update of the tables would do: from the person's files as they were uploaded, from what was prepared, or from the
@@ -43,8 +37,7 @@ export async function planSchema(
       recompute,
       ...(manifest === undefined ? {} : { manifest }),
     };
-    const call = { ...POD_ROUTES.schemaPlan, body: asked, signal };
-    return checkDocument(found.pod, plannedSchema, await askDocument(found.pod, call));
+    return await podClient(found.pod).call("schemaPlan", { body: asked }, { signal });
   };
   if (preparation !== undefined) {
     const wanted = { id: preparation, database_id: found.row.id, app_file: appFile, uri: found.pod.uri };
@@ -63,8 +56,8 @@ export async function planSchema(
 
 export interface BegunApply {
   readonly pod: PodPlace;
-  /** Lines: progress, then `done` or `error`. */
-  readonly answer: IncomingMessage;
+  /** Progress, then `done` or `error`. */
+  readonly events: AsyncIterable<object>;
 }
 
 /** Begins an update of the tables from the database's own files, which must be the person's; `told` runs right before. @throws as planSchema */
@@ -81,13 +74,12 @@ export async function beginApply(
   const { pod } = found;
   const own = await readOwnTree(deps.db, org, found);
   checkAppFile(pod.uri, own.entries, appFile, fileDigests);
-  const manifest = { ...POD_ROUTES.manifest, body: { app_file: appFile, files: own.digest }, signal };
-  const { imported } = await askDocument(pod, manifest).then(
-    (document) => checkDocument(pod, manifestSchema, document),
-    (error: unknown) => explainError(pod.uri, own.entries, fileDigests, error),
-  );
+  const client = podClient(pod);
+  const { imported } = await client
+    .call("manifest", { body: { app_file: appFile, files: own.digest } }, { signal })
+    .catch((error: unknown) => explainError(pod.uri, own.entries, fileDigests, error));
   checkImported(pod.uri, imported, fileDigests);
-  const call = { ...POD_ROUTES.schemaApply, body: { ...rest, app_file: appFile, files: own.digest }, signal };
   await told(pod.uri);
-  return { pod, answer: await callPod(pod, call) };
+  const asked = { body: { ...rest, app_file: appFile, files: own.digest } };
+  return { pod, events: await client.events("schemaApply", asked, { signal }) };
 }

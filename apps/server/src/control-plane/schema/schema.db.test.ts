@@ -10,6 +10,7 @@ import { makeDatabase, makeFiles } from "../../testing/databases.ts";
 import { type FakePod, openFakePod, sendJson } from "../../testing/fake-pod.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { anApplication } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
 
 let server: TestServer;
@@ -39,7 +40,8 @@ async function openStage(): Promise<Stage> {
   const pod = await openFakePod(server, { id: databaseId, org_id: stage.org.id });
   pod.answer = (asked, response) => {
     const imported = IMPORTED.map((path) => ({ path, digest: digestOf(TEXTS[path]) }));
-    if (asked.route !== "POST /v1/schema/apply") return sendJson(response, { plan: PLAN, imported, manifest: {} });
+    if (asked.route !== "POST /v1/schema/apply")
+      return sendJson(response, { plan: PLAN, imported, manifest: anApplication() });
     response.end(`{"event":"progress","rows_done":1}\n{"event":"done","plan":{}}\n`);
   };
   return {

@@ -1,10 +1,9 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp } from "@appdb/contract/plan";
-import { podTablesCheckSchema, type TableHindrance } from "@appdb/contract/routes/pod";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import type { TableHindrance } from "@appdb/contract/routes/pod";
 import { compareRoutes, op } from "@appdb/engine/services/compare-routes";
-import { askDocument, checkDocument } from "../../pods/pod-client.ts";
+import { podClient } from "../../pods/pod-client.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
 import type { ServiceRow } from "./lock-services.ts";
@@ -35,8 +34,8 @@ export async function checkRelease(
   if (manifest === undefined) return undefined;
   const current = await findReleaseManifest(deps.db, id, releaseOf(service));
   const { pod } = await findPod(deps, org, database, "changed");
-  const call = { ...POD_ROUTES.tablesCheck, body: { manifest, folders: name.split("/").slice(0, -1) }, signal };
-  const checked = checkDocument(pod, podTablesCheckSchema, await askDocument(pod, call));
+  const body = { manifest, folders: name.split("/").slice(0, -1) };
+  const checked = await podClient(pod).call("tablesCheck", { body }, { signal });
   const declared = name.slice(name.lastIndexOf("/") + 1);
   return { release, ...checked, routes: current === undefined ? [] : compareRoutes(current, manifest, declared) };
 }

@@ -1,12 +1,9 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { appError } from "@appdb/contract/errors";
-import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import type { Manifest } from "@appdb/contract/manifest";
 import { parseTarget } from "@appdb/contract/names";
-import { schemaPlanSchema, type TablePlan } from "@appdb/contract/plan";
-import { importedFileSchema } from "@appdb/contract/routes/pod";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import * as z from "zod";
-import { askDocument, checkDocument } from "../../pods/pod-client.ts";
+import type { TablePlan } from "@appdb/contract/plan";
+import { podClient } from "../../pods/pod-client.ts";
 import { type FoundPod, findPod } from "../databases/find-pod.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
 import { findPrepared } from "../preparations/preparations.ts";
@@ -39,9 +36,6 @@ interface ReadInput {
   readonly preparation?: string | undefined;
 }
 
-const madeSchema = z.object({ manifest: manifestSchema, imported: z.array(importedFileSchema) });
-const plannedSchema = z.object({ plan: schemaPlanSchema });
-
 /**
  * Has a database's pod read an application file of the database's own files, which must be the person's, or of files that were uploaded;
  * then the database is answered as it would be with those, its tables having followed them. Nothing is locked meanwhile: the file is code
@@ -70,10 +64,9 @@ export async function readApplication(
     ? await readByPod(deps, org, found, input, signal)
     : await takePrepared(deps, org, found, { app_file: appFile, id: input.preparation });
   refuseUnkept(appFile, manifest);
-  const asked = { app_file: appFile, files: tree, folders: target.folders };
+  const asked = { app_file: appFile, files: tree, folders: [...target.folders] };
   const body = input.preparation === undefined ? asked : { ...asked, manifest };
-  const call = { ...POD_ROUTES.schemaPlan, body, signal };
-  const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
+  const { plan } = await podClient(pod).call("schemaPlan", { body }, { signal });
   return {
     app_file: appFile,
     target: target.text,
@@ -109,10 +102,10 @@ async function readByPod(
       : { digest: await bringTree(deps, org, found, sent, signal), entries: sent };
   checkAppFile(pod.uri, tree.entries, appFile, fileDigests);
   const files = tree.digest;
-  const made = await askDocument(pod, { ...POD_ROUTES.manifest, body: { app_file: appFile, files }, signal }).then(
-    (document) => checkDocument(pod, madeSchema, document),
-    (error: unknown) => explainError(pod.uri, tree.entries, fileDigests, error),
-  );
+  const asked = { body: { app_file: appFile, files } };
+  const made = await podClient(pod)
+    .call("manifest", asked, { signal })
+    .catch((error: unknown) => explainError(pod.uri, tree.entries, fileDigests, error));
   checkImported(pod.uri, made.imported, fileDigests);
   return {
     entries: tree.entries,

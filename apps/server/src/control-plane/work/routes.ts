@@ -1,9 +1,5 @@
-import { jobRecordSchema, recomputePlanSchema, tableErrorsSchema } from "@appdb/contract/jobs";
-import { jobCancelSchema } from "@appdb/contract/routes/control-work";
-import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import * as z from "zod";
 import { actorOf, type RecordEvent } from "../../audit/event.ts";
-import { askDocument, callPod, checkDocument, type PodCall, type PodPlace } from "../../pods/pod-client.ts";
+import { podClient } from "../../pods/pod-client.ts";
 import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { endOf } from "../../requests/response-signal.ts";
@@ -15,19 +11,15 @@ export interface WorkRouteDeps extends FindPodDeps {
   readonly line_streams: LineStreams;
 }
 
-const errorsSchema = z.object({ tables: z.array(tableErrorsSchema) });
-const planSchema = z.object({ plan: recomputePlanSchema });
-const jobsSchema = z.object({ jobs: z.array(jobRecordSchema) });
-
 /** The work on a database's tables as its pod answers it: failing cells, columns that are computed again, jobs. */
 export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void {
   routes.add("errorList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await askAs(pod, errorsSchema, { ...POD_ROUTES.errorList, search: query, signal: endOf(reply) });
+    return await podClient(pod).call("errorList", { query }, { signal: endOf(reply) });
   });
   routes.add("recomputePlan", async ({ org, params, body, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "changed");
-    return await askAs(pod, planSchema, { ...POD_ROUTES.recomputePlan, body, signal: endOf(reply) });
+    return await podClient(pod).call("recomputePlan", { body }, { signal: endOf(reply) });
   });
   routes.add("recompute", async (call) => {
     const { body, params, principal, reply, request } = call;
@@ -35,25 +27,23 @@ export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void 
     const { pod, row } = await findPod(deps, org, params.db, "changed");
     const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
     await record(deps, call, pod.uri, "pending");
-    const asked = {
-      ...POD_ROUTES.recompute,
-      body: { ...body, files: row.observed?.tree ?? null },
-      signal: endOf(reply),
-    };
-    const answer = await callPod(pod, asked).catch(async (error: unknown) => {
-      await ended("failed");
-      throw error;
-    });
-    await deps.line_streams.serve(request, reply, () => recordedLines(pod, answer, ended));
+    const asked = { body: { ...body, files: row.observed?.tree ?? null } };
+    const events = await podClient(pod)
+      .events("recompute", asked, { signal: endOf(reply) })
+      .catch(async (error: unknown) => {
+        await ended("failed");
+        throw error;
+      });
+    await deps.line_streams.serve(request, reply, () => recordedLines(events, ended));
   });
   routes.add("jobList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await askAs(pod, jobsSchema, { ...POD_ROUTES.jobList, search: query, signal: endOf(reply) });
+    return await podClient(pod).call("jobList", { query }, { signal: endOf(reply) });
   });
   routes.add("jobCancel", async (call) => {
     const { body, client, org, params, principal, reply } = call;
     const { pod } = await findPod(deps, org, params.db, "changed");
-    const ended = await askAs(pod, jobCancelSchema, { ...POD_ROUTES.jobCancel, body, signal: endOf(reply) });
+    const ended = await podClient(pod).call("jobCancel", { body }, { signal: endOf(reply) });
     await deps.recordEvent(deps.db, {
       action: "job.cancel",
       target: pod.uri,
@@ -66,16 +56,6 @@ export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void 
     });
     return ended;
   });
-}
-
-interface WorkCall extends PodCall {
-  readonly search?: Readonly<Record<string, string | number | undefined>>;
-}
-
-async function askAs<T>(pod: PodPlace, schema: z.ZodType<T>, { search = {}, ...call }: WorkCall): Promise<T> {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(search)) if (value !== undefined) query.set(name, String(value));
-  return checkDocument(pod, schema, await askDocument(pod, { ...call, path: `${call.path}?${query}` }));
 }
 
 async function record(

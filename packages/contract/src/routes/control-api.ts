@@ -1,24 +1,15 @@
 import * as z from "zod";
-import { jobRecordSchema, recomputePlanSchema, tableErrorsSchema } from "../jobs.ts";
+import { jobRecordSchema, recomputePlanSchema, recomputeResultSchema, tableErrorsSchema } from "../jobs.ts";
 import { schemaPlanSchema } from "../plan.ts";
+import { defineApi } from "./api.ts";
 import * as bodies from "./control.ts";
 import * as account from "./control-account.ts";
 import * as databases from "./control-databases.ts";
 import * as deploys from "./control-deploys.ts";
-import type { ControlRouteName } from "./control-paths.ts";
+import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { dataTableSchema, rowPageSchema } from "./pod.ts";
-
-interface RouteBodies {
-  /** Of a request; absent where none is taken. */
-  readonly body?: z.ZodType;
-  readonly query?: z.ZodType;
-  /** Of the answer of `status`. */
-  readonly answer?: z.ZodType;
-  /** 200 when absent. */
-  readonly status?: 200 | 201 | 202 | 204;
-}
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
   query: bodies.pageQuerySchema,
@@ -28,8 +19,8 @@ const gone = { status: 204 } as const;
 const serviceAccepted = { answer: services.hostedServiceChangeSchema, status: 202 } as const;
 const accepted = { answer: databases.databaseChangeSchema, status: 202 } as const;
 
-/** What each route takes and answers: the server checks by it and prints its OpenAPI document from it. */
-export const CONTROL_BODIES = {
+/** What each route of the control plane takes and answers: the server checks by it and prints its OpenAPI document from it. */
+export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   service: { answer: bodies.serverInfoSchema },
   whoami: { answer: bodies.whoamiSchema },
   setUp: { body: bodies.setUpSchema, answer: bodies.whoamiSchema, status: 201 },
@@ -80,22 +71,22 @@ export const CONTROL_BODIES = {
   databaseRetry: accepted,
   databaseDelete: { query: databases.databaseDeleteQuerySchema, ...accepted },
   databaseUndelete: accepted,
-  databaseLogs: { query: databases.databaseLogsQuerySchema },
-  operationLog: { query: databases.operationLogQuerySchema },
+  databaseLogs: { query: databases.databaseLogsQuerySchema, answer: databases.logLineSchema },
+  operationLog: { query: databases.operationLogQuerySchema, answer: databases.logLineSchema },
   blobMissing: { body: databases.blobMissingSchema, answer: databases.blobMissingAnswerSchema },
   blobUpload: { answer: databases.blobUploadAnswerSchema },
   schemaPlan: {
     body: databases.hostedSchemaPlanRequestSchema,
     answer: z.object({ plan: schemaPlanSchema }),
   },
-  schemaApply: { body: databases.hostedSchemaApplyRequestSchema },
+  schemaApply: { body: databases.hostedSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
   tableList: { answer: z.object({ tables: z.array(dataTableSchema) }) },
   tableShow: { answer: dataTableSchema },
   rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
   rowInsert: {},
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
-  recompute: { body: work.recomputeBodySchema },
+  recompute: { body: work.recomputeBodySchema, answer: z.object({ result: recomputeResultSchema }) },
   jobList: { query: work.jobListQuerySchema, answer: z.object({ jobs: z.array(jobRecordSchema) }) },
   jobCancel: { body: work.jobCancelSchema, answer: work.jobCancelSchema },
   serviceList: { ...listed(services.hostedServiceSchema), query: services.hostedServiceListQuerySchema },
@@ -130,7 +121,7 @@ export const CONTROL_BODIES = {
     status: 202,
   },
   releaseList: listed(services.releaseSchema),
-  serviceLogs: { query: services.hostedServiceLogsQuerySchema },
+  serviceLogs: { query: services.hostedServiceLogsQuerySchema, answer: databases.logLineSchema },
   serviceOpenapi: { answer: z.record(z.string(), z.unknown()) },
   serviceCall: { body: services.serviceCallSchema, answer: services.serviceCallAnswerSchema },
   serviceTraffic: { query: services.serviceTrafficQuerySchema, answer: services.serviceTrafficSchema },
@@ -147,4 +138,4 @@ export const CONTROL_BODIES = {
   webhookResume: { answer: bodies.webhookSchema },
   deliveryList: listed(bodies.deliverySchema),
   deliveryReplay: { answer: bodies.deliverySchema, status: 202 },
-} as const satisfies Record<ControlRouteName, RouteBodies>;
+});

@@ -1,0 +1,61 @@
+import type { CheckedRoute, ParamOf, Parsed, Schema } from "@appdb/contract/routes/api";
+
+/** What a mount needs of requests and answers of Fastify, which lives in apps. */
+interface AnyRequest {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+}
+interface AnyReply {
+  readonly sent: boolean;
+  code(status: number): unknown;
+  send(): unknown;
+}
+
+/** A request of a route, with everything parsed. */
+export interface Call<R extends CheckedRoute, Request, Reply> {
+  readonly params: Readonly<Record<ParamOf<R["path"]>, string>>;
+  readonly body: Parsed<R, "body">;
+  readonly query: Parsed<R, "query">;
+  readonly request: Request;
+  readonly reply: Reply;
+}
+
+export interface MountOptions<Request, Reply> {
+  /** Reads a part of a request. @throws what the request is refused with */
+  parse(schema: Schema, value: unknown, where: "params" | "query" | "body"): unknown;
+  /** Sends, or makes a document, of what the handler returned. */
+  finish(route: CheckedRoute, returned: unknown, call: { readonly request: Request; readonly reply: Reply }): unknown;
+}
+
+/** A route as Fastify registers it. */
+export interface MountedRoute<Request, Reply> {
+  readonly method: CheckedRoute["method"];
+  readonly url: string;
+  readonly handler: (request: Request, reply: Reply) => Promise<unknown>;
+}
+
+/** Makes a route whose handler gets what was parsed; a handler that has sent its answer returns nothing. */
+export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, Reply extends AnyReply>(
+  route: R,
+  options: MountOptions<Request, Reply>,
+  handler: (call: Call<R, Request, Reply>) => unknown,
+): MountedRoute<Request, Reply> {
+  const { method, path: url } = route;
+  const parts = (["params", "body", "query"] as const).flatMap((part) => {
+    const schema = route[part];
+    return schema === undefined ? [] : [{ part, schema }];
+  });
+  return {
+    method,
+    url,
+    handler: async (request, reply) => {
+      const parsed = parts.map(({ part, schema }) => [part, options.parse(schema, request[part], part)]);
+      const call = { params: request.params, request, reply, ...Object.fromEntries(parsed) };
+      const returned = await handler(call as Call<R, Request, Reply>);
+      if (reply.sent) return reply;
+      if (route.status !== undefined) reply.code(route.status);
+      return route.answer === undefined ? reply.send() : await options.finish(route, returned, call);
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type * as z from "zod";
+
+/**
+ * A route as all sides need it: the client, the server, the pages of docs. The schemas of an API are a table of their own, which
+ * `defineApi` joins: the command needs the routes alone, and loading zod costs it a quarter of its start.
+ */
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  /** Takes a body that is read piece by piece, of this type; as long as it keeps coming it may take any time. */
+  readonly streams?: "application/x-tar" | "application/json";
+  /** Takes text in place of JSON. */
+  readonly takes?: "text/plain";
+  /**
+   * What it answers in place of one JSON document. `lines`: NDJSON as it comes up, each line an `answer`. `events`: NDJSON,
+   * `progress` lines, then exactly one `done` with the `answer`, or one `error`. `text`: text for Prometheus.
+   */
+  readonly answers?: "lines" | "events" | "text";
+}
+
+export type Schema = z.ZodType;
+
+/** What a route takes and answers. */
+export interface RouteSchemas {
+  readonly params?: Schema;
+  readonly query?: Schema;
+  /** Of a request; absent where none is taken. */
+  readonly body?: Schema;
+  /** Of the answer of `status`. */
+  readonly answer?: Schema;
+  /** 200 when absent. */
+  readonly status?: 200 | 201 | 202 | 204;
+}
+
+export type CheckedRoute = Route & RouteSchemas;
+/** Routes with their schemas, by the name of the operation. */
+export type Api = Readonly<Record<string, CheckedRoute>>;
+
+/** Joins routes and schemas of the same names. */
+export function defineApi<
+  Routes extends Readonly<Record<string, Route>>,
+  const Schemas extends { readonly [Name in keyof Routes]: RouteSchemas },
+>(routes: Routes, schemas: Schemas): { readonly [Name in keyof Routes]: Routes[Name] & Schemas[Name] } {
+  const joined = Object.entries(routes).map(([name, route]) => [name, { ...route, ...schemas[name] }]);
+  return Object.fromEntries(joined);
+}
+
+export const get = withMethod("GET");
+export const post = withMethod("POST");
+export const put = withMethod("PUT");
+export const remove = withMethod("DELETE");
+
+function withMethod<const Method extends Route["method"]>(method: Method) {
+  return <const Path extends string, const More extends Omit<Route, "method" | "path"> = object>(
+    path: Path,
+    more?: More,
+  ) => ({ method, path, ...more }) as { readonly method: Method; readonly path: Path } & More;
+}
+
+/** Names of the parameters of a path: `"org" | "db"`. */
+export type ParamOf<Path extends string> = Path extends `${string}:${infer Param}/${infer Rest}`
+  ? Param | ParamOf<Rest>
+  : Path extends `${string}:${infer Param}`
+    ? Param
+    : never;
+
+/** A part of a request when it was parsed. */
+export type Parsed<R extends CheckedRoute, Part extends "body" | "query"> = R extends {
+  readonly [key in Part]: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+/** The document that a handler answers with. */
+export type Answered<R extends CheckedRoute> = R extends { readonly answer: infer Schema extends z.ZodType }
+  ? z.input<Schema>
+  : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is one of a route that answers 204
+    void;
+
+/** A path with its parameters, encoded, and its query. */
+export function urlOf(
+  path: string,
+  params: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const filled = path.replaceAll(/:([a-z]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value !== undefined) search.set(key, String(value));
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}

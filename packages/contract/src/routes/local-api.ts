@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { jobRecordSchema, recomputePlanSchema, recomputeResultSchema, tableErrorsSchema } from "../jobs.ts";
+import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
+import { defineApi } from "./api.ts";
+import { MOST_ERRORS } from "./control-work.ts";
+import * as local from "./local.ts";
+import { LOCAL_ROUTES } from "./local-paths.ts";
+
+/** Lines of a service's log that an answer begins with. */
+const MOST_LINES = 100_000;
+
+const yesOrNo = z.enum(["0", "1"]).default("0");
+/** A service by its target and its name: `main/ingest`. */
+const named = z.strictObject({ name: z.string() });
+const tablePlanned = z.object({ plan: schemaPlanSchema });
+const servicePlanned = z.object({ plan: servicePlanSchema });
+
+/** What each route of the daemon takes and answers. */
+export const LOCAL_API = defineApi(LOCAL_ROUTES, {
+  health: { answer: local.healthSchema },
+  schemaPlan: { body: local.schemaPlanRequestSchema, answer: tablePlanned },
+  schemaApply: { body: local.schemaApplyRequestSchema, answer: tablePlanned },
+  schemaPrune: { body: local.schemaPruneRequestSchema, answer: tablePlanned },
+  openTarget: { body: local.appSchema, answer: local.openTargetSchema },
+  queryExplain: { body: local.queryExplainRequestSchema, answer: local.queryExplanationSchema },
+  servicePlan: { body: local.servicePlanRequestSchema, answer: servicePlanned },
+  serviceApply: { body: local.serviceApplyRequestSchema, answer: servicePlanned },
+  servicePrune: { body: local.servicePruneRequestSchema, answer: servicePlanned },
+  recomputePlan: { body: local.recomputePlanRequestSchema, answer: z.object({ plan: recomputePlanSchema }) },
+  recompute: { body: local.recomputeRequestSchema, answer: z.object({ result: recomputeResultSchema }) },
+  errors: {
+    query: z.strictObject({
+      target: z.string(),
+      /** All tables of the target when it is left out; counts alone then. */
+      table: z.string().optional(),
+      column: z.string().optional(),
+      limit: z.coerce.number().int().min(1).max(MOST_ERRORS).default(100),
+    }),
+    answer: z.object({ tables: z.array(tableErrorsSchema) }),
+  },
+  jobList: {
+    query: z.strictObject({ target: z.string(), all: yesOrNo }),
+    answer: z.object({ jobs: z.array(jobRecordSchema) }),
+  },
+  jobCancel: {
+    body: z.strictObject({ target: z.string(), id: z.string() }),
+    answer: z.object({ id: z.string() }),
+  },
+  /** Services of one target, of every target when it is left out. */
+  serviceList: {
+    query: z.strictObject({ target: z.string().optional() }),
+    answer: z.object({ services: z.array(local.serviceRecordSchema) }),
+  },
+  serviceRestart: { body: named, answer: local.serviceRecordSchema },
+  serviceStop: { body: named, answer: local.serviceRecordSchema },
+  /** The last `tail` lines first; ends at once, or with its client when it follows. */
+  serviceLogs: {
+    query: z.strictObject({
+      name: z.string(),
+      tail: z.coerce.number().int().min(0).max(MOST_LINES).default(200),
+      follow: yesOrNo,
+    }),
+    answer: z.object({ event: z.literal("log"), line: z.string() }),
+  },
+  databaseList: { answer: z.object({ databases: z.array(local.localDatabaseSchema) }) },
+  /** A dry run only says what would go. */
+  databaseDelete: { body: local.databaseDeleteRequestSchema, answer: local.localDeletionSchema },
+  stop: { answer: z.object({}) },
+});

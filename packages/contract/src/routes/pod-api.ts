@@ -1,0 +1,52 @@
+import * as z from "zod";
+import { jobRecordSchema, recomputePlanSchema, recomputeResultSchema, tableErrorsSchema } from "../jobs.ts";
+import { manifestSchema } from "../manifest.ts";
+import { schemaPlanSchema } from "../plan.ts";
+import { podHealthSchema, servicePodHealthSchema } from "../pod-spec.ts";
+import { defineApi } from "./api.ts";
+import * as work from "./control-work.ts";
+import * as pod from "./pod.ts";
+import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
+
+/** Rows of a page. */
+const MOST_ROWS = 1_000;
+
+const imported = z.array(pod.importedFileSchema);
+const done = z.object({});
+
+/** What each route of a database pod takes and answers. */
+export const POD_API = defineApi(POD_ROUTES, {
+  health: { answer: podHealthSchema },
+  manifest: { body: pod.podManifestRequestSchema, answer: z.object({ manifest: manifestSchema, imported }) },
+  schemaPlan: { body: pod.podSchemaPlanRequestSchema, answer: z.object({ plan: schemaPlanSchema, imported }) },
+  schemaApply: { body: pod.podSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
+  treeList: { answer: pod.podTreesSchema },
+  tableList: { answer: z.object({ tables: z.array(pod.dataTableSchema) }) },
+  tableShow: { answer: pod.dataTableSchema },
+  rowList: {
+    query: z.strictObject({
+      limit: z.coerce.number().int().min(1).max(MOST_ROWS).default(100),
+      cursor: z.string().optional(),
+    }),
+    answer: pod.rowPageSchema,
+  },
+  rowInsert: {},
+  errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
+  recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
+  recompute: { body: pod.podRecomputeRequestSchema, answer: z.object({ result: recomputeResultSchema }) },
+  jobList: { query: work.jobListQuerySchema, answer: z.object({ jobs: z.array(jobRecordSchema) }) },
+  jobCancel: { body: work.jobCancelSchema, answer: work.jobCancelSchema },
+  serviceRole: { body: pod.podServiceRoleRequestSchema, answer: pod.podServiceRoleSchema },
+  serviceRoleDrop: { params: pod.podServiceRoleRequestSchema, status: 204 },
+  stop: { answer: done },
+});
+
+/** The same of a service pod. */
+export const SERVICE_POD_API = defineApi(SERVICE_POD_ROUTES, {
+  health: { answer: servicePodHealthSchema },
+  keys: { status: 204 },
+  metrics: {},
+  drain: { answer: done },
+  stop: { answer: done },
+});
