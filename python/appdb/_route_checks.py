@@ -65,7 +65,7 @@ def check_query(query):
     name = getattr(query, "__name__", repr(query))
     if query is None:
         raise AppFileError("add_query_route names no query.", 'Write add_query_route(path="/newest", query=newest)')
-    raise AppFileError(f"add_query_route is given {name}, which is no query.", f"Mark {name} with @db.query.")
+    raise AppFileError(f"add_query_route expected a query, got {name}.", f"Mark {name} with @db.query.")
 
 
 def query_inputs(query, inputs, path):
@@ -85,7 +85,7 @@ def query_inputs(query, inputs, path):
     for name in inputs:
         if name not in parameters:
             raise AppFileError(
-                f"inputs= names {name!r}, which is no parameter of {query.__name__}.",
+                f"inputs= names {name!r}, which is not a parameter of {query.__name__}.",
                 did_you_mean(str(name), parameters, f"Its parameters are {listed(parameters) or 'none'}."),
             )
         if name in names:
@@ -181,11 +181,11 @@ def _name_of(what, table, column):
     if not isinstance(column, str):
         shown = column._text if isinstance(column, Expr) else repr(column)
         raise AppFileError(
-            f"{what}= holds {shown}, which is no column.", "Name a column, as Model.column or in quotes."
+            f"{what}= contains {shown}, which is not a column.", "Name a column, as Model.column or in quotes."
         )
     if column.lower() not in table.columns:
         raise AppFileError(
-            f"{what}= names '{column}', which is no column of {table.model}.",
+            f"{what}= names '{column}', which is not a column of {table.model}.",
             did_you_mean(column, table.columns, f"Its columns are {listed(table.columns)}."),
         )
     return column.lower()

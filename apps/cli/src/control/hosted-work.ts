@@ -50,7 +50,7 @@ async function readEnd(
   }
   if (given.signal.aborted) throw appError("interrupted", { detail: "The command was interrupted." });
   throw appError("server_failed", {
-    detail: `${server.url} ended the answer before the recompute did; it goes on.`,
-    hint: `See where it is: cli jobs list cloud://${input.params.org}:${input.params.db}`,
+    detail: `${server.url} closed the connection before the recompute ended. The recompute continues.`,
+    hint: `Check its progress: cli jobs list cloud://${input.params.org}:${input.params.db}`,
   });
 }

@@ -33,7 +33,7 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   }
   for (const { table, column, functions, command } of plan.stale) {
     out.line(
-      `* ${table}: '${column}' has values of former code of ${functions.join(", ")}; compute them again: ${command}`,
+      `* ${table}: '${column}' has values from previous code of ${functions.join(", ")}; compute them again: ${command}`,
     );
   }
   for (const service of plan.breaks ?? []) {

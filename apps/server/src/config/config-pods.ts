@@ -31,7 +31,7 @@ export const podSettings = {
   /** Who runs pods; `auto` is the sandbox where the machine has what it needs. */
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
   /** Where the container engine serves its API, for SERVICE_PODS=container; found when it is left out. */
-  SERVICE_ENGINE_SOCKET: z.preprocess(empty, z.string().startsWith("/", "is no absolute path").optional()),
+  SERVICE_ENGINE_SOCKET: z.preprocess(empty, z.string().startsWith("/", "is not an absolute path").optional()),
   /** User ids that nobody else on the machine has, `first:count`: each database gets one, and each organization for its builds. */
   SERVICE_POD_USERS: z.preprocess(empty, z.string().transform(parseUsers).default(POD_USERS)),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
@@ -69,7 +69,7 @@ function parseUsers(text: string, context: z.RefinementCtx): UserRange {
     return z.NEVER;
   };
   if (first === undefined || count === undefined || count === 0)
-    return refuse(`is no FIRST:COUNT: ${POD_USERS.first}:${POD_USERS.count}`);
+    return refuse(`expected FIRST:COUNT, for example ${POD_USERS.first}:${POD_USERS.count}`);
   const end = first + count;
   if (first < LEAST_USER || end > USERS_END) return refuse(`is not within ${LEAST_USER} to ${USERS_END - 1}`);
   if (NOBODY.some((user) => user >= first && user < end)) return refuse(`has the users ${NOBODY.join(" and ")} in it`);

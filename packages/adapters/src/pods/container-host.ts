@@ -43,7 +43,7 @@ export async function openContainerHost(input: PodDriverInput): Promise<Containe
   const socket = findEngineSocket(engineSocket);
   if (socket === undefined) {
     throw appError("pods_unavailable", {
-      detail: "There is no container engine on this machine.",
+      detail: "No container engine on this machine.",
       hint: "Start one, or name its socket: SERVICE_ENGINE_SOCKET",
     });
   }

@@ -281,7 +281,7 @@ function parse(options: ControlClientOptions, name: ControlRouteName, text: stri
 function readProblem(options: ControlClientOptions, name: ControlRouteName, status: number, text: string): Error {
   const problem = parseProblem(text);
   if (problem !== undefined && isErrorCode(problem.code)) return fromProblem(problem);
-  return failed(options, name, `the answer has status ${status} and is no problem document`);
+  return failed(options, name, `the answer has status ${status} and is not a problem document`);
 }
 
 /** The request did not reach the server, or its answer did not come back. */
@@ -294,8 +294,8 @@ function lost(
   if (signal?.aborted) return appError("interrupted", { detail: "The command was interrupted.", cause });
   const { method, path } = CONTROL_ROUTES[name];
   return appError("server_unreachable", {
-    detail: `No server answers at ${options.url || "this address"} (from ${options.url_source})${reasonOf(cause)}.`,
-    hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
+    detail: `No server responds at ${options.url || "this address"} (from ${options.url_source})${reasonOf(cause)}.`,
+    hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",
     meta: { url: options.url, source: options.url_source, request: `${method} ${path}` },
     cause,
   });
@@ -311,7 +311,7 @@ function failed(options: ControlClientOptions, name: ControlRouteName, what: str
   const { method, path } = CONTROL_ROUTES[name];
   return appError("server_failed", {
     detail: `${options.url || "The server"} did not finish ${method} ${path}: ${what}.`,
-    hint: `Is it the address of the control plane? It came from ${options.url_source}.`,
+    hint: `Check that it is the address of the control plane. It came from ${options.url_source}.`,
     meta: { url: options.url, source: options.url_source },
     cause,
   });

@@ -291,14 +291,14 @@ function parseLine<T>(text: string, route: Route): T {
 function readProblem(text: string, status: number, route: Route): Error {
   const problem = parseProblem(text);
   if (problem !== undefined) return fromProblem(problem);
-  return broken(route, `the answer has status ${status} and is no problem document`);
+  return broken(route, `the answer has status ${status} and is not a problem document`);
 }
 
 function toConnectionError(cause: unknown, port: number, route: Route, signal: AbortSignal | undefined): Error {
   if (signal?.aborted || !isRefused(cause)) return cutOff(route, signal, cause);
   return appError("daemon_not_running", {
-    detail: `No daemon answers on 127.0.0.1:${port}.`,
-    hint: "Start it: cli daemon start",
+    detail: `No daemon responds on 127.0.0.1:${port}.`,
+    hint: "Start the daemon: cli daemon start",
     meta: { port },
     cause,
   });
@@ -319,7 +319,7 @@ function isRefused(error: unknown): boolean {
 function broken(route: Route, what: string, cause?: unknown): Error {
   return appError("daemon_failed", {
     detail: `The daemon did not finish ${route.method} ${route.path}: ${what}.`,
-    hint: "See where its log is, and whether it runs: cli daemon status",
+    hint: "Check its state and its log: cli daemon status",
     meta: { path: route.path },
     cause,
   });

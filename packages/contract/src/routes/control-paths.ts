@@ -61,7 +61,7 @@ export const CONTROL_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/invitations",
     permission: "member.invite",
-    summary: "Invite somebody",
+    summary: "Invite a member",
   },
   invitationRevoke: {
     method: "DELETE",

@@ -70,7 +70,7 @@ export const SERVICE_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/services/:service/rollback",
     permission: "service.update",
     by_grant: true,
-    summary: "Go back to a former release of a service",
+    summary: "Roll back a service to a previous release",
   },
   /** What of the service's routes would change, and what of the tables is in the way; nothing is changed. */
   serviceRollbackPlan: {
@@ -78,7 +78,7 @@ export const SERVICE_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/services/:service/rollback/plan",
     permission: "service.update",
     by_grant: true,
-    summary: "Show what going back to a former release would do",
+    summary: "Show what a rollback to a previous release would do",
   },
   /** Builds the image of an update that is yet to be asked for, and has it read the application file; nothing that runs changes. */
   preparationBegin: {
@@ -100,7 +100,7 @@ export const SERVICE_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/deploys/:id/alive",
     permission: "database.update",
-    summary: "Say that a deployment goes on",
+    summary: "Report that a deployment continues",
   },
   deployEnd: {
     method: "POST",

@@ -74,7 +74,7 @@ async function sendFiles(
   { tree }: ReadProject,
   json: boolean,
 ) {
-  const onRetry = (reason: string) => ctx.out.note(`The upload was cut off; it goes on. ${reason}`);
+  const onRetry = (reason: string) => ctx.out.note(`The upload was interrupted and continues. ${reason}`);
   const onProgress = showUpload(ctx.out, json);
   await uploadBlobs(client, { org, tree, signal: ctx.signal, onProgress, onRetry });
   ctx.out.status("");
@@ -104,8 +104,8 @@ async function readEnd(
   }
   if (given.signal.aborted) throw appError("interrupted", { detail: "The command was interrupted." });
   throw appError("server_failed", {
-    detail: `${server.url} ended the answer before the update did; whether it was done is not known.`,
-    hint: "Look at what is to be done still: cli schema diff",
+    detail: `${server.url} closed the connection before the update ended. It is unknown whether the update was applied.`,
+    hint: "See what is still pending: cli schema diff",
   });
 }
 
