@@ -50,7 +50,7 @@ test.each([
   [
     "another version",
     pyproject(SAME.replace(">= 0.5", ">= 0.6")),
-    /tiny!=0\.7\.\*,>=0\.6, and it is of tiny!=0\.7\.\*,>=0\.5/,
+    /tiny!=0\.7\.\*,>=0\.6, but the lock has tiny!=0\.7\.\*,>=0\.5/,
   ],
   ["another project", pyproject(SAME).replace("My.Proj", "other"), /of the project my-proj, .* of other/],
 ])("%s tells that a lock is of another pyproject.toml", (_what, text, said) => {

@@ -78,9 +78,9 @@ function findOtherVersion(wanted: readonly string[], locked: LockedRequirements)
     // one that comes from elsewhere than an index has no versions
     if (Object.keys(found).some((key) => !["name", "specifier", "extras"].includes(key))) continue;
     const is = splitConditions(String(found["specifier"] ?? ""));
-    const shall = splitConditions(conditions);
-    if (![...is, ...shall].every((one) => CONDITION.test(one)) || is.join() === shall.join()) continue;
-    return `pyproject.toml asks for ${name}${shall.join(",")}, and it is of ${name}${is.join(",")}`;
+    const required = splitConditions(conditions);
+    if (![...is, ...required].every((one) => CONDITION.test(one)) || is.join() === required.join()) continue;
+    return `pyproject.toml requires ${name}${required.join(",")}, but the lock has ${name}${is.join(",")}`;
   }
   return undefined;
 }
