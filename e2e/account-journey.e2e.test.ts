@@ -105,7 +105,7 @@ describe("somebody with a hosted service of their own", () => {
     await expectExit(place, 0, "secret", "set", main, "OPENAI_API_KEY", "--file", "key.pem");
     await expectExit(place, 0, "secret", "set", main, "REGION=eu", "TIER=gold");
     const long = await expectProblem(place, 2, "secret", "set", main, "A=1", `LONG=${"x".repeat(70_000)}`);
-    expect(long.detail).toBe("The value of LONG has 70000 characters; 65536 is the most.");
+    expect(long.detail).toBe("The value of LONG has 70000 characters; the maximum is 65536.");
     expect((await expectProblem(place, 1, "secret", "set", main, "SERVICE_X=1")).code).toBe("secret_reserved");
     const listed = await expectExit(place, 0, "secret", "list", main);
     expect(listed.stdout).toContain("OPENAI_API_KEY  database  overrides an organization secret\n");
@@ -170,13 +170,13 @@ describe("somebody with a hosted service of their own", () => {
     const { login } = await startLogin(place);
     await hosted.query("update identity.device_codes set expires_at = now() - interval '1 second'");
     expect(await ended(login), login.output()).toBe(1);
-    expect(login.output()).toContain("error: Nobody confirmed the code in time; nobody was signed in.");
+    expect(login.output()).toContain("error: The code was not confirmed in time. You are not signed in.");
   });
 
   test("leaves a sign-in with Ctrl-C", async () => {
     const { login } = await startLogin(place);
     expect(await login.interrupt("SIGINT"), login.output()).toBe(130);
-    expect(login.output()).toContain("The sign-in was left; nobody was signed in.");
+    expect(login.output()).toContain("The sign-in was cancelled. You are not signed in.");
     expect(login.output()).not.toContain("error:");
   });
 });
@@ -188,7 +188,7 @@ describe("a server that does not answer", () => {
       const problem = await expectProblem(place, 1, ...words);
       expect(problem).toMatchObject({
         code: "server_unreachable",
-        detail: "No server answers at http://127.0.0.1:1 (from SERVICE_API_URL).",
+        detail: "No server responds at http://127.0.0.1:1 (from SERVICE_API_URL).",
       });
     }
     expect(existsSync(join(place.home, "sessions.json"))).toBe(false);

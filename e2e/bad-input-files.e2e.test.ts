@@ -55,19 +55,19 @@ const MISTAKES: readonly [what: string, lines: string, detail: RegExp, hint: Reg
 ];
 
 const TARGETS: readonly [target: string, detail: RegExp, hint: RegExp][] = [
-  ["Main Db", /'Main Db' is no name; names begin with a letter/, /main-db/],
+  ["Main Db", /'Main Db' is not a valid name; names begin with a letter/, /main-db/],
   ["1main", /'1main'/, /main/],
   ["", /empty/, /main/],
   ["main//reports", /folder ''.*empty/, /main/],
   ["main/appdb", /'appdb'.*reserved/, /main/],
   ["postgres", /'postgres'.*reserved/, /main/],
-  [LONG, /64 characters, 63 is the most/, /x{63}/],
+  [LONG, /64 characters, the maximum is 63/, /x{63}/],
 ];
 
 const CONFIGURATIONS: readonly [toml: string, detail: RegExp][] = [
   ["[[service.database]]\nmemroy_mb = 512\n", /service\.toml:2: 'memroy_mb'.*did you mean 'memory_mb'/],
   ["[service]\napi_kye = 'x'\n", /service\.toml:2: 'api_kye'.*did you mean 'api_key'/],
-  ["\n[[database]]\ncpu = 1\n", /service\.toml:2: 'database' is no section/],
+  ["\n[[database]]\ncpu = 1\n", /service\.toml:2: 'database' is not a known section/],
   ["[[service.database]]\ncpu = 'two'\n", /service\.toml:2: .*cpu/],
   ["[service\n", /service\.toml:1/],
 ];

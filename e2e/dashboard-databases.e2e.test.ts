@@ -96,7 +96,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await button("Insert a row").click();
     const insert = page.getByRole("dialog", { name: "Insert a row into docs" });
     await insert.getByLabel("Row, as JSON").fill('{"id": ');
-    await insert.getByText("This is no JSON yet.").waitFor();
+    await insert.getByText("This is not valid JSON yet.").waitFor();
     await insert.getByLabel("Row, as JSON").fill('{"id": 9007199254740993}');
     await insert.getByRole("button", { name: "Insert", exact: true }).click();
     await insert.getByRole("alert").getByText("/title").waitFor();
@@ -138,7 +138,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByLabel("id", { exact: true }).fill("many");
     await page.getByLabel("meta", { exact: true }).fill("{");
     await button("Call").click();
-    await page.getByText("This is no JSON yet.").waitFor();
+    await page.getByText("This is not valid JSON yet.").waitFor();
     await page.getByLabel("meta", { exact: true }).fill('{"n": 1.50}');
     await button("Call").click();
     const answer = page.getByRole("region", { name: "Answer" });

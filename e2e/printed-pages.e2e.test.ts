@@ -120,7 +120,7 @@ const CIRCUMSTANCES: readonly Circumstance[] = [
   { when: /reset-link/, prints: /http/ },
 ];
 /** What the command says it wants to be typed where there is no terminal to ask. */
-const AGAIN = /^hint: Answer beforehand: (.*)$/m;
+const AGAIN = /^hint: To confirm in advance: (.*)$/m;
 
 /** Somebody who reads the pages and types what they print, on a server with one organization. */
 describe("what the pages print", () => {

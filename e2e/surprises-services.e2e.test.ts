@@ -182,8 +182,10 @@ test("S10: the log of a local service is read by the command that reads any othe
 test("S22: questions are plain sentences, and daemon stop leaves no PostgreSQL behind", async () => {
   editFile(place, "wording.py", '"Good day"', '"Servus"');
   const asked = await expectExit(place, 3, "service", "update", "app.py", "main");
-  expect(asked.stderr).toContain("There is no terminal to ask: Start or restart 1 service of main?");
-  expect(asked.stderr).toContain("hint: Answer beforehand: cli service update app.py main -f");
+  expect(asked.stderr).toContain(
+    "Confirmation is required, but there is no terminal: Start or restart 1 service of main?",
+  );
+  expect(asked.stderr).toContain("hint: To confirm in advance: cli service update app.py main -f");
   const rows = await query(place, "select count(*) from greetings");
   await expectExit(place, 0, "daemon", "stop");
   expect(place.processes()).toEqual([]);

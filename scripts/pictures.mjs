@@ -27,6 +27,6 @@ function makeSmall(file) {
   if (statSync(small).size < statSync(file).size) renameSync(small, file);
   else rmSync(small);
   const bytes = statSync(file).size;
-  if (bytes > MOST_BYTES) throw new Stop(`${file} has ${bytes} bytes, ${MOST_BYTES} is the most.`);
+  if (bytes > MOST_BYTES) throw new Stop(`${file} has ${bytes} bytes, the maximum is ${MOST_BYTES}.`);
   say(`${file}: ${bytes} bytes`);
 }

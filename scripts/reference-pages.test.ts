@@ -3,11 +3,23 @@ import { join } from "node:path";
 import { ERRORS } from "@appdb/contract/errors";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
-import { referencePages } from "./lib/reference-pages.ts";
+import { fillPages, referencePages } from "./lib/reference-pages.ts";
 import { pythonStubs } from "./lib/stubs.ts";
 
-test.each(Object.entries(referencePages()))("docs/%s says what the code says (npm run docs)", (name, text) => {
+const pages = referencePages();
+
+test.each(Object.entries(pages))("docs/%s says what the code says (npm run docs)", (name, text) => {
   expect(readFileSync(join(ROOT, "docs", name), "utf8")).toBe(text);
+});
+
+test.each([
+  ["a setting without a row", /^\| `SERVICE_PORT` .*\n/m, "", /the rows of 'settings'/],
+  ["a setting with two rows", /^\| `SERVICE_PORT` .*\n/m, "$&$&", /the rows of 'settings'/],
+  ["a number that no page shows", /<!-- value: STREAMS -->/, "", /no page uses 'STREAMS'/],
+  ["a number that the code lacks", /<!-- value: STREAMS -->/, "<!-- value: RIVERS -->", /No value named 'RIVERS'/],
+])("refuses pages with %s", (_, found, replacement, problem) => {
+  const changed = Object.entries(pages).map(([name, text]) => [name, text.replace(found, replacement)]);
+  expect(() => fillPages(Object.fromEntries(changed))).toThrow(problem);
 });
 
 test.each(Object.entries(pythonStubs()))("%s says what the library's code says (npm run docs)", (path, text) => {
@@ -15,6 +27,6 @@ test.each(Object.entries(pythonStubs()))("%s says what the library's code says (
 });
 
 test("docs/errors.md has every code once", () => {
-  const listed = [...(referencePages()["errors.md"] ?? "").matchAll(/^\| `(\w+)` \|/gm)].map(([, code]) => code);
+  const listed = [...(pages["errors.md"] ?? "").matchAll(/^\| `(\w+)` \|/gm)].map(([, code]) => code);
   expect(listed.toSorted()).toEqual(Object.keys(ERRORS).toSorted());
 });

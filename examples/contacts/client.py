@@ -199,7 +199,7 @@ def change_at_once(ids):
 def remove(ids, gil):
     body = {"group": "choir", "person": ids["Eva"]}
     check("Eva leaves", post("/groups/leave", body), (200, {"num_rows": 1}))
-    check("to leave twice is no error", post("/groups/leave", body), (200, {"num_rows": 0}))
+    check("to leave twice is not an error", post("/groups/leave", body), (200, {"num_rows": 0}))
     body = {"group": "chess", "role": None}
     check("null finds those without a role", post("/groups/leave-as", body), (200, {"num_rows": 2}))
     status, problem = post("/groups/leave-as", {"group": "chess"})

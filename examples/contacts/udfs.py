@@ -8,7 +8,7 @@ def dialled(phone: str, country: str = "49") -> str:
     """A phone number as every network takes it: +49301234 for 030 1234. A null phone gives null without a call."""
     digits = "".join(mark for mark in phone if mark.isdigit())
     if len(digits) < 5:
-        raise ValueError(f"{phone!r} is no phone number")
+        raise ValueError(f"{phone!r} is not a phone number")
     if phone.lstrip().startswith("+"):
         return f"+{digits}"
     return f"+{country}{digits.removeprefix('0')}"

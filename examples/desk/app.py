@@ -150,7 +150,7 @@ badges = Router(prefix="/badges", tags=["badges"])
 
 @badges.post("/print", status_code=201)
 def print_badge(badge: Badge) -> Response:
-    """A body by a dataclass, an answer that is no JSON."""
+    """A body by a dataclass, an answer that is not valid JSON."""
     return Response(svg(badge), 201, {"x-level": badge.level}, "image/svg+xml")
 
 

@@ -172,7 +172,7 @@ def check_second_queries(url):
     quarters = [["2024-Q1", 12206], ["2024-Q2", 0], ["2025-Q4", 975]]
     rows = get(f"{url}/quarters", account="bank")[1]["rows"]
     expect("quarters", [list(row.values()) for row in rows], quarters)
-    expect("a percentage that is no whole number", post(f"{url}/tax", {"cents": 250, "percent": 0.5})[1], {"tax": 1, "net": 249})
+    expect("a percentage that is not a whole number", post(f"{url}/tax", {"cents": 250, "percent": 0.5})[1], {"tax": 1, "net": 249})
 
 
 def first_version(entry):

@@ -118,7 +118,7 @@ def check_catalogue(catalogue, bridges):
     expect("search in any case", get(f"{catalogue}/search", text="rust")[1], {"rows": in_order})
     expect("the same under POST", post(f"{catalogue}/search", {"text": "RUST"})[1], {"rows": in_order})
     expect("search in a branch", get(f"{catalogue}/search", text="rust", branch="mill")[1], {"rows": in_order[:2]})
-    expect("nothing found is no error", get(f"{catalogue}/search", text="nowhere"), (200, {"rows": []}))
+    expect("nothing found is not an error", get(f"{catalogue}/search", text="nowhere"), (200, {"rows": []}))
     exact = [get(f"{catalogue}/exact", text=text)[1]["rows"] for text in ("Rust", "rust", "%", "l_P", "l.P")]
     expect(
         "search as it is written; no letter stands for others",
@@ -245,7 +245,7 @@ def check_refusals(catalogue, desk, book):
     pointers = sorted(error["pointer"] for error in problem["errors"])
     expect("a day that does not exist, a field that lacks", [status, pointers], [422, ["/member", "/taken"]])
     status, problem = get(f"{desk}/overdue", on="tomorrow")
-    expect("a parameter that is no date", [status, problem["code"]], [422, "invalid_request"])
+    expect("a parameter that is not a date", [status, problem["code"]], [422, "invalid_request"])
     status, problem = get(f"{catalogue}/book", isbn="nowhere")
     expect("no such book", [status, problem["code"]], [404, "row_not_found"])
     expect("what was refused is not stored", get(f"{catalogue}/count", branch="harbour")[1], {"count": 3})

@@ -157,7 +157,7 @@ def print_later():
     check("what is done cannot be cancelled", (status, problem["code"]), (409, "job_not_cancellable"))
 
     status, problem = post("/prints", {"title": "matt"})
-    check("an order that does not fit is no job", (status, problem["errors"][0]["pointer"]), (422, "/copies"))
+    check("an order that does not fit is not a job", (status, problem["errors"][0]["pointer"]), (422, "/copies"))
     glossy = f"glossy {uuid.uuid4().hex}"
     headers = {"idempotency_key": str(uuid.uuid4())}
     sent = [post("/prints", {"title": glossy, "copies": 1}, **headers)[1]["id"] for _ in range(3)]

@@ -89,7 +89,7 @@ COMPUTED = [
         "urgency": 0,
         "greeting": "Dear Noah,",
         "hello": "Dear Noah,\n\nabout 'Where is my invoice?' ...",
-        "amount": None,  # no claim is no error
+        "amount": None,  # no claim is not an error
         "fee": None,
         "is_readable": True,
         "earlier": 1,

@@ -149,7 +149,7 @@ def _alike(parts, is_equality):
 
 def _operand(sign, value, beside=None):
     if value is None:
-        raise AppFileError(f"None cannot stand beside '{sign}'.", "Test for null with == None.")
+        raise AppFileError(f"None cannot be used with '{sign}'.", "Test for null with == None.")
     if type(value) is str and beside is not None and rules(beside._kind).is_text_in_json:
         return _constant_of(beside._kind, value)
     return _expr.lift(value)
@@ -164,7 +164,7 @@ def _constant_of(kind, text):
     except (ValueError, OverflowError):
         example = {"timestamp": "2024-12-31T23:59:00Z", "date": "2024-12-31"}.get(kind, "a UUID as hex digits")
         raise AppFileError(
-            f"{_expr.shortened(repr(text))} is no {display(kind)}.", f"Write it like {example}."
+            f"{_expr.shortened(repr(text))} is not a valid {display(kind)}.", f"Write it like {example}."
         ) from None
 
 

@@ -79,7 +79,7 @@ def answerer_of(function, table, outputs, may_fail):
         if name not in outputs and name not in defaults:
             raise refused(
                 inner,
-                f"The parameter '{name}' of {inner.__name__} is no output of the route.",
+                f"The parameter '{name}' of {inner.__name__} is not an output of the route.",
                 did_you_mean(name, outputs or table.columns, f"The outputs are {listed(outputs) or 'none'}."),
             )
     unasked = [name for name in outputs if name not in names]
@@ -172,7 +172,7 @@ def _response(function):
     except Unknown as error:
         raise refused(
             inner,
-            f"{inner.__name__} returns {error}, which is no JSON.",
+            f"{inner.__name__} returns {error}, which is not valid JSON.",
             "Return str, int, float, bool, dict, list, a dataclass, or a pydantic model (and require pydantic).",
         ) from None
 

@@ -58,7 +58,7 @@ def application_service(module, name, app, routers, places, root):
             if own in ids:
                 raise AppFileError(
                     f"Two routes of {router._prefix}{route.path} are declared on one line.",
-                    "Declare each on a line of its own.",
+                    "Declare each on a separate line.",
                     route.source,
                 )
             ids.append(own)
@@ -96,7 +96,7 @@ def _openapi(app, name, module):
     try:
         return json.loads(to_json(describe()))
     except BadAnswer as error:
-        detail = f"The description of the application object '{name}' is no JSON: {error}."
+        detail = f"The description of the application object '{name}' is not valid JSON: {error}."
     except Exception as error:
         detail = f"The application object '{name}' cannot describe itself: {type(error).__name__}: {error}."
     raise AppFileError(detail, f"{name}.openapi() has to return an OpenAPI document.", (module.__file__, 1)) from None

@@ -12,7 +12,7 @@ _HOW = "Write for example db.Array[(768,), db.Float], db.Array[(None, 3), 'int32
 
 
 def array_type(item):
-    """Reads what stands in the brackets of Array. Raises AppFileError for what is no shape and dtype."""
+    """Reads what stands in the brackets of Array. Raises AppFileError for what is not a shape and dtype."""
     if isinstance(item, tuple) and len(item) == 2 and (_is_shape(item[0]) or _is_shape(item[1])):
         shape, dtype = item if _is_shape(item[0]) else (item[1], item[0])
         return {"kind": "array", "dtype": _dtype(dtype), "shape": _shape(shape)}
@@ -82,7 +82,7 @@ def _dtype(value):
         wanted = {int: "db.Int", float: "db.Float (float32) or 'float64'", str: "db.String", bool: "db.Bool"}[value]
         raise AppFileError(f"The dtype of an Array is not Python's {value.__name__}.", f"Write {wanted}.")
     else:
-        raise AppFileError(f"{value!r} is no dtype of an Array.", _HOW)
+        raise AppFileError(f"{value!r} is not a dtype of an Array.", _HOW)
     name = _NAMES.get(name, name)
     if name not in DTYPES:
         raise AppFileError(f"An Array of {name} is not supported.", f"The dtypes are {', '.join(DTYPES)}.")

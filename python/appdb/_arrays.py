@@ -114,7 +114,7 @@ def _from_numpy(numpy, found, dtype):
         finite = numpy.isfinite(stored)
         if not finite.all():
             place = _place(int(numpy.argmin(finite)), found.shape)
-            raise ValueError(f"element {place} is no finite {dtype}: {found.reshape(-1)[int(numpy.argmin(finite))]}")
+            raise ValueError(f"element {place} is not a finite {dtype}: {found.reshape(-1)[int(numpy.argmin(finite))]}")
         return stored.tobytes()
     limits = numpy.iinfo(target)
     if int(found.min()) < limits.min or int(found.max()) > limits.max:
@@ -160,7 +160,7 @@ def _elements(dtype, flat, lengths):
 
         if not all(map(isfinite, packed)):
             number = next(number for number, item in enumerate(packed) if not isfinite(item))
-            raise ValueError(f"element {_place(number, lengths)} is no finite {dtype}: {flat[number]}")
+            raise ValueError(f"element {_place(number, lengths)} is not a finite {dtype}: {flat[number]}")
     if sys.byteorder == "big":
         packed.byteswap()
     return packed.tobytes()

@@ -162,7 +162,7 @@ class Body(dict):
                 )
             raise AppFileError(
                 f"Column '{name}' is declared twice; the first time on line {before.source[1]}.",
-                "Give each column a name of its own; upper and lower case are the same.",
+                "Give each column a unique name; case does not count.",
             )
 
     def _resolve(self, name, annotation):

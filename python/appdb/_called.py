@@ -19,7 +19,7 @@ def called_functions(expressions):
     found = {}
     for where, expression in expressions:
         for function in expression._functions if expression is not None else ():
-            if function.id in found or not hasattr(function, "owner"):  # a query is no function of the worker's
+            if function.id in found or not hasattr(function, "owner"):  # a query is not a function of the worker's
                 continue
             found[function.id] = function
             _check_found(function, where)
@@ -70,7 +70,7 @@ def _check_found(function, where):
     if getattr(module, owner.__name__, None) is not owner:
         raise AppFileError(
             f"The name '{owner.__name__}' of module {owner.__module__} is no longer the UDF that {where} calls.",
-            "Give the function and whatever took its name different names.",
+            "Give the function and the other object different names.",
             first_line(function.written),
         )
 
@@ -83,7 +83,7 @@ def _check_pool(function):
 
     if name not in ResourcePool.declared:
         raise AppFileError(
-            f"{function.owner.__name__} keeps to the resource pool '{name}', which nobody declares.",
+            f"{function.owner.__name__} uses the resource pool '{name}', which is not declared.",
             f'Write db.ResourcePool("{name}", max_concurrent=20) in a module that the application imports.',
             first_line(function.written),
         )

@@ -70,11 +70,11 @@ def manifest(root, app):
 def _module_path(root, app):
     path = os.path.realpath(app if os.path.isabs(app) or os.path.exists(app) else os.path.join(root, app))
     if not os.path.isfile(path):
-        raise AppFileMissing(f"There is no file {app}.", "Make one: cli service example --out app.py", ())
+        raise AppFileMissing(f"File {app} not found.", "Create one: cli service example --out app.py", ())
     relative = _from(root, path)
     if relative.startswith(os.pardir + os.sep) or os.path.isabs(relative):
         raise AppFileOutside(
-            f"{app} lies outside the project folder.",
+            f"{app} is outside the project folder.",
             "Move it into the project, or run the command in its own project.",
             (),
         )
@@ -84,7 +84,7 @@ def _module_path(root, app):
     parts = stem.split(os.sep)
     if any("." in part or part == "" for part in parts):
         raise AppFileError(
-            f"{relative} cannot be imported: a dot stands in its name.", "Rename it, for example to app.py.", ()
+            f"{relative} cannot be imported: its name contains a dot.", "Rename it, for example to app.py.", ()
         )
     if parts[-1] == "__init__":
         raise AppFileError(f"{relative} is the front of a package.", "Name a module inside it.", ())

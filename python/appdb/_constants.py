@@ -51,7 +51,7 @@ def literal_value(value):
         return "int", str(value)
     if kind is float:
         if value != value or value in (float("inf"), float("-inf")):
-            raise AppFileError(f"The constant {value} is no Float that can be stored.", "Use a finite number.")
+            raise AppFileError(f"The constant {value} cannot be stored as a Float.", "Use a finite number.")
         return "float", value
     if kind in (bytes, bytearray):
         return "binary", wire_value("binary", value)
@@ -122,21 +122,21 @@ def _encodable(text):
 def _no_value(value):
     if isinstance(value, type) and issubclass(value, ColumnType):
         return AppFileError(
-            f"The type {value.__name__} stands where a value is wanted.", "Write name: Type for a column."
+            f"The type {value.__name__} is used where a value is expected.", "Write name: Type for a column."
         )
     if callable(value):
         written = getattr(value, "written", None)
         if written is not None:
-            return AppFileError(f"The method {written} stands where a value is wanted.", f"Call it: {written}()")
+            return AppFileError(f"The method {written} is used where a value is expected.", f"Call it: {written}()")
         name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
         made = FOR_EACH_ROW.get(getattr(value, "__qualname__", None))
         if made is not None:
             return AppFileError(
-                f"The function {value.__qualname__} stands where a value is wanted.",
+                f"The function {value.__qualname__} is used where a value is expected.",
                 f"Use {made} of appdb.functions, which makes a value for each new row.",
             )
         return AppFileError(
-            f"The function {name} stands where a value is wanted.",
+            f"The function {name} is used where a value is expected.",
             f"Call it: {name}(...), or give it its name above the class.",
         )
     return AppFileError(

@@ -34,7 +34,7 @@ class Column:
         if (type is None) == (value is None):
             raise AppFileError(
                 "A Column has either type= or value=.",
-                "Write for example Column(type=db.String, primary_key=True); the type stands inside.",
+                "Write for example Column(type=db.String, primary_key=True); the type is an argument.",
             )
         if default is not None and type is None:
             raise AppFileError(
@@ -92,7 +92,7 @@ def caller(depth):
 
 
 def check_comment(comment):
-    """Raises AppFileError when a comment is no text that can be stored."""
+    """Raises AppFileError when a comment is not a text that can be stored."""
     if comment is None:
         return
     if not isinstance(comment, str):

@@ -38,16 +38,16 @@ VERSIONS = {
     "create_snapshot": "a snapshot of a table",
     "get_versions": "the versions of a table",
     "history": "the versions of a table",
-    "revert": "going back to a former version of a table",
+    "revert": "reverting to a previous version of a table",
 }
 
 
 def no_versions(what, wanted):
     """Makes the error for the names under which elsewhere past versions of tables are kept."""
     return AppFileError(
-        f"{what} does not exist: tables keep no versions, and so {wanted} cannot be had.",
-        "A later version brings branches of a database and its restore to any moment; until then copy what must stay with"
-        " pg_dump.",
+        f"{what} does not exist: tables do not keep versions, so appdb does not support {wanted}.",
+        "Branches and point-in-time restore will come in a later version; until then, use"
+        " pg_dump to keep copies.",
     )
 
 

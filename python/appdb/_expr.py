@@ -166,7 +166,7 @@ class Expr:
             raise later(f"{self._text}.{name}")
         if name == "similarity":
             raise AppFileError(
-                f"{self._text} is no column; a column has an embedding index, by which likeness is found.",
+                f"{self._text} is not a column. Only a column with an embedding index has a likeness.",
                 "Declare it as a computed column with an EmbeddingIndex, and ask that.",
             )
         from appdb.functions import _methods
@@ -223,7 +223,7 @@ class Expr:
 
     def _read_once(self, name):
         return AppFileError(
-            f"{name}() cannot convert {self._text} while the file is read; each row has a value of its own.",
+            f"{name}() cannot convert {self._text} while the file is read, because each row has its own value.",
             f"Write {inner(self, ATOM)}.astype(db.{name.capitalize()})",
         )
 
@@ -319,7 +319,7 @@ def array_literal(kind, value):
     except (TypeError, ValueError, OverflowError) as error:
         refuse = str(error)
     if refuse is not None:
-        raise AppFileError(f"The constant is no {display(kind)}: {refuse}.", "Give it nested lists of numbers.")
+        raise AppFileError(f"The constant is not a valid {display(kind)}: {refuse}.", "Give it nested lists of numbers.")
     return Expr(kind, False, {"node": "literal", "value": wire}, wire)
 
 
@@ -364,7 +364,7 @@ def taken_names(kind):
 def _cell_error(column, name):
     if not getattr(column, "_computed", False):
         raise AppFileError(
-            f"{column._text}.{name} asks why {column._text} was not computed; it is no computed column.",
+            f"{column._text}.{name} is available only for computed columns; {column._text} is not computed.",
             "Ask it of a computed column.",
         )
     node = {"node": "cell_error", "column": column._name, "part": _CELL_ERRORS[name]}

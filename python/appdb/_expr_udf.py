@@ -76,7 +76,7 @@ def expr_udf(function=None):
     if function is None:
         return expr_udf
     if not hasattr(function, "__code__"):
-        raise AppFileError("@expr_udf marks what is no function written with def.", "Mark a def.")
+        raise AppFileError("@expr_udf requires a function written with def.", "Mark a def.")
     check_body(innermost(function))
     if function.__code__.co_flags & COROUTINE:
         raise refused(function, f"The expression {function.__name__} is async.", "Write it with def.")

@@ -45,7 +45,7 @@ def message_of(error):
     except Exception as inner:  # an exception class of the application whose __str__ fails
         text = f"(its text cannot be printed: {type(inner).__name__})"
     if is_of_environment(error):
-        text += " is no variable of the environment"
+        text += " is not a variable of the environment"
     if len(text) > _LONGEST_MESSAGE:
         text = text[: _LONGEST_MESSAGE - 3] + "..."
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

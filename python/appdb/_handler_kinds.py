@@ -81,13 +81,13 @@ def _same(value):
 def _null(value):
     if value is None:
         return None
-    raise Misfit("null is wanted here.")
+    raise Misfit("Expected null.")
 
 
 def _text(value):
     if type(value) is str:
         return value
-    raise Misfit(f"A text is wanted, not {_shown(value)}.")
+    raise Misfit(f"Expected a text, got {_shown(value)}.")
 
 
 def _int_of_text(text):
@@ -96,7 +96,7 @@ def _int_of_text(text):
     except ValueError:
         value = None
     if value is None:
-        raise Misfit(f"A whole number is wanted, not {_quoted(text)}.")
+        raise Misfit(f"Expected a whole number, got {_quoted(text)}.")
     return _checked_int(value)
 
 
@@ -104,7 +104,7 @@ def _int(value):
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int:
-        raise Misfit(f"A whole number is wanted, not {_shown(value)}.")
+        raise Misfit(f"Expected a whole number, got {_shown(value)}.")
     return _checked_int(value)
 
 
@@ -120,7 +120,7 @@ def _float_of_text(text):
     except ValueError:
         value = None
     if value is None or value != value or value in (float("inf"), float("-inf")):
-        raise Misfit(f"A number is wanted, not {_quoted(text)}.")
+        raise Misfit(f"Expected a number, got {_quoted(text)}.")
     return value
 
 
@@ -130,7 +130,7 @@ def _float(value):
             return float(value)
         except OverflowError:
             pass
-    raise Misfit(f"A number is wanted, not {_shown(value)}.")
+    raise Misfit(f"Expected a number, got {_shown(value)}.")
 
 
 def _bool_of_text(text):
@@ -139,13 +139,13 @@ def _bool_of_text(text):
         return True
     if word in ("false", "0", "no", "off"):
         return False
-    raise Misfit(f"true or false is wanted, not {_quoted(text)}.")
+    raise Misfit(f"Expected true or false, got {_quoted(text)}.")
 
 
 def _bool(value):
     if type(value) is bool:
         return value
-    raise Misfit(f"true or false is wanted, not {_shown(value)}.")
+    raise Misfit(f"Expected true or false, got {_shown(value)}.")
 
 
 def _parsed(parse, what, schema):
@@ -155,21 +155,21 @@ def _parsed(parse, what, schema):
         try:
             return parse(text)
         except (ValueError, ArithmeticError):
-            raise Misfit(f"{what} is wanted, not {_quoted(text)}.") from None
+            raise Misfit(f"Expected {what}, got {_quoted(text)}.") from None
 
     return Kind(from_text, lambda value: from_text(_text(value)), schema)
 
 
 def _timestamp(hint):
-    return _parsed(hint.fromisoformat, "A time as in ISO 8601", {"type": "string", "format": "date-time"})
+    return _parsed(hint.fromisoformat, "a time as in ISO 8601", {"type": "string", "format": "date-time"})
 
 
 def _date(hint):
-    return _parsed(hint.fromisoformat, "A date such as 2026-01-31", {"type": "string", "format": "date"})
+    return _parsed(hint.fromisoformat, "a date such as 2026-01-31", {"type": "string", "format": "date"})
 
 
 def _uuid(hint):
-    return _parsed(hint, "A UUID", {"type": "string", "format": "uuid"})
+    return _parsed(hint, "a UUID", {"type": "string", "format": "uuid"})
 
 
 def _decimal(hint):
@@ -179,7 +179,7 @@ def _decimal(hint):
             raise ValueError
         return value
 
-    kind = _parsed(finite, "A decimal number", {"type": "string", "format": "decimal"})
+    kind = _parsed(finite, "a decimal number", {"type": "string", "format": "decimal"})
 
     def from_json(value):
         return kind.from_text(str(value)) if type(value) in (int, float) else kind.from_text(_text(value))
@@ -194,13 +194,13 @@ def _literal(values):
         for known in values:
             if known == value and type(known) is type(value):
                 return known
-        raise Misfit(f"One of {shown} is wanted, not {_shown(value)}.")
+        raise Misfit(f"Expected one of {shown}, got {_shown(value)}.")
 
     def from_text(text):
         for known in values:
             if (str(known) if type(known) is not bool else str(known).lower()) == text:
                 return known
-        raise Misfit(f"One of {shown} is wanted, not {_quoted(text)}.")
+        raise Misfit(f"Expected one of {shown}, got {_quoted(text)}.")
 
     return Kind(from_text, from_json, {"enum": list(values)})
 
@@ -245,7 +245,7 @@ def _union(hint):
 def _list(item):
     def from_json(value):
         if type(value) is not list:
-            raise Misfit(f"A list is wanted, not {_shown(value)}.")
+            raise Misfit(f"Expected a list, got {_shown(value)}.")
         return _each(enumerate(value), item.from_json)
 
     # The texts of a parameter that a URL repeats.
@@ -333,7 +333,7 @@ def _object(members, required, make, title):
         try:
             return make(values)
         except ValueError as error:  # a dataclass that checks itself
-            raise Misfit(str(error) or f"This is no {title}.") from None
+            raise Misfit(str(error) or f"Expected a {title}.") from None
 
     return Kind(
         None,
@@ -350,7 +350,7 @@ def _object(members, required, make, title):
 
 def _check_object(value):
     if type(value) is not dict:
-        raise Misfit(f"An object is wanted, not {_shown(value)}.")
+        raise Misfit(f"Expected an object, got {_shown(value)}.")
 
 
 def _shown(value):

@@ -103,7 +103,7 @@ class Handler:
                 errors.extend(misfit.errors)
             return
         if type(value) is not dict:
-            raise Refused("invalid_request", "The body is no object.", [("", "An object is wanted.")])
+            raise Refused("invalid_request", "The body is not an object.", [("", "Expected an object.")])
         for name in value:
             if self._by_name.get(name) in self._bodies:
                 self._take(given, errors, name, lambda kind, name=name: kind.from_json(value[name]))
@@ -112,7 +112,7 @@ class Handler:
 
     def _unknown(self, name):
         known = [one.name for one in self.arguments if one.source is not REQUEST]
-        return f"There is no parameter '{name}'. {did_you_mean(name, known, 'Leave it out.')}"
+        return f"No parameter named '{name}'. {did_you_mean(name, known, 'Leave it out.')}"
 
 
 def path_names(path):
@@ -136,7 +136,7 @@ def json_of(request):
     except UnicodeDecodeError:
         raise Refused("invalid_json", "The body is not UTF-8.") from None
     except UnicodeEncodeError:
-        detail = "The body contains half of a surrogate pair, which is no character."
+        detail = "The body contains half of a surrogate pair, which is not a valid character."
         raise Refused("invalid_request", detail, [("", detail)]) from None
     except RecursionError:
         raise Refused("invalid_json", "The body is nested too deep.") from None
@@ -146,7 +146,7 @@ def json_of(request):
 
 
 def _refuse_constant(word):
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not valid JSON")
 
 
 def _from_url(kind, texts):
@@ -198,7 +198,7 @@ def _argument(function, name, hints, defaults, is_in_path, method):
         ) from None
     if is_in_path:
         if kind.from_text is None or kind.is_list:
-            raise refused(function, f"{where} stands in the path, which holds one text.", f"Write {name}: str or int")
+            raise refused(function, f"{where} is in the path, which holds one text.", f"Write {name}: str or int")
         return Argument(name, PATH, kind, _NO_DEFAULT)
     if kind.from_text is not None and not (kind.is_list and method not in ("get", "delete")):
         return Argument(name, URL, kind, default)

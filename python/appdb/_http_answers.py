@@ -90,7 +90,7 @@ def to_json(value):
     except RecursionError:
         raise BadAnswer("what it returned is nested too deep, or in itself, for JSON") from None
     except (TypeError, ValueError) as error:
-        raise BadAnswer(f"what it returned is no JSON: {error}") from None
+        raise BadAnswer(f"its result is not valid JSON: {error}") from None
 
 
 def _plain(value):
@@ -157,7 +157,7 @@ def _failure_of(error, handler, root):
     if isinstance(error, BadAnswer):
         return _failed(handler, "BadAnswer", f"The handler {handler} gave no answer: {error}.", None), True
     if isinstance(error, Missing):
-        return _failure("function_missing", f"The handler {handler} is gone: {error}."), True
+        return _failure("function_missing", f"The handler {handler} is missing: {error}."), True
     kind = type(error).__name__
     text = message_of(error)
     at = place_of(error, root)

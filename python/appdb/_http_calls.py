@@ -298,7 +298,7 @@ class Call:
             self._pending = (_status(event["status"]), checked_headers(event.get("headers", ())))
             return
         if kind != "http.response.body":
-            raise BadAnswer(f"it sent {kind!r}, which is no event of HTTP")
+            raise BadAnswer(f"it sent {kind!r}, which is not an HTTP event")
         data, more = bytes(event.get("body", b"")), event.get("more_body", False)
         if self._pending is not None:
             status, headers = self._pending

@@ -58,11 +58,11 @@ class Request:
         return body
 
     def text(self):
-        """The body as text. Raises UnicodeDecodeError when it is no UTF-8."""
+        """The body as text. Raises UnicodeDecodeError when it is not UTF-8."""
         return _given(bytes.decode, self.data, self.is_async)
 
     def json(self):
-        """The body's JSON value. What is no JSON is refused as a request that does not fit."""
+        """The body's JSON value. What is not valid JSON is refused as a request that does not fit."""
         from appdb._handlers import json_of
 
         return _given(json_of, self, self.is_async)

@@ -98,5 +98,5 @@ def _check_origin(origin):
     scheme, mark, rest = origin.partition("://")
     if origin != "*" and (not mark or not scheme or not rest or "/" in rest or "*" in rest or rest != rest.lower()):
         raise AppFileError(
-            f"cors= names {origin!r}, which is no origin.", f"Write scheme and host alone, as {listed(['https://app.example'])}."
+            f"cors= names {origin!r}, which is not an origin.", f"Write only scheme and host, such as {listed(['https://app.example'])}."
         )

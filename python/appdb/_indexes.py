@@ -126,7 +126,7 @@ def declare_indexes(table, declared):
         elif isinstance(index, EmbeddingIndex):
             made = _embedding(table, index)
         else:
-            raise AppFileError(f"__indexes__ holds {index!r}, which is no index.", _HOW, table.source)
+            raise AppFileError(f"__indexes__ contains {index!r}, which is not an index.", _HOW, table.source)
         for other in table.indexes:
             if made.name is not None and other.name == made.name:
                 raise AppFileError(f"Two indexes have the name '{made.name}'.", "Rename one.", index.source)
@@ -199,7 +199,7 @@ def _called(index, column):
     if type(function).__name__ not in ("Udf", "Using", "ExprUdf"):
         shown = getattr(function, "__name__", repr(function))
         raise AppFileError(
-            f"embedding={shown} is no function of the application.", "Mark it @db.udf, and give it here.", index.source
+            f"embedding={shown} is not a function of the application.", "Mark it @db.udf, and give it here.", index.source
         )
     try:
         return function(column.ref)
@@ -271,7 +271,7 @@ def _indexed(table, index, column):
     name = column.lower() if isinstance(column, str) else column._name
     if name not in table.columns:
         raise AppFileError(
-            f"The index names '{column}', which is no column of {table.model}.",
+            f"The index names '{column}', which is not a column of {table.model}.",
             did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
             index.source,
         )

@@ -88,7 +88,7 @@ def _list(items):
         return {"type": "array", "items": _schema(last)}
     if last is ...:
         if not first:
-            raise AppFileError("'...' stands for more of what stands before it.", _HOW)
+            raise AppFileError("'...' repeats the type before it.", _HOW)
         *first, more = first
         schema = {"type": "array", "items": _schema(more)}
         return {**schema, "prefixItems": [_schema(item) for item in first], "minItems": len(first)} if first else schema

@@ -22,7 +22,7 @@ def json_constant(value):
         wire = to_json(value)
     except (TypeError, ValueError) as error:
         raise AppFileError(
-            f"{_expr.shortened(repr(value))} is no JSON value: {error}.",
+            f"{_expr.shortened(repr(value))} is not a JSON value: {error}.",
             "Use dict, list, str, numbers, True, False, None.",
         ) from None
     return _expr.Expr("json", False, {"node": "literal", "value": wire}, repr(value))

@@ -23,7 +23,7 @@ def loaded(function):
     if not hasattr(found, "owner") and not hasattr(found, "overloads"):
         raise Missing(f"module {function['module']} has no function '{name}' marked @udf or @uda")
     if place >= len(overloads):
-        raise Missing(f"{function['module']}:{name} has {len(overloads)} signatures; number {place + 1} is gone")
+        raise Missing(f"{function['module']}:{name} has {len(overloads)} signatures; number {place + 1} is missing")
     return overloads[place]
 
 

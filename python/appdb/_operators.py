@@ -118,7 +118,7 @@ def _in(args, expr, failure):
 
 
 def one_of_list(value, options):
-    """`op.in` over the elements of a Json value; null where that is no list."""
+    """`op.in` over the elements of a Json value; null where that is not a list."""
 
     def in_list(row):
         found, others = value(row), options(row)
@@ -191,7 +191,7 @@ def _power(a, b):
             raise OverflowError("the result does not fit an Int (64 bits)")  # said before it is computed
     result = a**b
     if type(result) is complex:
-        raise ValueError("a negative number to a fractional power is no Float")
+        raise ValueError("a negative number to a fractional power is not a Float")
     return result
 
 

@@ -49,7 +49,7 @@ def unknown_verb(what, name, model=None):
     if name in _OTHERWISE:
         return UnknownAttribute(f"{what} has no '{name}'.", _OTHERWISE[name])
     if name in (*_CHANGE, "recompute_columns"):
-        return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
+        return UnknownAttribute(f".{name}() changes rows, but a query cannot.", "Use a separate route.")
     if name in _RENAMED:
         return UnknownAttribute(f"{what} has no '{name}'.", f"Write {owner}.{_RENAMED[name]}(...)")
     return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))

@@ -9,7 +9,7 @@ _MOST = 2**31  # PostgreSQL's own steps reach no farther
 
 
 def item_of(base, step):
-    """Returns the expression of `base[step]`. Raises AppFileError for what is no step."""
+    """Returns the expression of `base[step]`. Raises AppFileError for what is not a step."""
     if base._kind != "json":
         raise AppFileError(
             f"{base._text}[{_shown(step)}] takes a part of {_expr.article(base)}; only a Json value has parts.",

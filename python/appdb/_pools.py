@@ -15,7 +15,7 @@ class ResourcePool:
 
     def __init__(self, name, *, max_concurrent=None, per_minute=None, retries=3):
         if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
-            raise AppFileError(f"{name!r} is no name of a resource pool.", 'Write db.ResourcePool("openai", ...)')
+            raise AppFileError(f"{name!r} is not a name of a resource pool.", 'Write db.ResourcePool("openai", ...)')
         for option, value, least in (
             ("max_concurrent", max_concurrent, 1),
             ("per_minute", per_minute, 1),

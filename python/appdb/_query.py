@@ -120,7 +120,7 @@ class Query:
     def tail(self, n=10):
         """Takes the last `n` rows, in the order of the query."""
         if "limit" in self._bounds or "offset" in self._bounds:
-            raise AppFileError("tail() and limit() stand in one query.", "Keep one of them.")
+            raise AppFileError("A query cannot use both tail() and limit().", "Keep one of them.")
         return self._with(_bounds={**self._bounds, "tail": _bound("tail", "n", n)})
 
     def group_by(self, *values):

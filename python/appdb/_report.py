@@ -123,7 +123,7 @@ def _unknown_name(error, source):
         if near in dir(builtins) and near not in known and near[:1] != name[:1]:
             near = None
         if known or near:
-            return f"There is no column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
+            return f"No column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
     if home is not None:
         return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
     return f"The name '{name}' is not defined.", hint
@@ -183,7 +183,7 @@ def _place(error, root):
 
 
 def _inside(root, filename):
-    if filename.startswith("<"):  # "<frozen os>" is no file, and would be taken for one of the current folder
+    if filename.startswith("<"):  # "<frozen os>" is not a file, and would be taken for one of the current folder
         return False
     path = os.path.realpath(filename)
     parts = path.split(os.sep)

@@ -63,7 +63,7 @@ def check_importable(function, what, place=None):
         detail = f"The {_noun(what)} {qualified} is a method."
         raise refused(function, detail, "Move it to the top of its module.", place)
     if function.__module__ == "__main__":
-        detail = f"The {_noun(what)} {name} stands in the file that was started as a program."
+        detail = f"The {_noun(what)} {name} is in the file that was started as a program."
         hint = "Put it into a module that is imported, or start the file through `cli`."
         raise refused(function, detail, hint, place)
 

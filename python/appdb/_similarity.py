@@ -13,7 +13,7 @@ def similarity(column, given, idx):
     text = f"{column._text}.similarity"
     if Phase.bodies:
         raise AppFileError(
-            f"{text}(...) stands in a model; a likeness is to something that is asked for.",
+            f"{text}(...) cannot be used in a model: a likeness needs a value from a query.",
             "Write it in a function marked @db.query: select(...), where(...) or order_by(..., asc=False).",
         )
     for name in _MEDIA:

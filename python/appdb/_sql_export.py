@@ -67,7 +67,7 @@ def export_warnings(routers):
     """A sentence for each URL with a password that stands in the code."""
     routes = [route for router in routers for route in router._routes if getattr(route, "export", None) is not None]
     return [
-        f"{route.path} exports to a URL with a password, which stands in the code and in the service's files: "
+        f"{route.path} exports to a URL with a password, which is visible in the code and in the service's files: "
         'put it into a variable of the environment, and write db_connect="env:NAME".'
         for route in routes
         if route.export.has_password

@@ -66,7 +66,7 @@ def hint_type(hint, where):
     if isinstance(base, type) and issubclass(base, ColumnType) and base is not ColumnType:
         return _complete(base, where), nullable
     if base is None:
-        raise AppFileError(f"{where} is None, which is no type of a column.", "Return a value, for example -> str.")
+        raise AppFileError(f"{where} is None, which is not a column type.", "Return a value, for example -> str.")
     python = python_kind(base)
     if python is not None:
         return python, nullable
@@ -78,7 +78,7 @@ def hint_type(hint, where):
             return Kind(array), nullable
     _refuse_later(base, where)
     raise AppFileError(
-        f"{where} has the type hint {_written(base)}, which no column type stands for.",
+        f"{where} has the type hint {_written(base)}, which does not match a column type.",
         "Use str, int, float, bool, datetime, date, UUID, dict, list, or a type of the library; '| None' may follow.",
     )
 

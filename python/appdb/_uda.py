@@ -101,7 +101,7 @@ def uda(
     if made is None:
         return uda
     if not isinstance(made, type):
-        raise AppFileError(f"@uda marks {getattr(made, '__name__', made)!r}, which is no class.", _EXAMPLE)
+        raise AppFileError(f"@uda marks {getattr(made, '__name__', made)!r}, which is not a class.", _EXAMPLE)
     check_importable(made, "an aggregate", _place(made))
     return Uda(made)
 
@@ -113,7 +113,7 @@ def _method(made, name):
     method = innermost(method)
     if not hasattr(method, "__code__") or method.__code__.co_flags & (COROUTINE | GENERATOR):
         raise AppFileError(
-            f"{made.__name__}.{name} is no plain method: it is async, or yields.", _EXAMPLE, _place(made)
+            f"{made.__name__}.{name} is not a plain method: it is async, or yields.", _EXAMPLE, _place(made)
         )
     return method
 

@@ -90,7 +90,7 @@ class Udf:
             raise AppFileError(f"@{self.__name__}.overload marks no function written with def.", "Write it with def.")
         check_body(innermost(function))
         if function.__module__ != self.__module__ or "<locals>" in function.__qualname__:
-            detail = f"An overload of {self.__name__} stands outside of its module's top."
+            detail = f"An overload of {self.__name__} is not at the top level of its module."
             raise refused(innermost(function), detail, f"Put it below {self.__name__}, in the module {self.__module__}.")
         self._add(function, None)
         return self

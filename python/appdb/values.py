@@ -41,7 +41,7 @@ def to_json(value):
 def checked_int(value):
     """Returns an Int that fits its column. Raises OverflowError beyond 64 bits."""
     if type(value) is float:
-        raise ValueError("an Int to a negative power is no Int; convert it with .astype(db.Float) first")
+        raise ValueError("an Int to a negative power is not an Int; convert it with .astype(db.Float) first")
     if INT_MIN <= value <= INT_MAX:
         return value
     raise OverflowError("the result does not fit an Int (64 bits)")
@@ -51,7 +51,7 @@ def checked_float(value):
     """Returns a finite Float. Raises OverflowError for any other."""
     if -INFINITY < value < INFINITY:
         return value
-    raise OverflowError("the result is no finite Float")
+    raise OverflowError("the result is not a finite Float")
 
 
 def plain_scalar(value, wanted):

@@ -81,14 +81,14 @@ def f(*, s) -> list[Card]: return []
 
 REFUSED = {
     "a parameter that is not keyword-only": ("def f(s, *, up): ...", "@r.insert_route", ["'s' of f is not keyword-only", "def f(*, s, up):"]),
-    "a parameter that is no output": ("def f(*, upp): ...", "@r.insert_route", ["'upp'", "no output", "Did you mean 'up'?"]),
+    "a parameter that is not an output": ("def f(*, upp): ...", "@r.insert_route", ["'upp'", "not an output", "Did you mean 'up'?"]),
     "*args": ("def f(*args, s): ...", "@r.insert_route", ["*args or **kwargs"]),
     "**kwargs": ("def f(*, s, **more): ...", "@r.insert_route", ["*args or **kwargs"]),
     "a parameter of another type": ("def f(*, s: int): ...", "@r.insert_route", ["'s' of f is Int; the column is String"]),
     "a parameter of a type that is none": ("def f(*, s: object()): ...", "@r.insert_route", ["'s' of f"]),
     "a parameter that cannot be None": ("def f(*, opt: str): ...", "@r.insert_route", ["'opt' of f cannot be None", "| None"]),
     "a hint that the module does not have": ("def f(*, s: Nope): ...", "def f", ["'Nope'"]),
-    "a result that is no JSON": ("def f(*, s) -> type(r): ...", "@r.insert_route", ["f returns Router, which is no JSON"]),
+    "a result that is not valid JSON": ("def f(*, s) -> type(r): ...", "@r.insert_route", ["f returns Router, which is not valid JSON"]),
     "a function that yields": ("def f(*, s):\n    yield s", "@r.insert_route", ["f yields"]),
     "a lambda": ("f = None", "insert_route(A", ["lambda"]),
 }

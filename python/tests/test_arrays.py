@@ -100,9 +100,9 @@ REFUSED = [
     (array("float32"), [1, None], WrongType, r"element \[1\]: expected float32, got None"),
     (array("float32"), [[1], ["x"]], WrongType, r"element \[1\]\[0\]: expected float32, got str"),
     (array("float32"), [True], WrongType, "got bool"),
-    (array("float32"), [1, math.nan], ValueError, r"element \[1\] is no finite float32: nan"),
-    (array("float64"), [[1, -INF]], ValueError, r"element \[0\]\[1\] is no finite float64: -inf"),
-    (array("float32"), [1e39], ValueError, "no finite float32"),
+    (array("float32"), [1, math.nan], ValueError, r"element \[1\] is not a finite float32: nan"),
+    (array("float64"), [[1, -INF]], ValueError, r"element \[0\]\[1\] is not a finite float64: -inf"),
+    (array("float32"), [1e39], ValueError, "not a finite float32"),
     (array("float64"), [10**400], OverflowError, r"element \[0\] does not fit float64"),
     (array("uint8"), [0, 256], OverflowError, r"element \[1\] does not fit uint8"),
     (array("int64"), [2**63], OverflowError, r"element \[0\] does not fit int64"),
@@ -122,8 +122,8 @@ def test_what_is_no_array_of_the_type_is_refused_with_its_place(full, value, err
 
 
 REFUSED_OF_NUMPY = [
-    (array("float32"), np.array([1.0, np.nan]), ValueError, r"element \[1\] is no finite float32: nan"),
-    (array("float32"), np.array([[1e39]]), ValueError, r"element \[0\]\[0\] is no finite float32"),
+    (array("float32"), np.array([1.0, np.nan]), ValueError, r"element \[1\] is not a finite float32: nan"),
+    (array("float32"), np.array([[1e39]]), ValueError, r"element \[0\]\[0\] is not a finite float32"),
     (array("uint8"), np.array([-1]), OverflowError, "does not fit uint8, 0 to 255"),
     (array("int64"), np.array([2**63], dtype="uint64"), OverflowError, "does not fit int64"),
     (array("int32"), np.array([1.5]), WrongType, "expected int32, got float"),

@@ -162,11 +162,11 @@ ASKED = {
     "text of vectors": ("Docs.vector.similarity(string=q)", ["vector="]),
     "text of Json": ("Docs.doc.similarity(string=q)", ["Json", "json="]),
     "a number as text": ("Docs.text.similarity(string=5, idx='a')", ["Int"]),
-    "a vector of another length": ("Docs.vector.similarity(vector=[1, 2])", ["no Array[(3,), float32]"]),
+    "a vector of another length": ("Docs.vector.similarity(vector=[1, 2])", ["not a valid Array[(3,), float32]"]),
     "a vector of text": ("Docs.vector.similarity(vector=q)", ["q is String", "Array[(3,), db.Float]"]),
     "a vector of another type": ("Docs.vector.similarity(vector=ints)", ["ints is Array[(3,), int64]"]),
     "a value of the row": ("Docs.text.similarity(string=Docs.text, idx='a')", ["differs by row"]),
-    "an expression": ("upper(Docs.text).similarity(string=q)", ["no column", "computed column"]),
+    "an expression": ("upper(Docs.text).similarity(string=q)", ["not a column", "computed column"]),
 }
 
 

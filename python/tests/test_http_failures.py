@@ -13,7 +13,7 @@ from appdb._threads import Threads
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (HTTPError(404, {"message": "gone", "by": object()}), "HTTPError 404, which cannot be sent: what it returned is no"),
+        (HTTPError(404, {"message": "gone", "by": object()}), "HTTPError 404, which cannot be sent: its result is not"),
         (HTTPError(403, "no", {"location": "/a\r\nset-cookie: b"}), "HTTPError 403, which cannot be sent: the header"),
         (HTTPError(404, "There is no file \udcff."), "There is no file ?."),
         (ValueError("\ud800"), r"ValueError: \ud800"),
@@ -61,12 +61,12 @@ def asked(body, search="", of=show):
 @pytest.mark.parametrize(
     ("body", "code", "detail"),
     [
-        (b'{"\\ud800": 1}', "invalid_request", "The body contains half of a surrogate pair, which is no character."),
+        (b'{"\\ud800": 1}', "invalid_request", "The body contains half of a surrogate pair, which is not a valid character."),
         (b'{"a": ' + b"9" * 5000 + b"}", "invalid_json", "5000 digits."),
-        (b'{"a": NaN}', "invalid_json", "NaN is no JSON."),
+        (b'{"a": NaN}', "invalid_json", "NaN is not valid JSON."),
         (b"\xff", "invalid_json", "The body is not UTF-8."),
         (b"[" * 100_000, "invalid_json", "The body is nested too deep."),
-        (b"[1]", "invalid_request", "An object is wanted, not a list."),
+        (b"[1]", "invalid_request", "Expected an object, got a list."),
     ],
 )
 def test_a_body_that_does_not_fit_is_refused_with_a_next_step(body, code, detail):

@@ -181,7 +181,7 @@ MISUSES = {
     "n and s": ["has no truth value", "& | ~"],
     "s.like('a%')": ["has no 'like'", ".contains(...)"],
     "n.between(1, 3)": ["has no 'between'", "(column >= least)"],
-    "s.upper": ["The method s.upper stands", "s.upper()"],
+    "s.upper": ["The method s.upper is used", "s.upper()"],
     "db.Column(type=db.Int, nullable=False)": ["no option 'nullable'", "| None"],
     "db.Column(type=db.Text)": ["appdb has no 'Text'", "Write db.String."],
     "db.Column(type=db.DateTime)": ["appdb has no 'DateTime'", "Write db.Timestamp."],
@@ -326,8 +326,8 @@ def test_an_async_handler_awaits_in_its_own_way(project, body):
 FORGOTTEN = {
     "upper(s)": ["'upper' is not imported", "from appdb.functions import upper"],
     "String": ["'String' is not imported", "from appdb import String"],
-    "nope": ["no column or name 'nope'", "Import or define 'nope'"],
-    "uper(s)": ["no column or name 'uper'"],
+    "nope": ["No column or name 'nope'", "Import or define 'nope'"],
+    "uper(s)": ["No column or name 'uper'"],
 }
 
 

@@ -210,14 +210,14 @@ def test_members_of_enums_and_numpy_scalars_are_what_they_stand_for(project):
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("x = n.errortype", ["n.errortype", "no computed column"]),
+        ("x = n.errortype", ["n.errortype", "is not computed"]),
         ("x = s + 1", ["'+' does not work on String and Int: s + 1", "for example s.astype(db.Int)"]),
         ("x = (n + 1) + s", ["Convert one side, for example (n + 1).astype(db.String)."]),
         ("x = d < t", ["'<' does not work on Date and Timestamp", "d.astype(db.Timestamp)"]),
-        ("x = d < 'tomorrow'", ["'tomorrow' is no Date", "2024-12-31"]),
+        ("x = d < 'tomorrow'", ["'tomorrow' is not a valid Date", "2024-12-31"]),
         ("x = {1: n}", ["text as keys, not 1", "'1'"]),
         ("x = {'a': object(), 'b': n}", ["object"]),
-        ("x = {'a': float('nan')}", ["no JSON value"]),
+        ("x = {'a': float('nan')}", ["not a JSON value"]),
         ("x = j[::0]", ["never 0"]),
         ("x = j['a':2]", ["['a':2]", "whole numbers"]),
         ("x = j[n]", ["Json path", "not n"]),

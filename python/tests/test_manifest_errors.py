@@ -17,10 +17,10 @@ def check(error, line, *words):
 
 
 CASES = {
-    "a snapshot": ("x = db.create_snapshot('a', 'b')\n", "create_snapshot", ["no versions", "branches", "restore to any moment"]),
-    "versions of a table": (MODEL + "x = A.get_versions()\n", "A.get_versions", ["A.get_versions", "no versions", "restore"]),
-    "going back a version": (MODEL + "A.revert()\n", "A.revert", ["no versions", "restore"]),
-    "a past version by its number": ("x = db.get_table('a:3')\n", "get_table('a:3')", ["'a:3'", "no versions", "restore to any moment"]),
+    "a snapshot": ("x = db.create_snapshot('a', 'b')\n", "create_snapshot", ["not keep versions", "Branches", "point-in-time restore"]),
+    "versions of a table": (MODEL + "x = A.get_versions()\n", "A.get_versions", ["A.get_versions", "not keep versions", "restore"]),
+    "going back a version": (MODEL + "A.revert()\n", "A.revert", ["not keep versions", "restore"]),
+    "a past version by its number": ("x = db.get_table('a:3')\n", "get_table('a:3')", ["'a:3'", "not keep versions", "point-in-time restore"]),
     "a table by its path": ("x = db.get_table('a')\n", "get_table('a')", ["appdb.get_table is not supported"]),
     "two columns that had one name": (
         "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='n')\n    y = db.Column(db.Int, renamed_from='N')\n",
@@ -108,11 +108,11 @@ CASES = {
         "w = f(v)",
         ["takes Array[(3,), float32] for 'v'", "is Array[(4,), float32]"],
     ),
-    "a constant that is no array of the parameter": (
+    "a constant that is not an array of the parameter": (
         "@db.udf\ndef f(v: db.Array[(3,), db.Float]) -> int:\n    return 1\n"
         "class A(Base, name='a'):\n    w = f([1, 2])\n",
         "w = f(",
-        ["The constant is no Array[(3,), float32]", "shape (3,), got shape (2,)"],
+        ["The constant is not a valid Array[(3,), float32]", "shape (3,), got shape (2,)"],
     ),
     "a table name that is too long": (f"class A(Base, name='{'x' * 64}'):\n    n: db.Int\n", "class A", ["64 bytes"]),
     "a column name that is not English letters": ("class A(Base, name='a'):\n    größe: db.Int\n", "größe", ["größe"]),
@@ -191,7 +191,7 @@ def test_told_clearly(project, name):
 
 
 ROUTES = {
-    "a required column that is no input": ("path='/a', inputs=[A.n]", ["'s'", "inputs"]),
+    "a required column that is not an input": ("path='/a', inputs=[A.n]", ["'s'", "inputs"]),
     "an unknown input": ("path='/a', inputs=['n', 'ss']", ["'ss'", "'s'"]),
     "an unknown output": ("path='/a', outputs=['m']", ["'m'"]),
     "a computed input": ("path='/a', inputs=['n', 's', A.up]", ["'up'", "computed"]),
@@ -288,7 +288,7 @@ UDFS = {
     "a result without a hint": ("@db.udf\ndef f(x: int):\n    return 1\n", ["-> str"]),
     "a result that is None": ("@db.udf\ndef f(x: int) -> None:\n    pass\n", ["None"]),
     "any number of arguments": ("@db.udf\ndef f(*x: int) -> int:\n    return 1\n", ["*args"]),
-    "a hint that is no type": ("@db.udf\ndef f(x: set) -> int:\n    return 1\n", ["'x'", "set"]),
+    "a hint that is not a type": ("@db.udf\ndef f(x: set) -> int:\n    return 1\n", ["'x'", "set"]),
     "a hint that is not known": ("@db.udf\ndef f(x: 'Nope') -> int:\n    return 1\n", ["'Nope'"]),
     "a class": ("@db.udf\nclass F:\n    pass\n", ["F", "def"]),
 }

@@ -209,7 +209,7 @@ def test_parameters_of_a_query_are_typed(project, parameters, words):
     [
         ("path='/q'", ["names no query"]),
         ("path='/q', query=shout", ["shout", "@db.query"]),
-        ("path='/q', query=q, inputs=['m']", ["'m'", "no parameter"]),
+        ("path='/q', query=q, inputs=['m']", ["'m'", "not a parameter"]),
         ("path='/q', query=q, inputs=[]", ["lack 'n'"]),
         ("path='/q', query=q, method='put'", ["'put'"]),
         ("path='q', query=q", ["'/q'"]),

@@ -41,7 +41,7 @@ REFUSED = {
         ("r.add_compute_route(A, path='/a', outputs=['x'])", ["outputs= names 'x'", "Its columns are 'id', 'n'"]),
         ("r.add_update_route(A, path='/a', outputs=['x'])", ["outputs= names 'x'", "Its columns are 'id', 'n'"]),
         ("r.add_delete_route(A, path='/a', match_columns=['op'])", ["match_columns= names 'op'", "Did you mean 'opt'?"]),
-        ("r.add_query_route(path='/q', query=q, inputs=['n', 'k'])", ["no parameter of q", "Its parameters are 'n', 'm'"]),
+        ("r.add_query_route(path='/q', query=q, inputs=['n', 'k'])", ["not a parameter of q", "Its parameters are 'n', 'm'"]),
     ],
     "an input that is none": [
         ("r.add_insert_route(A, path='/a', inputs=['n', 's', 'up'])", ["'up' is computed", "Take 'up' out of inputs"]),
@@ -72,8 +72,8 @@ REFUSED = {
     "functions that answer": [
         ("@r.insert_route(A, path='/a')\ndef f(up): return up", ["'up' of f is not keyword-only", "Write def f(*, up):"]),
         ("@r.update_route(A, path='/a')\ndef f(*, up: int): return up", ["'up' of f is Int; the column is String"]),
-        ("@r.compute_route(A, path='/a')\ndef f(*, x): return x", ["'x'", "no output"]),
-        ("@r.compute_route(A, path='/a')\ndef f(*, up) -> type(r): return r", ["f returns Router, which is no JSON"]),
+        ("@r.compute_route(A, path='/a')\ndef f(*, x): return x", ["'x'", "not an output"]),
+        ("@r.compute_route(A, path='/a')\ndef f(*, up) -> type(r): return r", ["f returns Router, which is not valid JSON"]),
     ],
     "exports": [
         (f"r.add_insert_route(A, path='/a', export_sql={TO.format('upsert')})", ["method='upsert'", '"merge"']),

@@ -78,7 +78,7 @@ def test_each_failing_row_is_told_and_the_others_succeed(worker):
     assert told[1]["message"] == "expected str, got int" and told[3]["message"] == "expected str, got None"
     assert told[2]["message"] == "'no 2'" and told[2]["at"].startswith("app.py:")
     assert len(told[8]["message"]) < 2100 and told[8]["message"].startswith("\\ud800y")
-    assert told[9]["message"] == "'NO_SUCH' is no variable of the environment"
+    assert told[9]["message"] == "'NO_SUCH' is not a variable of the environment"
 
 
 def test_what_reads_a_failed_column_is_skipped_with_the_cause(worker):

@@ -93,7 +93,7 @@ REFUSED = {
     "an upload": ("r.add_update_route(A, path='/a', uploadfile_inputs=[A.s])", ["uploadfile_inputs", "not supported yet"]),
     "a path with a parameter": ("r.add_update_route(A, path='/a/{id}')", ["'/a/{id}'", "parameter"]),
     "a path of the service": ("r.add_delete_route(A, path='/openapi.json')", ["/openapi.json"]),
-    "a target that is no model": ("r.add_update_route('a', path='/a')", ["add_update_route takes a model", "str"]),
+    "a target that is not a model": ("r.add_update_route('a', path='/a')", ["add_update_route takes a model", "str"]),
     "the base of the models": ("r.add_delete_route(Base, path='/a')", ["the base of the models"]),
     "a path that is taken": (
         "r.add_update_route(A, path='/a'); r.add_delete_route(A, path='/a')", ["POST /a is declared twice", "line 31"]

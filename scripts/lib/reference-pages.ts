@@ -1,134 +1,75 @@
-import { readFileSync } from "node:fs";
+// Pages of docs/ are written by people, with regions that the code fills:
+//   <!-- table: NAME --> ... <!-- end -->   lines made from code
+//   <!-- value: NAME -->...<!-- end -->     one number or word, inside a sentence or a cell
+//   <!-- rows: NAME --> ... <!-- end -->    a written table whose first column names what the code has; some of its cells are filled
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONCURRENT_ROWS } from "@appdb/adapters/udf/worker-functions";
-import { ERRORS } from "@appdb/contract/errors";
-import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
-import { limitVariable } from "@appdb/contract/service-limits";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { MOST_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
-import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
-import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
-import { databaseLimits, databasesPage } from "./databases-page.ts";
-import { functionsPage } from "./functions-page.ts";
-import { gatewayLimits } from "./gateway-limits.ts";
-import { LIMIT_MEANINGS, LIMIT_NAMES } from "./limit-meanings.ts";
+import { listFunctions } from "./function-tables.ts";
+import { pageTables, ROWS } from "./page-tables.ts";
+import { pageValues, readValue } from "./page-values.ts";
 import { ROOT } from "./paths.mjs";
-import { permissionsPage } from "./permissions-page.ts";
-import { servicesPage } from "./services-page.ts";
-import { settingsPage } from "./settings-page.ts";
 
-const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a test compares the two. -->";
+const REGION = /<!-- (table|value|rows): ([\w.-]+) -->([\s\S]*?)<!-- end -->/g;
+const DOCS = join(ROOT, "docs");
 
-/** The pages of docs/ that are printed from code, by file name. */
+/**
+ * The pages of docs/ that have regions, with these filled, by file name.
+ * @throws when a page names what the code lacks, or the code has what no page names
+ */
 export function referencePages(): Record<string, string> {
-  return {
-    "errors.md": errorsPage(),
-    "limits.md": limitsPage(),
-    "functions.md": functionsPage(GENERATED),
-    "permissions.md": permissionsPage(GENERATED),
-    "databases.md": databasesPage(GENERATED),
-    "services.md": servicesPage(GENERATED),
-    "settings.md": settingsPage(GENERATED),
+  const pages = readdirSync(DOCS)
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => [name, readFileSync(join(DOCS, name), "utf8")] as const)
+    .filter(([, text]) => text.search(REGION) !== -1);
+  return fillPages(Object.fromEntries(pages));
+}
+
+/** Fills the regions of the pages, which together must use every source and name every row once. */
+export function fillPages(pages: Readonly<Record<string, string>>): Record<string, string> {
+  const functions = listFunctions();
+  const [tables, values] = [pageTables(functions), pageValues(functions)];
+  const rows: Record<string, string[]> = Object.fromEntries(Object.keys(ROWS).map((name) => [name, []]));
+  const unused = new Set([...Object.keys(tables), ...Object.keys(values)]);
+  const fillRegion = (kind: string, name: string, inside: string) => {
+    if (kind === "rows") return fillRows(name, inside, rows);
+    unused.delete(kind === "table" ? name : (name.split(".")[0] ?? ""));
+    if (kind === "value") return readValue(values, name);
+    const lines = tables[name]?.();
+    if (lines === undefined) throw new Error(`No table named '${name}' in scripts/lib/page-tables.ts.`);
+    return `\n${lines.join("\n")}\n`;
   };
+  const fill = (_: string, kind: string, name: string, inside: string) =>
+    `<!-- ${kind}: ${name} -->${fillRegion(kind, name, inside)}<!-- end -->`;
+  const filled = Object.entries(pages).map(([page, text]) => [page, text.replaceAll(REGION, fill)]);
+  checkSources(unused, rows);
+  return Object.fromEntries(filled);
 }
 
-function errorsPage(): string {
-  const lines = [
-    "# Errors",
-    "",
-    GENERATED,
-    "",
-    "Every error has one of these codes. A code never changes; wording may. HTTP answers carry it as `code` in an",
-    "`application/problem+json` body beside `detail` (what happened, with the real values) and `hint` (one next step);",
-    "the command prints `error:` and `hint:` on stderr, or the same object with `--json`. Its `type` is the code as a URN,",
-    "`urn:appdb:error:row_not_found`: a name to compare, and no address. This page lists them.",
-  ];
-  for (const [heading, codes] of groupsOfErrors()) {
-    lines.push("", `## ${heading}`, "", "| code | status | meaning |", "|---|---|---|");
-    for (const code of codes) lines.push(`| \`${code}\` | ${ERRORS[code].status} | ${ERRORS[code].title} |`);
+function checkSources(unused: ReadonlySet<string>, rows: Readonly<Record<string, readonly string[]>>): void {
+  const problems = [...unused].map((name) => `no page uses '${name}'`);
+  for (const [name, { names }] of Object.entries(ROWS)) {
+    const found = rows[name]?.toSorted().join(", ");
+    const expected = names.toSorted().join(", ");
+    if (found !== expected) problems.push(`the rows of '${name}': expected ${expected}; got ${found}`);
   }
-  return `${lines.join("\n")}\n`;
+  if (problems.length > 0) throw new Error(`The pages of docs/ do not match the code:\n${problems.join("\n")}`);
 }
 
-/** A number that a module of the Python library names. */
-function pythonNumber(file: string, name: string): string {
-  const source = readFileSync(join(ROOT, "python/appdb", file), "utf8");
-  const found = new RegExp(`^${name} = ([\\d_.]+)$`, "m").exec(source)?.[1];
-  if (found === undefined) throw new Error(`python/appdb/${file} names no ${name}`);
-  return Number(found.replaceAll("_", "")).toLocaleString("en");
-}
-
-/** The catalogue's comments are its headings: `// rows and functions` opens a group. */
-function groupsOfErrors(): [heading: string, codes: (keyof typeof ERRORS)[]][] {
-  const source = readFileSync(join(ROOT, "packages/contract/src/errors.ts"), "utf8");
-  const body = source.slice(source.indexOf("export const ERRORS"), source.indexOf("} as const satisfies"));
-  const groups: [string, (keyof typeof ERRORS)[]][] = [];
-  for (const line of body.split("\n")) {
-    const heading = /^ {2}\/\/ (.+)$/.exec(line)?.[1];
-    if (heading !== undefined) groups.push([heading[0]?.toUpperCase() + heading.slice(1), []]);
-    const code = /^ {2}(\w+): \{/.exec(line)?.[1];
-    if (code !== undefined && code in ERRORS) groups.at(-1)?.[1].push(code as keyof typeof ERRORS);
-  }
-  return groups;
-}
-
-function limitsPage(): string {
-  const service = LIMIT_NAMES.map((name) => {
-    const variable = name === "connections" ? "" : `\`${limitVariable(name)}\``;
-    return `| \`${name}\` | ${DEFAULT_LIMITS[name].toLocaleString("en")} | ${variable} | ${LIMIT_MEANINGS[name]} |`;
+function fillRows(name: string, inside: string, rows: Record<string, string[]>): string {
+  const [header = "", rule = "", ...lines] = inside.trim().split("\n");
+  const columns = cellsOf(header);
+  const filled = lines.map((line) => {
+    const written = cellsOf(line);
+    const key = written[0]?.replaceAll("`", "") ?? "";
+    rows[name]?.push(key);
+    const cells = ROWS[name]?.cells?.(key) ?? {};
+    return `| ${columns.map((column, at) => cells[column] ?? written[at] ?? "").join(" | ")} |`;
   });
-  return `${[
-    "# Limits",
-    "",
-    GENERATED,
-    "",
-    "## Of a service",
-    "",
-    "Variables are read by the daemon when it starts (`cli daemon restart`). For hosted services they are settings of the server",
-    "([settings.md](settings.md)), which hold for a pod from its next start on; there workers and their memory are what the database's entry says,",
-    "and `SERVICE_MAX_BODY_MB` bounds bodies.",
-    "",
-    "| limit | default | variable | meaning |",
-    "|---|---|---|---|",
-    ...service,
-    "",
-    ...databaseLimits(),
-    "",
-    ...gatewayLimits(),
-    "",
-    "## Of functions",
-    "",
-    "| limit | number |",
-    "|---|---|",
-    `| rows of async and batched functions under way in one worker, where no pool or batch asks for more | ${CONCURRENT_ROWS} |`,
-    `| \`batch_size\` of a function | ${pythonNumber("_udf.py", "_MAX_BATCH")} |`,
-    `| \`timeout\` of a function, in seconds | ${pythonNumber("_udf.py", "_MAX_TIMEOUT_S")} |`,
-    `| times that an update starts over because its row was changed while a function ran; then \`overloaded\` | ${MOST_UPDATE_ATTEMPTS} |`,
-    `| pause that a provider may ask for and that is still waited for, in seconds | ${pythonNumber("_providers.py", "LONGEST_PAUSE_S")} |`,
-    "",
-    "## Of jobs",
-    "",
-    "| limit | number |",
-    "|---|---|",
-    `| days for which a job that has ended is listed (\`cli jobs list --all\`) | ${KEEP_ENDED_JOBS_DAYS} |`,
-    `| jobs in a list | ${MOST_LISTED_JOBS.toLocaleString("en")} |`,
-    "",
-    "## Of names",
-    "",
-    "| name | characters |",
-    "|---|---|",
-    `| table, column, index, service, folders of a target together | at most ${MAX_NAME_LENGTH} |`,
-    `| organization | at most ${MAX_ORGANIZATION_LENGTH} |`,
-    "",
-    "## Of values",
-    "",
-    "| type | range | beyond it |",
-    "|---|---|---|",
-    "| Int | -9223372036854775808 to 9223372036854775807, also in JSON | 422 for input; a cell error when computed |",
-    "| Float | 64-bit floating point, finite | 422 for input; a cell error when computed |",
-    "| String | any Unicode but NUL | 422 for input; a cell error when computed |",
-    "| Timestamp | years 1 to 9999 in UTC, microseconds | 422 for input; a cell error when computed |",
-    "| Json | 500 levels deep, finite numbers | 422 for input; a cell error when computed |",
-    "| Array | 6 dimensions, the dtype's range, finite floats | 422 for input; a cell error when computed |",
-  ].join("\n")}\n`;
+  return `\n${[header, rule, ...filled].join("\n")}\n`;
+}
+
+/** The cells of a row of a table; a bar inside a cell is written `\|`. */
+function cellsOf(line: string): string[] {
+  const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
+  return cells.slice(1, -1);
 }

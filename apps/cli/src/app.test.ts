@@ -202,7 +202,7 @@ describe("the command line", () => {
   ])("cli %s is answered with what was meant", async (words, exit, meant) => {
     const ran = await runCli(words);
     expect(ran.exit).toBe(exit);
-    expect(ran.stderr).toContain(`error: There is no command 'cli ${words}'.\nhint: Did you mean: ${meant}\n`);
+    expect(ran.stderr).toContain(`error: No command named 'cli ${words}'.\nhint: Did you mean: ${meant}\n`);
   });
 
   test.each([
@@ -223,7 +223,7 @@ describe("the command line", () => {
 
   test("a misspelt option is answered with the one that was meant", async () => {
     const ran = await runCli("schema update app.py main --alow-destructive");
-    expect(ran.stderr).toContain("There is no option --alow-destructive; did you mean --allow-destructive?");
+    expect(ran.stderr).toContain("No option named --alow-destructive; did you mean --allow-destructive?");
   });
 
   test("missing and superfluous arguments are named", async () => {
@@ -236,9 +236,7 @@ describe("the command line", () => {
   test("a fault of the command itself is told without its stack", async () => {
     const ran = await runCli("service list", { client: {} });
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain(
-      "error: The command met an error of its own: The test did not expect the call serviceList.",
-    );
+    expect(ran.stderr).toContain("error: Internal error of the command: The test did not expect the call serviceList.");
     expect(ran.stderr).not.toContain(" at ");
   });
 });

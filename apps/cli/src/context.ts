@@ -154,15 +154,15 @@ export async function confirm(
   if (input.force) return;
   if (ctx.prompt === undefined) {
     throw appError("confirmation_required", {
-      detail: `There is no terminal to ask: ${input.question}`,
-      hint: `Answer beforehand: ${input.again}`,
+      detail: `Confirmation is required, but there is no terminal: ${input.question}`,
+      hint: `To confirm in advance: ${input.again}`,
       meta: { next: input.again },
     });
   }
   if (await ctx.prompt.confirm(input.question)) return;
   throw appError("confirmation_required", {
-    detail: "Nothing was changed: the answer was no.",
-    hint: `To do it without being asked: ${input.again}`,
+    detail: "Nothing was changed, because the answer was no.",
+    hint: `To skip the question: ${input.again}`,
     meta: { next: input.again },
   });
 }

@@ -63,8 +63,8 @@ function reportFailure(ctx: Pick<Context, "out" | "process" | "has_plan">, error
 function describeFault(error: unknown): { detail: string; hint: string } {
   const text = error instanceof Error ? error.message : String(error);
   return {
-    detail: `The command met an error of its own: ${text}`,
-    hint: "Please report it, with the command line that you typed.",
+    detail: `Internal error of the command: ${text}`,
+    hint: "Please report it with the command that you ran.",
   };
 }
 

@@ -20,7 +20,7 @@ async function run(): Promise<number> {
   }
   if (verb === "operator" && rest.length === 1) return await operate(rest[0] ?? "");
   process.stderr.write(
-    `error: ${[verb, ...rest].join(" ")} is no command of the server\nhint: Start it without arguments. Operator commands: cli server --help\n`,
+    `error: ${[verb, ...rest].join(" ")} is not a command of the server\nhint: Start it without arguments. Operator commands: cli server --help\n`,
   );
   return 2;
 }

@@ -258,7 +258,7 @@ export function toProblem(error: unknown, instance?: string): Problem {
     type: TYPE + code,
     title: ERRORS[code].title,
     status: ERRORS[code].status,
-    detail: known?.message ?? "An unexpected error was met; the log has it under this request's id.",
+    detail: known?.message ?? "An unexpected error occurred. The log has it under this request's id.",
     code,
     ...(known?.hint === undefined ? {} : { hint: known.hint }),
     ...(instance === undefined ? {} : { instance }),

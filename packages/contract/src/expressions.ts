@@ -102,9 +102,7 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   }),
   z.strictObject({
     node: z.literal("call"),
-    fn: z
-      .string()
-      .refine((name) => !name.startsWith("op.") || OPERATORS.has(name), "is no operator that is known here"),
+    fn: z.string().refine((name) => !name.startsWith("op.") || OPERATORS.has(name), "is not a known operator"),
     args: z.array(lazyExpr),
     kwargs: z.record(z.string(), lazyExpr),
     ...typed,

@@ -17,7 +17,7 @@ export function homeError(home: string, cause: unknown): AppError {
   if (code !== undefined && FULL.includes(code)) {
     return appError("disk_full", {
       detail: `The disk of the home folder ${home} is full.`,
-      hint: "Free space on that disk, or set SERVICE_HOME to a folder on another one.",
+      hint: "Free space on that disk, or set SERVICE_HOME to a folder on another disk.",
       meta,
       cause,
     });

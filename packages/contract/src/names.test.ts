@@ -75,13 +75,13 @@ describe("a local target", () => {
 
   test("file and target that changed places are told so", () => {
     const error = refusal(() => parseTarget("app.py"));
-    expect(error.message).toContain("'app.py' is a file; a database is wanted here.");
+    expect(error.message).toContain("'app.py' is a file; expected a database.");
     expect(error.hint).toBe("Name the file first, then the database: app.py main");
   });
 
   test("an address without its scheme is answered with the whole one", () => {
-    expect(refusal(() => parseTarget("acme:main")).hint).toBe("Write it so: cloud://acme:main");
-    expect(refusal(() => parseTarget("acme:main/reports")).hint).toBe("Write it so: cloud://acme:main/reports");
+    expect(refusal(() => parseTarget("acme:main")).hint).toBe("Write: cloud://acme:main");
+    expect(refusal(() => parseTarget("acme:main/reports")).hint).toBe("Write: cloud://acme:main/reports");
   });
 
   test("a hosted address is no local target", () => {
@@ -124,8 +124,8 @@ describe("a hosted target", () => {
     (text) => {
       const error = refusal(() => parseTarget(text));
       expect(error.code).toBe("invalid_target");
-      expect(error.message).toContain("tables keep no versions");
-      expect(error.hint).toMatch(/^Leave ':[0-9]+' out\. .*restore to any moment/);
+      expect(error.message).toContain("tables do not keep versions");
+      expect(error.hint).toMatch(/^Leave ':[0-9]+' out\. .*point-in-time restore/);
     },
   );
 

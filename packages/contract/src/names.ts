@@ -82,7 +82,7 @@ export function parseLocalTarget(text: string): LocalTarget {
   const target = parseTarget(text);
   if (target.kind === "local") return target;
   throw appError("invalid_target", {
-    detail: `${target.text} is a hosted database; a local target is wanted here.`,
+    detail: `${target.text} is a hosted database; expected a local target.`,
     hint: `Write a local name, for example: ${target.uri.database}`,
     meta: { target: text },
   });
@@ -98,8 +98,8 @@ export function parseTarget(text: string): Target {
   refuseMissingScheme(text);
   if (text.includes(".")) {
     throw appError("invalid_target", {
-      detail: `'${shown(text)}' is no target: folders stand behind '/', not behind '.'.`,
-      hint: `Write it so: ${shown(text).replaceAll(".", "/")}`,
+      detail: `'${shown(text)}' is not a valid target: separate folders with '/', not with '.'.`,
+      hint: `Write: ${shown(text).replaceAll(".", "/")}`,
       meta: { target: text },
     });
   }
@@ -113,8 +113,8 @@ export function parseDatabaseUri(text: string): DatabaseUri {
   const target = isHosted(text) ? parseHostedTarget(text) : undefined;
   if (target !== undefined && target.folders.length === 0) return target.uri;
   throw appError("invalid_target", {
-    detail: `'${shown(text)}' is no address of a hosted database.`,
-    hint: "Write it so: cloud://acme:main",
+    detail: `'${shown(text)}' is not the address of a hosted database.`,
+    hint: "Write: cloud://acme:main",
     meta: { target: text },
   });
 }
@@ -164,7 +164,7 @@ export function parseName(kind: NameKind, text: string): string {
   if (problem === undefined) return name;
   const suggestion = suggestName(kind, name);
   throw appError("invalid_name", {
-    detail: `'${shown(text)}' is no ${kind} name: ${problem}.`,
+    detail: `'${shown(text)}' is not a valid ${kind} name: ${problem}.`,
     hint: suggestion === undefined ? `Write a name such as ${EXAMPLES[kind]}` : `Write for example: ${suggestion}`,
     meta: { kind, name: text.slice(0, 200) },
   });
@@ -189,14 +189,14 @@ function findNameProblem(kind: NameKind, name: string): string | undefined {
   }
   if (name.length > MAX_NAME_LENGTH) return tooLong(name, MAX_NAME_LENGTH);
   if (kind === "column")
-    return PLAIN.test(name) ? undefined : "names begin with a letter (a-z) and go on with letters, digits and '_'";
+    return PLAIN.test(name) ? undefined : "names begin with a letter (a-z), followed by letters, digits and '_'";
   return WITH_HYPHENS.test(name)
     ? undefined
-    : "names begin with a letter (a-z) and go on with letters, digits, '_' and '-'";
+    : "names begin with a letter (a-z), followed by letters, digits, '_' and '-'";
 }
 
 function tooLong(name: string, most: number): string {
-  return `it has ${name.length} characters, ${most} is the most`;
+  return `it has ${name.length} characters, the maximum is ${most}`;
 }
 
 /** A valid name near a wrong one, when only some of its letters are wrong. */
@@ -221,8 +221,8 @@ function parseHostedTarget(text: string): HostedTarget {
   const [organizationText, databaseText] = parts;
   if (parts.length !== 2 || !organizationText || !databaseText) {
     throw appError("invalid_target", {
-      detail: `'${shown(text)}' is no hosted address: after ${HOSTED_SCHEME} stand an organization, ':' and a database.`,
-      hint: "Write it so: cloud://acme:main",
+      detail: `'${shown(text)}' is not a valid hosted address: expected ${HOSTED_SCHEME}<organization>:<database>.`,
+      hint: "Write: cloud://acme:main",
       meta: { target: text.slice(0, 200) },
     });
   }
@@ -246,7 +246,7 @@ function refuseLongFolders(text: string, folders: readonly FolderName[]): void {
   const joined = folders.join("/");
   if (joined.length <= MAX_NAME_LENGTH) return;
   throw appError("invalid_target", {
-    detail: `'${shown(text)}' is no target: its folders have ${joined.length} characters together, ${MAX_NAME_LENGTH} is the most.`,
+    detail: `'${shown(text)}' is not a valid target: its folders have ${joined.length} characters together, the maximum is ${MAX_NAME_LENGTH}.`,
     hint: "Use shorter or fewer folders.",
     meta: { target: text.slice(0, 200) },
   });
@@ -259,7 +259,7 @@ function parseAddress(kind: "table" | "service", path: string, text: string): { 
   const cut = path.lastIndexOf("/");
   if (hosted ? cut < HOSTED_SCHEME.length : cut < 0) {
     throw appError("invalid_target", {
-      detail: `'${shown(text)}' does not say which ${kind}: a target and a ${kind} are wanted, with '/' between them.`,
+      detail: `'${shown(text)}' does not name a ${kind}: expected a target and a ${kind}, with '/' between them.`,
       // "main" alone is a database whose table or service is missing; another word is most likely that name itself.
       hint: `Write for example: ${hosted || text === "main" ? `${shown(text)}/${EXAMPLES[kind]}` : `main/${shown(text)}`}`,
       meta: { address: text.slice(0, 200) },
@@ -277,7 +277,7 @@ function partOf(address: string, kind: NameKind, text: string): string {
     const suggestion = suggestName(kind, text);
     const repaired = suggestion === undefined || text === "" ? undefined : shown(address).replace(text, suggestion);
     throw appError("invalid_target", {
-      detail: `'${shown(address)}' is not valid: the ${kind} '${shown(text)}' is no name; ${problem}.`,
+      detail: `'${shown(address)}' is not valid: the ${kind} '${shown(text)}' is not a valid name; ${problem}.`,
       hint: `Write for example: ${repaired ?? (isHosted(address) ? "cloud://acme:main" : "main")}`,
       meta: { target: address.slice(0, 200), part: kind },
       cause,
@@ -303,7 +303,7 @@ function refuseNoName(text: string, what: string, example: string): void {
 function refuseFile(text: string): void {
   if (!text.endsWith(".py")) return;
   throw appError("invalid_target", {
-    detail: `'${shown(text)}' is a file; a database is wanted here.`,
+    detail: `'${shown(text)}' is a file; expected a database.`,
     hint: `Name the file first, then the database: ${shown(text)} main`,
     meta: { target: text.slice(0, 200) },
   });
@@ -314,7 +314,7 @@ function refuseMissingScheme(text: string): void {
   if (!/^[a-z0-9-]+:[a-z][^:]*$/i.test(text)) return;
   throw appError("invalid_target", {
     detail: `'${shown(text)}' is not a target: the address of a hosted database begins with ${HOSTED_SCHEME}.`,
-    hint: `Write it so: ${HOSTED_SCHEME}${shown(text)}`,
+    hint: `Write: ${HOSTED_SCHEME}${shown(text)}`,
     meta: { target: text.slice(0, 200) },
   });
 }
@@ -325,10 +325,10 @@ function refuseVersion(text: string): void {
   const version = /:([0-9]+)$/.exec(local)?.[1];
   if (version === undefined) return;
   throw appError("invalid_target", {
-    detail: `'${shown(text)}' asks for version ${shown(version)} of a table: tables keep no versions, and so a past one cannot be had.`,
+    detail: `'${shown(text)}' asks for version ${shown(version)} of a table, but tables do not keep versions.`,
     hint:
-      `Leave ':${shown(version)}' out. A later version brings branches of a database and its restore to any moment; ` +
-      "until then copy what must stay with pg_dump.",
+      `Leave ':${shown(version)}' out. Branches and point-in-time restore will come in a later version; ` +
+      "until then, use pg_dump to keep copies.",
     meta: { target: text.slice(0, 200) },
   });
 }

@@ -12,5 +12,5 @@ test("names a database of one's own for another project's table", () => {
 });
 
 test("points to the file for a table of the same project", () => {
-  expect(unsupportedHint(planOf(undefined))).toBe("Change the file as the plan says, or back to what it was.");
+  expect(unsupportedHint(planOf(undefined))).toBe("Change the file as the plan says, or restore its previous content.");
 });

@@ -11,7 +11,7 @@ export function refuseOtherProjects(plan: SchemaPlan): void {
   const owners = tables.map(({ path, project }) => `${path} belongs to the project ${project}`);
   const { app_file: appFile, target } = plan;
   throw appError("other_project", {
-    detail: `The update of ${appFile} would destroy data of another project: ${owners.join("; ")}. Nothing was changed.`,
+    detail: `The update of ${appFile} would destroy another project's data: ${owners.join("; ")}. Nothing was changed.`,
     hint: `Use a database of your own: cli schema update ${appFile} <name>. If both folders hold one project: cli schema update ${appFile} ${target} --take-over --allow-destructive`,
     meta: { target, tables: tables.map(({ path, project }) => ({ path, project })) },
   });
@@ -24,5 +24,5 @@ export function unsupportedHint({ app_file: appFile, tables }: SchemaPlan): stri
   );
   return isForeign
     ? `Use a database of your own: cli schema update ${appFile} <name>   or give the table another name=`
-    : "Change the file as the plan says, or back to what it was.";
+    : "Change the file as the plan says, or restore its previous content.";
 }

@@ -14,9 +14,9 @@ describe("the limits of a service", () => {
     const env = { SERVICE_WORKER_MEMORY_MB: "15", SERVICE_BODY_BYTES: "1e3", SERVICE_WORKERS: "99999999999999999" };
     expect(readServiceLimits(env)).toEqual({
       problems: [
-        "SERVICE_WORKERS is '99999999999999999', a whole number of at least 1 is wanted",
-        "SERVICE_WORKER_MEMORY_MB is '15', a whole number of at least 16 is wanted",
-        "SERVICE_BODY_BYTES is '1e3', a whole number of at least 1 is wanted",
+        "SERVICE_WORKERS is '99999999999999999', expected a whole number of at least 1",
+        "SERVICE_WORKER_MEMORY_MB is '15', expected a whole number of at least 16",
+        "SERVICE_BODY_BYTES is '1e3', expected a whole number of at least 1",
       ],
     });
   });

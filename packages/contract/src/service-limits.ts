@@ -39,7 +39,7 @@ function whole(name: Name) {
     .transform((text, context) => {
       const value = text === "" ? DEFAULT_LIMITS[name] : Number(text);
       if (/^\d*$/.test(text) && Number.isSafeInteger(value) && value >= least) return value;
-      context.addIssue({ code: "custom", message: `is '${text}', a whole number of at least ${least} is wanted` });
+      context.addIssue({ code: "custom", message: `is '${text}', expected a whole number of at least ${least}` });
       return z.NEVER;
     });
 }

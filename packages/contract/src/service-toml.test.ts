@@ -45,7 +45,7 @@ describe("service.toml", () => {
     const error = refusal({ database: [{ memroy_mb: 512 }] });
     expect(error.code).toBe("config_invalid");
     expect(error.message).toBe(
-      "service.toml:7: 'memroy_mb' in [[service.database]]: is no key that is known here; did you mean 'memory_mb'?",
+      "service.toml:7: 'memroy_mb' in [[service.database]]: is not a known key; did you mean 'memory_mb'?",
     );
     expect(error.hint).toBe("Write memory_mb instead of memroy_mb.");
     expect(refusal({ databse: [] }).message).toContain("did you mean 'database'?");

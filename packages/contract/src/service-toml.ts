@@ -139,8 +139,7 @@ function describeIssue(issue: z.core.$ZodIssue, shape: object): ConfigProblem[] 
     const near = nearestName(key, known);
     return {
       path: [...issue.path, key],
-      text:
-        near === undefined ? "is no key that is known here" : `is no key that is known here; did you mean '${near}'?`,
+      text: near === undefined ? "is not a known key" : `is not a known key; did you mean '${near}'?`,
       hint: near === undefined ? `The keys are: ${known.join(", ")}` : `Write ${near} instead of ${key}.`,
     };
   });
@@ -184,16 +183,14 @@ function findConflicts(config: ServiceConfig): ConfigProblem[] {
 
 function findNameProblems(name: string, path: readonly PropertyKey[]): ConfigProblem[] {
   if (!isHosted(name)) {
-    const text = `'${name}' is no address of a hosted database; leave the name out for the local database`;
-    return [{ path, text, hint: "Write it so: cloud://acme:main" }];
+    const text = `'${name}' is not the address of a hosted database; leave the name out for the local database`;
+    return [{ path, text, hint: "Write: cloud://acme:main" }];
   }
   try {
     parseDatabaseUri(name);
     return [];
   } catch (error) {
-    return [
-      { path, text: error instanceof Error ? error.message : String(error), hint: "Write it so: cloud://acme:main" },
-    ];
+    return [{ path, text: error instanceof Error ? error.message : String(error), hint: "Write: cloud://acme:main" }];
   }
 }
 

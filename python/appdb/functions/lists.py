@@ -114,7 +114,7 @@ def _body(name, function):
         _Nesting.depth -= 1
     if missing is not None:
         raise AppFileError(
-            f"The function given to {name}() knows no '{missing}': a lambda sees no column of the class it stands in.",
+            f"The function given to {name}() knows no '{missing}': a lambda cannot see the columns of its class.",
             f"Hand the column to it: lambda {letter}, {missing}={missing}: ...",
         )
     body = lift(result)
@@ -159,19 +159,19 @@ def _sorted(values, key=None, *, asc=True):
 
 @_mapping(_map, builtins.map)
 def map(expr: Json | None, fn: Callable[[Any], Any]) -> Json | None:
-    """What `fn` gives for each element; null where the value is no list."""
+    """What `fn` gives for each element; null where the value is not a list."""
     return [fn(element) for element in expr]
 
 
 @_mapping(_filter, builtins.filter)
 def filter(expr: Json | None, predicate: Callable[[Any], Any]) -> Json | None:
-    """The elements for which `predicate` holds; null where the value is no list."""
+    """The elements for which `predicate` holds; null where the value is not a list."""
     return [element for element in expr if predicate(element)]
 
 
 @_mapping(_sort, _sorted)
 def sort(expr: Json | None, key: Callable[[Any], Any] | None = None, *, asc: bool = True) -> Json | None:
-    """The elements in the order of their keys, nulls last (first if not `asc`); null where the value is no list."""
+    """The elements in the order of their keys, nulls last (first if not `asc`); null where the value is not a list."""
     keyed = [(key(element), element) for element in expr]
     known = [pair for pair in keyed if pair[0] is not None]
     known.sort(key=lambda pair: pair[0], reverse=not asc)

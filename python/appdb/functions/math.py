@@ -58,7 +58,7 @@ def log10(self: float, /) -> float:
 def pow(self: float, /, other: float) -> float:
     result = self**other
     if type(result) is complex:
-        raise ValueError("a negative number to a fractional power is no Float")
+        raise ValueError("a negative number to a fractional power is not a Float")
     return result
 
 

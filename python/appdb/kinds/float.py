@@ -15,7 +15,7 @@ def from_float(value):
         value = float(value)
     if -INFINITY < value < INFINITY:
         return value
-    raise ValueError(f"{value} is no finite number; a Float holds finite numbers alone")
+    raise ValueError(f"{value} is not a finite number; a Float holds only finite numbers")
 
 
 RULES = Rules(

@@ -141,11 +141,11 @@ def _name_of(what, table, column):
     if not isinstance(column, str):
         shown = column._text if isinstance(column, Expr) else repr(column)
         raise AppFileError(
-            f"{what}= holds {shown}, which is no column.", "Name a column, as Model.column or in quotes."
+            f"{what}= contains {shown}, which is not a column.", "Name a column, as Model.column or in quotes."
         )
     if column.lower() not in table.columns:
         raise AppFileError(
-            f"{what}= names '{column}', which is no column of {table.model}.",
+            f"{what}= names '{column}', which is not a column of {table.model}.",
             did_you_mean(column, table.columns, f"Its columns are {listed(table.columns)}."),
         )
     return column.lower()

@@ -59,7 +59,7 @@ def _check_query(query):
     name = getattr(query, "__name__", repr(query))
     if query is None:
         raise AppFileError("add_query_route names no query.", 'Write add_query_route(path="/newest", query=newest)')
-    raise AppFileError(f"add_query_route is given {name}, which is no query.", f"Mark {name} with @db.query.")
+    raise AppFileError(f"add_query_route expected a query, got {name}.", f"Mark {name} with @db.query.")
 
 
 def _inputs(query, inputs, path):
@@ -79,7 +79,7 @@ def _inputs(query, inputs, path):
     for name in inputs:
         if name not in parameters:
             raise AppFileError(
-                f"inputs= names {name!r}, which is no parameter of {query.__name__}.",
+                f"inputs= names {name!r}, which is not a parameter of {query.__name__}.",
                 did_you_mean(str(name), parameters, f"Its parameters are {listed(parameters) or 'none'}."),
             )
         if name in names:

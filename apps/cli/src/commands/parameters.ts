@@ -28,7 +28,7 @@ export const PYTHON_FLAG = {
   kind: "parsed",
   parse: text,
   optional: true,
-  brief: "Python of the application; found by itself when left out",
+  brief: "Python of the application; found automatically by default",
   placeholder: "path",
 } as const;
 export const FORCE_FLAG = { kind: "boolean", brief: "Do it without asking", default: false } as const;
@@ -52,14 +52,14 @@ export function parsePort(input: string): number {
 /** Parses a whole number of at least one. @throws Error */
 export function parseCount(input: string): number {
   if (/^\d{1,6}$/.test(input) && Number(input) >= 1) return Number(input);
-  throw new Error("a whole number from 1 to 999999 is wanted");
+  throw new Error("expected a whole number from 1 to 999999");
 }
 
 /** Parses a whole number of at least one and at most `most`. @throws Error */
 export function parseCountUpTo(most: number): (input: string) => number {
   return (input) => {
     if (/^\d{1,9}$/.test(input) && Number(input) >= 1 && Number(input) <= most) return Number(input);
-    throw new Error(`a whole number from 1 to ${most} is wanted`);
+    throw new Error(`expected a whole number from 1 to ${most}`);
   };
 }
 
@@ -70,7 +70,7 @@ export function parseDuration(input: string): number {
   const [, number, unit = ""] = /^([1-9]\d{0,6})([mhd])$/.exec(input) ?? [];
   const unitS = UNITS_S[unit];
   if (number !== undefined && unitS !== undefined) return Number(number) * unitS;
-  throw new Error("a time in minutes, hours or days is wanted: 30m, 12h, 90d");
+  throw new Error("expected a time in minutes, hours or days: 30m, 12h, 90d");
 }
 
 /** Parses such a time that the control plane takes no more than so many days of. @throws Error */
@@ -78,7 +78,7 @@ export function parseDurationUpTo(days: number): (input: string) => number {
   return (input) => {
     const seconds = parseDuration(input);
     if (seconds <= days * 86_400) return seconds;
-    throw new Error(`at most ${days}d can be had`);
+    throw new Error(`expected at most ${days}d`);
   };
 }
 

@@ -9,8 +9,8 @@ export function pythonDigests({ tree }: ReadProject): Record<string, string> {
 /** The application's file does not travel, and so no hosted database can have it. */
 export function notSelected(appFile: string, { project }: ReadProject): AppError {
   return appError("app_outside_project", {
-    detail: `${appFile} is not among the project's files that travel: git ignores it, or the database's entry excludes it.`,
-    hint: `Name it in include of ${project.config_file}, or take it out of exclude.`,
+    detail: `${appFile} is not uploaded: git ignores it, or the database's entry excludes it.`,
+    hint: `Add it to include in ${project.config_file}, or remove it from exclude.`,
     meta: { file: appFile },
   });
 }

@@ -140,14 +140,14 @@ function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answ
   const said = typeof errorDescription === "string" ? `: ${errorDescription}` : "";
   return appError("server_failed", {
     detail: `${server.url} did not answer POST ${AUTH_PATH}/device/${route} as a control plane does (status ${status}${said}).`,
-    hint: `Is it the address of the control plane? It came from ${server.source}.`,
+    hint: `Check that it is the address of the control plane. It came from ${server.source}.`,
     meta: { url: server.url, source: server.source, status },
   });
 }
 
 function servesApplications({ url, source }: SignInDeps["server"]): AppError {
   return appError("server_failed", {
-    detail: `${url} (from ${source}) is not the control plane: it asks for an API key, as the address of a service does.`,
+    detail: `${url} (from ${source}) is not the control plane: it requires an API key, like the address of a service.`,
     hint: "Name the address of the dashboard: cli login --server https://...",
     meta: { url, source },
   });
@@ -156,26 +156,26 @@ function servesApplications({ url, source }: SignInDeps["server"]): AppError {
 function denied(userCode: string): AppError {
   return appError("sign_in_denied", {
     detail: `The sign-in with the code ${userCode} was denied in the browser.`,
-    hint: "If that was not you, somebody saw the code: start again and confirm it yourself: cli login",
+    hint: "If that was not you, someone else saw the code. Start again and confirm it yourself: cli login",
   });
 }
 
 function expired(): AppError {
   return appError("sign_in_expired", {
-    detail: "Nobody confirmed the code in time; nobody was signed in.",
+    detail: "The code was not confirmed in time. You are not signed in.",
     hint: "Ask for another one: cli login",
   });
 }
 
 function interrupted(cause?: unknown): AppError {
-  return appError("interrupted", { detail: "The sign-in was left; nobody was signed in.", cause });
+  return appError("interrupted", { detail: "The sign-in was cancelled. You are not signed in.", cause });
 }
 
 function unreachable({ url, source }: SignInDeps["server"], cause: unknown): AppError {
   const { code, message } = cause as NodeJS.ErrnoException;
   return appError("server_unreachable", {
-    detail: `No server answers at ${url} (from ${source})${code === "ECONNREFUSED" ? "" : `: ${message}`}.`,
-    hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
+    detail: `No server responds at ${url} (from ${source})${code === "ECONNREFUSED" ? "" : `: ${message}`}.`,
+    hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",
     meta: { url, source },
     cause,
   });

@@ -22,7 +22,7 @@ export async function endSession(
   } catch (error) {
     if (!(error instanceof AppError) || error.code === "interrupted") throw error;
     if (error.code === "not_signed_in" || error.code === "session_not_found") return false;
-    ctx.out.note(`warning: the server was not told, and keeps the session until it ends by itself: ${error.message}`);
+    ctx.out.note(`warning: the server could not be reached and keeps the session until it expires: ${error.message}`);
     return false;
   }
 }

@@ -34,7 +34,7 @@ export async function findServer(config: Pick<CliConfig, "home" | "api_url">): P
 export function parseServerUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
-    throw new Error("an address that begins with https:// or http:// is wanted");
+    throw new Error("expected an address that begins with https:// or http://");
   }
   if (url.username !== "" || url.password !== "") throw new Error("an address has no user name and no password here");
   if (url.search !== "" || url.hash !== "") throw new Error("an address has no '?' and no '#' here");
@@ -45,7 +45,7 @@ export function parseServerUrl(text: string): string {
 export function stoppedServer({ url, source }: ServerAddress): AppError {
   return appError("server_unreachable", {
     detail: `The server of this home does not run; it was at ${url} (from ${source}).`,
-    hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
+    hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",
     meta: { url, source },
   });
 }
@@ -56,7 +56,7 @@ function configured(text: string, source: string): ServerAddress {
   } catch (cause) {
     throw appError("config_invalid", {
       detail: `The server's address in ${source} is not valid: ${cause instanceof Error ? cause.message : cause}.`,
-      hint: "Write it like this: https://cloud.example.com",
+      hint: "Write: https://cloud.example.com",
       meta: { source },
       cause,
     });

@@ -94,7 +94,7 @@ describe("which credential is used", () => {
     home("config.toml", '# mine\n[service]\napi_kee = "x"\n');
     const { said } = await whoami();
     expect(said.detail).toBe(
-      `${join(world.home, "config.toml")}:3: 'api_kee' in [service]: is no key that is known here; did you mean 'api_key'?`,
+      `${join(world.home, "config.toml")}:3: 'api_kee' in [service]: is not a known key; did you mean 'api_key'?`,
     );
   });
 
@@ -136,7 +136,7 @@ describe("which server is asked", () => {
     project("service.toml", `[service]\napi_url = "${server.url}"\napi_key = "${key("p")}"\n`);
     const ran = await world.run("whoami", { env: { SERVICE_API_URL: server.url } });
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain("service.toml:2: 'api_url' in [service]: is no key that is known here");
+    expect(ran.stderr).toContain("service.toml:2: 'api_url' in [service]: is not a known key");
     expect(server.asked).toEqual([]);
   });
 
@@ -159,7 +159,7 @@ describe("which server is asked", () => {
     });
     expect(exit).toBe(1);
     expect(said.code).toBe("server_unreachable");
-    expect(stderr).toContain(`error: No server answers at http://127.0.0.1:${port} (from SERVICE_API_URL).\nhint: `);
+    expect(stderr).toContain(`error: No server responds at http://127.0.0.1:${port} (from SERVICE_API_URL).\nhint: `);
   });
 
   test("one that cannot be talked to is told with what the system says", async () => {

@@ -131,7 +131,7 @@ function sourceOf({ tree }: Pick<UploadInput, "tree">, digest: string): BlobSour
   const source = tree.blobs.get(digest);
   if (source !== undefined) return source;
   throw appError("server_failed", {
-    detail: "The server asks for a blob that this project does not have.",
+    detail: "The server requested a blob that this project does not have.",
     hint: "Upgrade this library, or the server.",
     meta: { digest: digest.slice(0, 64) },
   });

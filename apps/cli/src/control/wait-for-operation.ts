@@ -113,7 +113,7 @@ async function pause(signal: AbortSignal): Promise<void> {
 
 function goesOn(id: string, cause: unknown): AppError {
   return appError("interrupted", {
-    detail: "The command was interrupted; what it asked for goes on.",
+    detail: "The command was interrupted. The operation continues.",
     hint: `Wait for it: cli operations wait ${id}`,
     meta: { operation: id },
     cause,
@@ -123,7 +123,7 @@ function goesOn(id: string, cause: unknown): AppError {
 function wasCancelled({ id, kind, target }: Operation): AppError {
   return appError("operation_cancelled", {
     detail: `${kind} of ${target} was cancelled, or another request took its place.`,
-    hint: `See what was asked of it: cli events   and where it is: cli db status ${target}`,
+    hint: `See the events: cli events   and where it is: cli db status ${target}`,
     meta: { operation: id },
   });
 }

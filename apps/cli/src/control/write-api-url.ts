@@ -19,8 +19,8 @@ export async function writeApiUrl(home: string, url: string): Promise<string> {
   const is = readBack(() => parser.readHomeConfig(named, after));
   if (is?.api_url !== url || is.api_key !== was.api_key) {
     throw appError("config_invalid", {
-      detail: `${named} is written in a way that the command does not change by itself; you are signed in, and the address was not kept.`,
-      hint: `Write it there, below [service]: api_url = ${JSON.stringify(url)}`,
+      detail: `${named} has a format that the command cannot change. You are signed in, but the address was not stored.`,
+      hint: `Add it there, below [service]: api_url = ${JSON.stringify(url)}`,
       meta: { file: named },
     });
   }

@@ -62,8 +62,8 @@ export async function waitUntilGone(pid: number): Promise<void> {
   while (isAlive(pid)) {
     if (Date.now() > until) {
       throw appError("daemon_failed", {
-        detail: `The daemon (process ${pid}) did not end within ${STOP_TIMEOUT_MS / 1000} s.`,
-        hint: "See where its log is: cli daemon status",
+        detail: `The daemon (process ${pid}) did not stop within ${STOP_TIMEOUT_MS / 1000} s.`,
+        hint: "Find its log: cli daemon status",
         meta: { pid },
       });
     }
@@ -131,8 +131,8 @@ function readable(line: string): string {
 function busyError(found: FoundDaemon): AppError {
   const { version, busy, services } = found.health;
   return appError("daemon_busy", {
-    detail: `The daemon is of version ${version}, this command of ${VERSION}, and the daemon is busy (${busy} running, ${services} of them services).`,
-    hint: "Replace it when that may stop: cli daemon restart",
+    detail: `The daemon has version ${version} and this command ${VERSION}. The daemon is busy (${busy} running, ${services} of them services).`,
+    hint: "Replace it when that work can stop: cli daemon restart",
     meta: { daemon_version: version, version: VERSION, busy, services },
   });
 }

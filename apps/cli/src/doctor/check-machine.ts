@@ -29,7 +29,7 @@ export async function checkMachine(deps: CheckMachineDeps): Promise<MachineCheck
     {
       name: "uv",
       ok: tools.uv !== undefined,
-      detail: tools.uv ?? "not there: projects with uv.lock or requirements.txt cannot be built",
+      detail: tools.uv ?? "missing: projects with uv.lock or requirements.txt cannot be built",
       hint: tools.uv === undefined ? "Install it with: pip install 'appdb[serve]'" : null,
     },
     checkHome(config.home),
@@ -45,7 +45,7 @@ function checkNode(version: string): MachineCheck {
 
 async function checkPython(config: CheckMachineDeps["config"], python: string | undefined): Promise<MachineCheck> {
   const hint = "Install Python 3.11 or newer, then: pip install 'appdb[serve]'";
-  if (python === undefined) return { name: "python", ok: false, detail: "this installation has none", hint };
+  if (python === undefined) return { name: "python", ok: false, detail: "missing from this installation", hint };
   try {
     const env = { ...config.application_env };
     const facts = await probePython({ python, cache_folder: `${config.home}/${HOME_PATHS.pythons}`, env });
@@ -61,12 +61,12 @@ async function checkPython(config: CheckMachineDeps["config"], python: string | 
 
 function checkPostgres(url: string | undefined, bin: string | undefined): MachineCheck {
   const name = "postgres";
-  if (url) return { name, ok: true, detail: "an own server, SERVICE_LOCAL_DATABASE_URL", hint: null };
+  if (url) return { name, ok: true, detail: "your own server, SERVICE_LOCAL_DATABASE_URL", hint: null };
   if (bin !== undefined && existsSync(bin)) return { name, ok: true, detail: bin, hint: null };
   return {
     name,
     ok: false,
-    detail: bin === undefined ? "this installation has none" : `there is no folder ${bin}`,
+    detail: bin === undefined ? "missing from this installation" : `there is no folder ${bin}`,
     hint: "Install it with pip install 'appdb[serve]', or set SERVICE_LOCAL_DATABASE_URL to a PostgreSQL 18 with pgvector.",
   };
 }
@@ -88,7 +88,7 @@ async function checkDaemon(config: CheckMachineDeps["config"]): Promise<MachineC
   const name = "daemon";
   try {
     const found = await findDaemon({ config });
-    if (found === undefined) return { name, ok: true, detail: "does not run; it starts by itself", hint: null };
+    if (found === undefined) return { name, ok: true, detail: "does not run; it starts automatically", hint: null };
     const { version, pid, postgres } = found.health;
     const detail = `runs (process ${pid}, version ${version}, PostgreSQL ${postgres})`;
     if (version !== VERSION) return { name, ok: false, detail, hint: "Replace it: cli daemon restart" };

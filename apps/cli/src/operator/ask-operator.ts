@@ -39,7 +39,7 @@ export async function askOperator(
   if (problem !== undefined) throw fromProblem(problem);
   if (text === "") {
     throw appError("internal_error", {
-      detail: `The server's program ended without an answer for the home ${home}:\n${said.trim()}`,
+      detail: `The server's program ended without a result for the home ${home}:\n${said.trim()}`,
     });
   }
   return OPERATOR_ANSWERS[request.act].parse(JSON.parse(text));

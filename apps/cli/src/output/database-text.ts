@@ -39,7 +39,7 @@ export function databaseCells({ operation, purged_at: purgedAt, resources, state
     `cpu ${cpu}`,
     `${memoryMb} MiB`,
     `${diskGb} GiB`,
-    purgedAt === null ? doing : `gone for good ${purgedAt}`,
+    purgedAt === null ? doing : `deleted permanently ${purgedAt}`,
   ];
 }
 
@@ -86,11 +86,11 @@ function describeProject({ project }: Database): string {
 
 function describeSleep({ sleep_after: sleepAfter, wake_on_request: wakeOnRequest }: Database): string {
   const wakes = wakeOnRequest ? "a request wakes it" : "no request wakes it";
-  return sleepAfter === "never" ? "never by itself" : `after ${sleepAfter} idle; ${wakes}`;
+  return sleepAfter === "never" ? "never automatically" : `after ${sleepAfter} idle; ${wakes}`;
 }
 
 function describeDeletion({ purged_at: purgedAt, uri }: Database): string | null {
-  return purgedAt === null ? null : `gone for good at ${purgedAt}; until then: cli db undelete ${uri}`;
+  return purgedAt === null ? null : `deleted permanently at ${purgedAt}; until then: cli db undelete ${uri}`;
 }
 
 function podCells(pod: Pod, now: number): string[] {

@@ -29,11 +29,11 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   for (const extra of plan.extras) out.line(`! ${extra.padEnd(width)}  not declared in ${plan.app_file}; left alone`);
   for (const { table, columns, rows_done: rowsDone, rows_total: rowsTotal } of plan.jobs) {
     const rows = rowsTotal === null ? "" : ` (${rowsDone} of ${rowsTotal} rows)`;
-    out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still going on${rows}; an update waits for it`);
+    out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still being computed${rows}; an update waits for it`);
   }
   for (const { table, column, functions, command } of plan.stale) {
     out.line(
-      `* ${table}: '${column}' has values of former code of ${functions.join(", ")}; compute them again: ${command}`,
+      `* ${table}: '${column}' has values from previous code of ${functions.join(", ")}; compute them again: ${command}`,
     );
   }
   for (const service of plan.breaks ?? []) {

@@ -64,7 +64,7 @@ function factsOfHosted(service: HostedService): ServiceFacts {
       release === null ? "no release runs" : `release ${release}`,
       `${workers} ${workers === 1 ? "worker" : "workers"}`,
       appFile,
-      ...(operation === null ? [] : [`${operation.kind} goes on`]),
+      ...(operation === null ? [] : [`${operation.kind} continues`]),
     ],
     error: notes.length === 0 ? null : notes.join("\n"),
     routes: service.routes,

@@ -26,7 +26,7 @@ export function collectUsageText(argv: readonly string[]): UsageText {
       const near = corrections[0]?.replaceAll("`", "");
       const parent = place.slice(0, place.indexOf(input) < 0 ? place.length : place.indexOf(input));
       return keep(
-        `There is no command '${["cli", ...parent, input].join(" ")}'.`,
+        `No command named '${["cli", ...parent, input].join(" ")}'.`,
         near === undefined
           ? `See what there is: ${["cli", ...parent, "--help"].join(" ")}`
           : `Did you mean: ${["cli", ...parent, near].join(" ")}`,
@@ -56,9 +56,9 @@ function describeUsage(error: unknown): string {
   return formatMessageForArgumentScannerError(error, {
     FlagNotFoundError: ({ input, corrections }) =>
       corrections[0] === undefined
-        ? `There is no option --${input}.`
-        : `There is no option --${input}; did you mean --${toKebab(corrections[0])}?`,
-    AliasNotFoundError: ({ input }) => `There is no option -${input}.`,
+        ? `No option named --${input}.`
+        : `No option named --${input}; did you mean --${toKebab(corrections[0])}?`,
+    AliasNotFoundError: ({ input }) => `No option named -${input}.`,
     UnsatisfiedPositionalError: ({ placeholder }) => `${placeholder} is missing.`,
     UnexpectedPositionalError: ({ input, expectedCount }) =>
       `'${input}' is one argument too many: ${expectedCount} ${expectedCount === 1 ? "is" : "are"} taken.`,

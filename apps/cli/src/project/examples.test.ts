@@ -68,7 +68,7 @@ describe("cli examples", () => {
   test("asks about a name that is misspelt, and makes no folders above the one that was named", async () => {
     const near = await runCli("examples shpo", { cwd });
     expect(near).toMatchObject({ exit: 2, stdout: "" });
-    expect(near.stderr).toBe("error: There is no example 'shpo'.\nhint: Did you mean: cli examples shop\n");
+    expect(near.stderr).toBe("error: No example named 'shpo'.\nhint: Did you mean: cli examples shop\n");
     const far = await runCli("examples shop --out deep/er/shop", { cwd });
     expect(far.exit).toBe(2);
     expect(far.stderr).toContain("deep/er/shop cannot be written");

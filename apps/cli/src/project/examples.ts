@@ -71,7 +71,7 @@ export function writeExampleFolder(
   } catch (cause) {
     throw appError("usage", {
       detail: `${input.out} cannot be written: ${cause instanceof Error ? cause.message : cause}.`,
-      hint: "Name a folder inside one that is there and that you own: --out FOLDER",
+      hint: "Choose a folder inside an existing folder that you own: --out FOLDER",
       cause,
     });
   }
@@ -85,8 +85,8 @@ function findExample(name: string): Example {
   const names = all.map((example) => example.name);
   const near = nearestName(name, names);
   throw appError("usage", {
-    detail: `There is no example '${name}'.`,
-    hint: near === undefined ? `There are ${names.join(", ")}.` : `Did you mean: cli examples ${near}`,
+    detail: `No example named '${name}'.`,
+    hint: near === undefined ? `Examples: ${names.join(", ")}.` : `Did you mean: cli examples ${near}`,
     meta: { name, known: names },
   });
 }

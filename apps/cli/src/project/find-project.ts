@@ -54,7 +54,7 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
   if (!existsSync(path)) {
     const near = nearFile(path, cwd);
     throw appError("app_file_not_found", {
-      detail: `There is no file ${typed} in ${cwd}.`,
+      detail: `File ${typed} not found in ${cwd}.`,
       hint:
         near === undefined
           ? "Write an example to start from: cli service example --out app.py"
@@ -66,22 +66,22 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
   const project = findProject(cwd) ?? findProject(dirname(file));
   if (project === undefined) {
     throw appError("no_project", {
-      detail: `Neither ${cwd} nor a folder above it is a project: there is no service.toml and no [tool.service] in a pyproject.toml.`,
+      detail: `No project found in ${cwd} or above it: expected service.toml, or [tool.service] in pyproject.toml.`,
       hint: "Make this folder a project: cli init",
     });
   }
   const appFile = pathInside(project.root, file);
   if (appFile === undefined || resolve(project.root, appFile) !== file) {
     throw appError("app_outside_project", {
-      detail: `${typed} lies outside the project ${project.root}.`,
-      hint: `Move it below ${project.root}, or go to its own project: cd ${dirname(path)}`,
+      detail: `${typed} is outside the project ${project.root}.`,
+      hint: `Move it into ${project.root}, or go to its own project: cd ${dirname(path)}`,
       meta: { file, project_root: project.root },
     });
   }
   if (!basename(file).endsWith(".py")) {
     throw appError("app_invalid", {
-      detail: `${typed} is no Python file.`,
-      hint: "Name the application file, for example: app.py",
+      detail: `${typed} is not a Python file.`,
+      hint: "Expected the application file, for example: app.py",
       meta: { file: typed },
     });
   }

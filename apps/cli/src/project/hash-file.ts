@@ -57,7 +57,7 @@ export function filesChanged(paths: readonly string[]): AppError {
   const more = paths.length > 3 ? ` and ${paths.length - 3} more` : "";
   return appError("files_changed", {
     detail: `Files changed while they were being read: ${shown}${more}. Nothing was changed on the hosted side.`,
-    hint: "Run the command again once nothing writes them.",
+    hint: "Run the command again when no program writes them.",
     meta: { files: paths.slice(0, 100) },
   });
 }

@@ -53,7 +53,7 @@ function caseNotes(entries: ProjectTree["entries"]): string[] {
 
 function missingEntry({ config_file: configFile }: Pick<Project, "config_file">, uri: string): string {
   const header = configFile === "pyproject.toml" ? "[[tool.service.database]]" : "[[service.database]]";
-  return `${configFile} has no entry for ${uri}; defaults are used. To say what it shall be, add:\n\n    ${header}\n    name = "${uri}"\n`;
+  return `${configFile} has no entry for ${uri}; defaults are used. To configure it, add:\n\n    ${header}\n    name = "${uri}"\n`;
 }
 
 function listOf(names: readonly string[]): string {

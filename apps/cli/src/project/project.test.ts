@@ -139,7 +139,7 @@ describe("the configuration", () => {
 
   test("what is no TOML is told with line and column", () => {
     const error = refusal(() => readConfig({ config_file: "service.toml", text: "[service]\napi_key = \n" }));
-    expect(error.message).toMatch(/^service\.toml:2:\d+: this is no TOML: /);
+    expect(error.message).toMatch(/^service\.toml:2:\d+: invalid TOML: /);
     expect(error.message).not.toContain("\n");
   });
 

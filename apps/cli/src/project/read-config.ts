@@ -37,7 +37,7 @@ export function parseToml(file: string, text: string): Record<string, unknown> {
     if (!(cause instanceof TomlError)) throw cause;
     const what = cause.message.split("\n")[0]?.replace(/^Invalid TOML document: /, "");
     throw appError("config_invalid", {
-      detail: `${file}:${cause.line}:${cause.column}: this is no TOML: ${what}.`,
+      detail: `${file}:${cause.line}:${cause.column}: invalid TOML: ${what}.`,
       hint: `Correct line ${cause.line} of ${file}.`,
       meta: { file, line: cause.line, column: cause.column },
       cause,
@@ -52,7 +52,7 @@ function refuseStrangers(document: Record<string, unknown>, text: string, file: 
     // a header in double brackets counts from 0
     const line = findKeyLine(text, [key]) ?? findKeyLine(text, [key, 0]);
     throw appError("config_invalid", {
-      detail: `${file}${line === undefined ? "" : `:${line}`}: '${key}' is no section that is known here; did you mean 'service'?`,
+      detail: `${file}${line === undefined ? "" : `:${line}`}: '${key}' is not a known section; did you mean 'service'?`,
       hint,
       meta: { file, line },
     });

@@ -28,7 +28,7 @@ export async function readProject(
   const project = findProject(folder);
   if (project === undefined) {
     throw appError("no_project", {
-      detail: `Neither ${folder} nor a folder above it is a project: there is no service.toml and no [tool.service] in a pyproject.toml.`,
+      detail: `No project found in ${folder} or above it: expected service.toml, or [tool.service] in pyproject.toml.`,
       hint: "Make this folder a project: cli init",
     });
   }

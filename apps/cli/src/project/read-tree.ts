@@ -142,7 +142,7 @@ function refuseTooLarge(files: readonly SelectedFile[]): void {
   const largest = [...files].sort((one, other) => other.stats.size - one.stats.size).slice(0, 3);
   const shown = largest.map(({ path, stats }) => `${path} (${formatBytes(stats.size)})`).join(", ");
   throw invalid(
-    `The project's files have ${formatBytes(bytes)} together; ${formatBytes(MAX_TREE_BYTES)} is the most. The largest: ${shown}.`,
+    `The project's files have ${formatBytes(bytes)} together; the maximum is ${formatBytes(MAX_TREE_BYTES)}. The largest: ${shown}.`,
   );
 }
 

@@ -208,8 +208,8 @@ describe("files of a project", () => {
     chmodSync(join(root, "locked"), 0o000);
     const isRoot = process.getuid?.() === 0;
     expect(reasons()).toEqual({
-      pipe: "is no file but a socket, a pipe or a device",
-      "caf\uFFFD.txt": "has a name that is no UTF-8",
+      pipe: "is a socket, a pipe or a device",
+      "caf\uFFFD.txt": "has a name that is not UTF-8",
       "line\nbreak.txt": "has control characters in its name",
       "back\\slash.txt": "has a backslash in its name",
       // root reads everything

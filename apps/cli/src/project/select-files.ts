@@ -118,7 +118,7 @@ function takeFile({ found, named, root }: Walk, path: string): void {
     return;
   }
   if (stats.isFile()) found.files.set(path, { path, absolute, stats });
-  else if (!stats.isDirectory()) found.left_out.push({ path, reason: "is no file but a socket, a pipe or a device" });
+  else if (!stats.isDirectory()) found.left_out.push({ path, reason: "is a socket, a pipe or a device" });
   if (found.files.size + found.links.size > MAX_TREE_FILES) throw tooMany(found);
 }
 
@@ -163,7 +163,7 @@ function foldersOf(path: string): string[] {
 
 function findNameProblem(root: string, path: string, name: string): string | undefined {
   // what is no UTF-8 is read with this letter in its place, and is not found by that name
-  if (name.includes("\uFFFD") && !isThere(join(root, path))) return "has a name that is no UTF-8";
+  if (name.includes("\uFFFD") && !isThere(join(root, path))) return "has a name that is not UTF-8";
   if (/\p{Cc}/u.test(name)) return "has control characters in its name";
   if (name.includes("\\")) return "has a backslash in its name";
   return undefined;
@@ -186,7 +186,7 @@ function tooMany({ files }: Found): AppError {
   }
   const largest = [...counts].sort((one, other) => other[1] - one[1]).slice(0, 3);
   return appError("tree_invalid", {
-    detail: `The project has more than ${MAX_TREE_FILES} files, which is the most; the largest parts of those found: ${largest
+    detail: `The project has more than ${MAX_TREE_FILES} files, the maximum. The largest parts of those found: ${largest
       .map(([top, number]) => `${top} (${number})`)
       .join(", ")}.`,
     hint: "Leave out what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",

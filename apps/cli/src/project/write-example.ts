@@ -19,7 +19,7 @@ export function writeExample(
   const file = resolve(cwd, out);
   if (existsSync(file) && !force && readFileSync(file, "utf8") !== text) {
     throw appError("file_exists", {
-      detail: `${out} exists and is another file; nothing was written.`,
+      detail: `${out} exists and is a different file. Nothing was written.`,
       hint: `Overwrite it: ${again}`,
       meta: { file },
     });
@@ -29,7 +29,7 @@ export function writeExample(
   } catch (cause) {
     throw appError("usage", {
       detail: `${out} cannot be written: ${cause instanceof Error ? cause.message : cause}.`,
-      hint: "Name a file in a folder that is there and that you own.",
+      hint: "Choose a file in an existing folder that you own.",
       cause,
     });
   }

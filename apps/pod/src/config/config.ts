@@ -62,7 +62,7 @@ export function readPodLauncher(env: Readonly<Record<string, string | undefined>
     return launcherSchema.parse(JSON.parse(value));
   } catch (cause) {
     throw appError("config_invalid", {
-      detail: "SERVICE_POD_LAUNCHER is no JSON array of texts.",
+      detail: "SERVICE_POD_LAUNCHER is not a JSON array of texts.",
       hint: "The driver of the pods sets it; correct or unset it.",
       cause,
     });

@@ -184,16 +184,16 @@ describe("what a handler takes", () => {
       422,
       "invalid_request",
       [
-        { pointer: "/item_id", detail: 'A whole number is wanted, not "seven".' },
-        { pointer: "/n/1", detail: 'A whole number is wanted, not "x".' },
-        { pointer: "/qq", detail: "There is no parameter 'qq'. Did you mean 'q'?" },
+        { pointer: "/item_id", detail: 'Expected a whole number, got "seven".' },
+        { pointer: "/n/1", detail: 'Expected a whole number, got "x".' },
+        { pointer: "/qq", detail: "No parameter named 'qq'. Did you mean 'q'?" },
       ],
     ]);
     expect(await refusal(await call("POST", "/points", { y: "2", z: 1 }))).toEqual([
       422,
       "invalid_request",
       [
-        { pointer: "/y", detail: "A number is wanted, not a text." },
+        { pointer: "/y", detail: "Expected a number, got a text." },
         { pointer: "/z", detail: "Point has no member 'z'. Known: x, y." },
         { pointer: "/x", detail: "The member 'x' is required." },
       ],
@@ -268,9 +268,9 @@ describe("what a handler answers", () => {
 
   test.each([
     [2, "KeyError: 'secret' (app.py:"],
-    [4, "what it returned is no JSON: it holds a object"],
+    [4, "its result is not valid JSON: it holds a object"],
     [5, "the header 'x-evil' holds a control character"],
-    [6, "what it returned is no JSON"],
+    [6, "its result is not valid JSON"],
     [8, "SystemExit: 3"],
     [10, "raised HTTPError 409, which cannot be sent"],
   ])("a failure is told by name, without its stack (%i)", async (item, detail) => {

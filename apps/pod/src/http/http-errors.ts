@@ -40,7 +40,7 @@ export function unsupportedMediaType(contentType: string | undefined): AppError 
 
 export function noWebSockets(): AppError {
   return appError("no_websockets", {
-    detail: "The request asks for a WebSocket; services have none.",
+    detail: "The request asks for a WebSocket, but services do not support them.",
     hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
   });
 }

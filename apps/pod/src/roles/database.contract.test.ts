@@ -332,8 +332,8 @@ test("what is no spec ends the pod with one plain line and makes nothing", { tim
   const launched = harness.start(spec, { SERVICE_POD_LAUNCHER: "bwrap" });
   expect(await Promise.all([wrong, none, launched].map((one) => one.ended()))).toEqual([1, 1, 1]);
   expect(wrong.said()).toContain("error: What the pod was told is not valid: resources.memory_mb: ");
-  expect(none.said()).toContain("error: What the pod was told on its standard input is no JSON document.");
-  expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is no JSON array of texts.");
+  expect(none.said()).toContain("error: The pod's standard input is not a JSON document.");
+  expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is not a JSON array of texts.");
   expect(readdirSync(harness.folder)).not.toContain("other");
 });
 

@@ -4,8 +4,8 @@ import { ExportPools } from "./export-pools.ts";
 test.each([
   [{ env: "MISSING" }, /^The variable MISSING is not set/],
   [{ env: "EMPTY" }, /^The variable EMPTY is not set/],
-  [{ env: "OTHER" }, /^The variable OTHER is no URL of PostgreSQL/],
-  [{ url: "postgresql://u:hunter2@ho st/db" }, /^The URL of the export is no URL of PostgreSQL/],
+  [{ env: "OTHER" }, /^The variable OTHER is not a PostgreSQL URL/],
+  [{ url: "postgresql://u:hunter2@ho st/db" }, /^The URL of the export is not a PostgreSQL URL/],
 ])("what names no database is told without its words: %j", async (to, words) => {
   await using pools = new ExportPools({ EMPTY: "", OTHER: "mysql://u:hunter2@host/db" }, "own");
   let told: unknown;

@@ -49,7 +49,7 @@ export class ExportPools implements AsyncDisposable {
 
   #addressOf(url: string, name: string): string | ServerAddress {
     if (this.#reach === "own") {
-      if (!isPostgresUrl(url)) throw notAUrl(`The ${name} is no URL of PostgreSQL`, name);
+      if (!isPostgresUrl(url)) throw notAUrl(`The ${name} is not a PostgreSQL URL`, name);
       return url;
     }
     const found = parseServerAddress(url, this.#reach === "private");

@@ -213,7 +213,7 @@ test("a home that is a file, and a setting that is none, end the daemon with one
   expect(await failStart({})).toMatch(/^error: The home folder .* cannot be written: .*\nhint: Set SERVICE_HOME/);
   expect(
     await failStart({ SERVICE_HOME: join(harness.folder, "home"), SERVICE_LOCAL_DATABASE_URL: "mysql://x" }),
-  ).toMatch(/^error: SERVICE_LOCAL_DATABASE_URL is no PostgreSQL address/);
+  ).toMatch(/^error: SERVICE_LOCAL_DATABASE_URL is not a PostgreSQL address/);
   expect(await failStart({ SERVICE_WORKERS: "many" })).toMatch(
     /^error: The environment is not valid: SERVICE_WORKERS: /,
   );

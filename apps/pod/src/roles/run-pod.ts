@@ -96,7 +96,7 @@ function parseJson(input: string): unknown {
     return JSON.parse(input);
   } catch (cause) {
     throw appError("pod_failed", {
-      detail: "What the pod was told on its standard input is no JSON document.",
+      detail: "The pod's standard input is not a JSON document.",
       hint: "A driver of pods starts this program; it is not for the command line.",
       cause,
     });

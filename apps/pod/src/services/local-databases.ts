@@ -80,7 +80,7 @@ function servicesOf(services: Services, database: string): ServiceRecord[] {
 function notFound(name: string, known: readonly string[]): Error {
   const near = nearestName(name, known);
   return appError("database_not_found", {
-    detail: `There is no local database '${name}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`,
+    detail: `No local database named '${name}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`,
     hint: "See which there are: cli db list --local",
     meta: { database: name },
   });

@@ -16,7 +16,7 @@ const list = z
   });
 
 const indexUrl = z.url({ protocol: /^https?$/ }).refine((url) => new URL(url).username === "", {
-  error: "has a user's name; packages of an index that asks for one are not for all",
+  error: "has a user name; packages of an index with credentials cannot be shared",
 });
 
 /** Settings of builds, under the names of the environment. */

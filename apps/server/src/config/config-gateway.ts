@@ -16,7 +16,7 @@ export const gatewaySettings = {
   /** Each database is served at a host below it, by https alone; without it at a port of its own on loopback. */
   SERVICE_DOMAIN: z.preprocess(
     empty,
-    z.string().toLowerCase().regex(DOMAIN, "is no domain, as apps.example.com is").optional(),
+    z.string().toLowerCase().regex(DOMAIN, "is not a domain, such as apps.example.com").optional(),
   ),
   SERVICE_GATEWAY_HOST: z.preprocess(empty, z.string().default("127.0.0.1")),
   /** With a domain; addresses that people get name it, unless it is the usual one. */
@@ -27,9 +27,12 @@ export const gatewaySettings = {
   SERVICE_TLS_CERT: text,
   SERVICE_TLS_KEY: text,
   /** Certificates are ordered there, one for each host, instead of being read from files. */
-  SERVICE_ACME_DIRECTORY: z.preprocess(empty, z.url({ protocol: /^https$/, error: "is no https address" }).optional()),
+  SERVICE_ACME_DIRECTORY: z.preprocess(
+    empty,
+    z.url({ protocol: /^https$/, error: "is not an https address" }).optional(),
+  ),
   /** Where the authority writes when something is wrong. */
-  SERVICE_ACME_EMAIL: z.preprocess(empty, z.email({ error: "is no address of mail" }).optional()),
+  SERVICE_ACME_EMAIL: z.preprocess(empty, z.email({ error: "is not a mail address" }).optional()),
   /** 1: the terms of the authority are agreed to. */
   SERVICE_ACME_AGREE_TERMS: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
   /** File, PEM: who vouches for the directory itself, beside the usual authorities. */

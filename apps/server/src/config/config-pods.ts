@@ -67,7 +67,7 @@ function parseUsers(text: string, context: z.RefinementCtx): UserRange {
     return z.NEVER;
   };
   if (first === undefined || count === undefined || count === 0)
-    return refuse(`is no FIRST:COUNT: ${POD_USERS.first}:${POD_USERS.count}`);
+    return refuse(`expected FIRST:COUNT, for example ${POD_USERS.first}:${POD_USERS.count}`);
   const end = first + count;
   if (first < LEAST_USER || end > USERS_END) return refuse(`is not within ${LEAST_USER} to ${USERS_END - 1}`);
   if (NOBODY.some((user) => user >= first && user < end)) return refuse(`has the users ${NOBODY.join(" and ")} in it`);

@@ -74,9 +74,9 @@ test.each([
     "SERVICE_MIN_CPU: is 4, and SERVICE_MAX_CPU is 2: no database could be made",
   ],
   [{ SERVICE_MIN_DISK_GB: "0" }, "SERVICE_MIN_DISK_GB"],
-  [{ SERVICE_ROUTE_REQUESTS: "0" }, "SERVICE_ROUTE_REQUESTS: is '0', a whole number of at least 1 is wanted"],
+  [{ SERVICE_ROUTE_REQUESTS: "0" }, "SERVICE_ROUTE_REQUESTS: is '0', expected a whole number of at least 1"],
   [{ SERVICE_PODS: "kubernetes" }, "SERVICE_PODS"],
-  [{ SERVICE_POD_USERS: "200000-300000" }, "SERVICE_POD_USERS: is no FIRST:COUNT: 200000:100000"],
+  [{ SERVICE_POD_USERS: "200000-300000" }, "SERVICE_POD_USERS: expected FIRST:COUNT, for example 200000:100000"],
   [{ SERVICE_POD_USERS: "0:10" }, "SERVICE_POD_USERS: is not within 1000 to 4294967294"],
   [{ SERVICE_POD_USERS: "60000:10000" }, "SERVICE_POD_USERS: has the users 65534 and 65535 in it"],
   [{ SERVICE_OIDC_ISSUER: "https://id.example" }, "SERVICE_OIDC_CLIENT_ID: is needed with SERVICE_OIDC_ISSUER"],
@@ -84,7 +84,7 @@ test.each([
   [{ SERVICE_TRUSTED_PROXIES: "10.0.0.0/33" }, "SERVICE_TRUSTED_PROXIES: has another thing than addresses"],
   [{ SERVICE_HOST: "0.0.0.0" }, "SERVICE_PUBLIC_URL: is needed when SERVICE_HOST is 0.0.0.0"],
   [{ SERVICE_PUBLIC_URL: "https://example.com/app" }, "SERVICE_PUBLIC_URL: may have no path"],
-  [{ SERVICE_DOMAIN: "https://apps.example" }, "SERVICE_DOMAIN: is no domain"],
+  [{ SERVICE_DOMAIN: "https://apps.example" }, "SERVICE_DOMAIN: is not a domain"],
   [{ SERVICE_DOMAIN: "apps.example" }, "SERVICE_TLS_CERT: is needed with SERVICE_DOMAIN"],
   [{ ...ACME, SERVICE_ACME_AGREE_TERMS: "" }, "SERVICE_ACME_AGREE_TERMS: has to be 1 with SERVICE_ACME_DIRECTORY"],
   [{ ...ACME, SERVICE_DOMAIN: "" }, "SERVICE_DOMAIN: is needed with SERVICE_ACME_DIRECTORY"],
@@ -92,7 +92,7 @@ test.each([
     { ...ACME, SERVICE_TLS_CERT: "/c", SERVICE_TLS_KEY: "/k" },
     "SERVICE_ACME_DIRECTORY: is given, and SERVICE_TLS_CERT",
   ],
-  [{ ...ACME, SERVICE_ACME_DIRECTORY: "http://ca.example/dir" }, "SERVICE_ACME_DIRECTORY: is no https address"],
+  [{ ...ACME, SERVICE_ACME_DIRECTORY: "http://ca.example/dir" }, "SERVICE_ACME_DIRECTORY: is not an https address"],
   [{ ...ACME, SERVICE_ACME_EAB_KEY: "abc" }, "SERVICE_ACME_EAB_KEY_ID: is needed with SERVICE_ACME_EAB_KEY"],
   [{ SERVICE_TLS_CERT: "/cert.pem" }, "SERVICE_TLS_KEY: is needed with SERVICE_TLS_CERT"],
   [{ SERVICE_GATEWAY_HOST: "0.0.0.0" }, "SERVICE_GATEWAY_HOST: is 0.0.0.0: keys travel to it by https alone"],
@@ -115,9 +115,9 @@ test("reads server.toml, before which the environment stands", () => {
 });
 
 test.each([
-  ["prot = 1", "prot: is no setting"],
-  ['home = "/x"', "home: is no setting"],
-  ["port = [1]", "port: is no text or number"],
+  ["prot = 1", "prot: is not a setting"],
+  ['home = "/x"', "home: is not a setting"],
+  ["port = [1]", "port: is neither text nor number"],
   ["port = ", "server.toml: "],
 ])("refuses server.toml with %s", (text, what) => {
   writeFileSync(join(home, "server.toml"), text);

@@ -106,7 +106,7 @@ const masterKey = z.preprocess(
 const origin = z.preprocess(
   empty,
   z
-    .url({ protocol: /^https?$/, error: "is no http or https address" })
+    .url({ protocol: /^https?$/, error: "is not an http or https address" })
     .refine((value) => !URL.canParse(value) || new URL(value).pathname === "/", { error: "may have no path" })
     .transform((value) => new URL(value).origin)
     .optional(),
@@ -119,7 +119,7 @@ const settingsSchema = z
     /** An own PostgreSQL database instead of the embedded one. */
     SERVICE_DATABASE_URL: z.preprocess(
       empty,
-      z.url({ protocol: /^postgres(ql)?$/, error: "is no postgresql:// address" }).optional(),
+      z.url({ protocol: /^postgres(ql)?$/, error: "is not a postgresql:// address" }).optional(),
     ),
     SERVICE_PG_BIN: text,
     SERVICE_ROLES: roles,
@@ -137,12 +137,12 @@ const settingsSchema = z
     SERVICE_MASTER_KEY_PREVIOUS: masterKey,
     SERVICE_SMTP_URL: z.preprocess(
       empty,
-      z.url({ protocol: /^smtps?$/, error: "is no smtp:// or smtps:// address" }).optional(),
+      z.url({ protocol: /^smtps?$/, error: "is not an smtp:// or smtps:// address" }).optional(),
     ),
     SERVICE_MAIL_FROM: text,
     SERVICE_OIDC_ISSUER: z.preprocess(
       empty,
-      z.url({ protocol: /^https?$/, error: "is no http or https address" }).optional(),
+      z.url({ protocol: /^https?$/, error: "is not an http or https address" }).optional(),
     ),
     SERVICE_OIDC_CLIENT_ID: text,
     SERVICE_OIDC_CLIENT_SECRET: text,
@@ -343,8 +343,8 @@ function readSettingsFile(home: string, problems: Problem[]): Record<string, str
     for (const [key, value] of Object.entries(parseToml(readFileSync(path, "utf8")))) {
       const name = `SERVICE_${key.toUpperCase()}`;
       const isKnown = name in settingsSchema.shape || FILE_SETTINGS.some((file) => name === `${file}_FILE`);
-      if (!isKnown || name === "SERVICE_HOME") problems.push({ setting: key, what: `is no setting of ${path}` });
-      else if (typeof value === "object") problems.push({ setting: key, what: "is no text or number" });
+      if (!isKnown || name === "SERVICE_HOME") problems.push({ setting: key, what: `is not a setting of ${path}` });
+      else if (typeof value === "object") problems.push({ setting: key, what: "is neither text nor number" });
       else found[name] = String(value);
     }
   } catch (error) {

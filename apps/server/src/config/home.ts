@@ -48,7 +48,7 @@ function demandLock(home: string, lock: HomeLock | LockResult, how: string): voi
   if (lock.outcome === "acquired") return;
   throw appError("daemon_busy", {
     detail: `A server of the home ${home} runs already${how}: process ${lock.owner.pid}.`,
-    hint: "Stop that one, or set SERVICE_HOME to another folder. Several servers over one PostgreSQL each need a home of their own, or different SERVICE_ROLES.",
+    hint: "Stop that one, or set SERVICE_HOME to another folder. Several servers on one PostgreSQL need separate homes, or different SERVICE_ROLES.",
     meta: { home, pid: lock.owner.pid },
   });
 }

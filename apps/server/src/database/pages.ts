@@ -29,7 +29,7 @@ export function readCursor(cursor: string | undefined, order: "text" | "time" | 
   try {
     const [after, id] = positionSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
     if (after.includes("\0") || id.includes("\0")) throw new Error("No position has a NUL character.");
-    if (order === "time" && !TIME.test(after)) throw new Error("The position is no time.");
+    if (order === "time" && !TIME.test(after)) throw new Error("The position is not a time.");
     if (order === "id") z.uuid().parse(id);
     return { after, id };
   } catch (cause) {

@@ -13,7 +13,7 @@ export function noDatabase(host: string): Error {
 
 export function badTarget(): Error {
   return appError("invalid_request", {
-    detail: "The request's target is no path that begins with a slash, or it names two hosts.",
+    detail: "The request's target is not a path that begins with a slash, or it names two hosts.",
     hint: "Send the path alone, and the host in one Host header.",
   });
 }
@@ -191,7 +191,7 @@ export function bodyTooSlow(): Error {
 
 export function noWebSockets(): Error {
   return appError("no_websockets", {
-    detail: "The request asks for a WebSocket; services have none.",
+    detail: "The request asks for a WebSocket, but services do not support them.",
     hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
   });
 }

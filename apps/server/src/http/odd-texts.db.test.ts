@@ -39,7 +39,7 @@ describe("a NUL character", () => {
 
   const LISTS = ["members", "invitations", "keys", "secrets", "databases", "databases/main/secrets", "operations"];
   test.each(["/v1/orgs", "/v1/sessions", "/v1/orgs/:org/events", ...LISTS.map((list) => `/v1/orgs/:org/${list}`)])(
-    "in a cursor of %s is no cursor",
+    "in a cursor of %s is not a cursor",
     async (list) => {
       for (const position of [
         { after: "\0", id: "\0" },

@@ -120,8 +120,8 @@ function writeAuthOperation(route: string, body: z.ZodType, components: Componen
 }
 
 function describe(permission: RoutePermission): string {
-  if (permission === "public") return "Anyone may call it.";
-  if (permission === "signed_in") return "Whoever is signed in may call it.";
+  if (permission === "public") return "Public.";
+  if (permission === "signed_in") return "Requires a signed-in caller.";
   return `Needs the permission ${permission}: ${ROLES.filter((role) => roleHas(role, permission)).join(", ")}.`;
 }
 

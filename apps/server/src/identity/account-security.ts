@@ -149,7 +149,7 @@ async function demandPassword({ attempts, identity }: AccountDeps, person: Perso
   await attempts.take("confirm_account", person.user_id);
   if (!(await identity.checkPassword(person.user_id, password))) {
     throw appError("sign_in_failed", {
-      detail: "The present password is wrong, or the account has none.",
+      detail: "The current password is wrong, or the account has no password.",
       hint: "Try again. If you sign in by a provider, sign in there again.",
     });
   }

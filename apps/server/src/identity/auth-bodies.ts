@@ -9,7 +9,7 @@ const password = z.string().min(PASSWORD_CHARACTERS.min).max(PASSWORD_CHARACTERS
 const ownPath = z
   .string()
   .max(500)
-  .regex(/^\/(?![/\\])[^\\\p{Cc}]*$/u, "is no path of this server");
+  .regex(/^\/(?![/\\])[^\\\p{Cc}]*$/u, "is not a path of this server");
 /** Visible ASCII: what codes and tokens are made of. */
 const visible = (max: number) =>
   z

@@ -73,7 +73,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
       if (!deps.can_mail) {
         throw appError("no_mail", {
           detail: "This server can send no mail, and so no link to a new password.",
-          hint: "Ask whoever runs the server for one: cli server reset-link <address>",
+          hint: "Ask the operator of the server for a link: cli server reset-link <address>",
         });
       }
       await attempts.take("reset_address", client.ip_address);
@@ -113,7 +113,7 @@ async function decide(
   { body, principal, client, run }: AuthCall<"device/approve"> | AuthCall<"device/deny">,
 ): Promise<Response> {
   if (principal?.user_id == null)
-    throw appError("unauthorized", { detail: "Nobody is signed in.", hint: "Sign in first." });
+    throw appError("unauthorized", { detail: "You are not signed in.", hint: "Sign in first." });
   await deps.attempts.take("device_code_address", client.ip_address);
   await deps.attempts.take("device_code_account", principal.user_id);
   // the terminal's session counts as a recent proof: a stolen session could make itself one

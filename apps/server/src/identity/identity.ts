@@ -56,7 +56,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         await deps.mail.send({
           to: email,
           subject: "A new password",
-          text: `Somebody asked for a new password for your account at ${site.url}.\n\nSet it here, within an hour:\n${url}\n\nIf it was not you, leave this mail alone: nothing has changed.\n`,
+          text: `Someone requested a new password for your account at ${site.url}.\n\nSet it here, within an hour:\n${url}\n\nIf you did not request it, ignore this mail. Nothing has changed.\n`,
         });
       },
     });

@@ -126,7 +126,7 @@ async function findSession(
 function badKey(): Error {
   return appError("unauthorized", {
     detail: "The API key in X-api-key is wrong, has expired or was deleted.",
-    hint: "Show another key, or none to use the session: unset SERVICE_API_KEY",
+    hint: "Use another key, or no key to use the session: unset SERVICE_API_KEY",
   });
 }
 

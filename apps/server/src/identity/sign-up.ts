@@ -13,14 +13,14 @@ export interface SignUpDeps {
 export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<void> {
   if (await hasNoUser(deps.db)) {
     throw appError("sign_up_closed", {
-      detail: "The first account is made by the link that the server printed when it started.",
+      detail: "Create the first account with the link that the server printed when it started.",
       hint: "Open that link; the server prints a new one at each start.",
     });
   }
   if (deps.sign_up === "open") return;
   if (await isInvited(deps.db, asked)) return;
   throw appError("sign_up_closed", {
-    detail: "Accounts on this server are made by invitation, and this address shows none that is open.",
+    detail: "This server creates accounts by invitation only, and this link does not belong to an open invitation.",
     hint: "Ask a member of an organization for an invitation, and open its link.",
   });
 }

@@ -20,14 +20,14 @@ const TRANSLATIONS: Readonly<Record<string, Translation>> = {
   USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: accountExists(),
   SIGN_UP_CLOSED: {
     code: "sign_up_closed",
-    detail: "Accounts on this server are made by invitation, and this address shows none that is open.",
+    detail: "This server creates accounts by invitation only, and this link does not belong to an open invitation.",
     hint: "Ask a member of an organization for an invitation, and open its link.",
   },
   PASSWORD_TOO_SHORT: { code: "invalid_request", detail: PASSWORD, hint: "Choose a longer one." },
   PASSWORD_TOO_LONG: { code: "invalid_request", detail: PASSWORD, hint: "Choose a shorter one." },
   INVALID_EMAIL: {
     code: "invalid_request",
-    detail: "The address is none of e-mail.",
+    detail: "The address is not an e-mail address.",
     hint: "Write it as ann@example.com.",
   },
   INVALID_TOKEN: {
@@ -41,7 +41,7 @@ const TRANSLATIONS: Readonly<Record<string, Translation>> = {
     hint: "GET /v1/service lists them under oidc.",
   },
   INVALID_ORIGIN: { code: "csrf_refused", detail: "The request comes from another site." },
-  unauthorized: { code: "unauthorized", detail: "Nobody is signed in.", hint: "Sign in first." },
+  unauthorized: { code: "unauthorized", detail: "You are not signed in.", hint: "Sign in first." },
   invalid_request: deviceCode("The code is wrong, was answered before, or is not shown to you."),
   expired_token: deviceCode("The code was not confirmed in time."),
   access_denied: deviceCode("The code is shown to another person."),
@@ -55,10 +55,12 @@ export function translate(status: number, body: unknown): AppError {
   };
   const found = [code, error].map((name) => (typeof name === "string" ? TRANSLATIONS[name] : undefined)).find(Boolean);
   if (found !== undefined) return appError(found.code, { detail: found.detail, hint: found.hint });
-  if (status === 401) return appError("unauthorized", { detail: "Nobody is signed in.", hint: "Sign in first." });
+  if (status === 401) return appError("unauthorized", { detail: "You are not signed in.", hint: "Sign in first." });
   if (status < 500)
     return appError("invalid_request", { detail: "The request was refused.", meta: { reason: code ?? error ?? null } });
-  return appError("internal_error", { detail: "An unexpected error was met; the log has it under this request's id." });
+  return appError("internal_error", {
+    detail: "An unexpected error occurred. The log has it under this request's id.",
+  });
 }
 
 function accountExists(): Translation {

@@ -32,7 +32,7 @@ export function assertStrongPassword(password: string, email: string): void {
   if (weakness === undefined) return;
   throw appError("weak_password", {
     detail: `The password is easy to guess: ${weakness}.`,
-    hint: "Choose several words that nobody expects together, or have a password manager make one.",
+    hint: "Choose several unrelated words, or use a password manager.",
   });
 }
 

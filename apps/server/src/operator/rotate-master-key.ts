@@ -28,7 +28,7 @@ export function rotateMasterKey(config: ServerConfig): OperatorAnswer<"rotate-ma
   const current = findSecret(config.home, SERVER_PATHS.masterKey);
   if (current === undefined) {
     throw appError("master_key_wrong", {
-      detail: `There is no master key to replace: ${place} is missing.`,
+      detail: `No master key to replace: ${place} is missing.`,
       hint: "Start the server once; its first start makes a key.",
     });
   }

@@ -92,7 +92,7 @@ async function makeResetLink(config: ServerConfig, db: Database, email: string):
   const link = await identity.makeResetLink(email);
   if (link === undefined) {
     throw appError("sign_in_failed", {
-      detail: `There is no account with the address ${JSON.stringify(email)}.`,
+      detail: `No account has the address ${JSON.stringify(email)}.`,
       hint: "Look how the address is written.",
     });
   }

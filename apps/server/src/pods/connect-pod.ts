@@ -14,7 +14,7 @@ export function connectPod(socket: string, timeoutMs: number): Socket {
   if (process.platform !== "linux") return connect({ path: socket, timeout: timeoutMs });
   const place = openSync(socket, O_PATH | constants.O_NOFOLLOW);
   try {
-    if (!fstatSync(place).isSocket()) throw new Error(`${socket} is no socket.`);
+    if (!fstatSync(place).isSocket()) throw new Error(`${socket} is not a socket.`);
     // the very one that was looked at; its name is looked up before this returns
     return connect({ path: `/proc/self/fd/${place}`, timeout: timeoutMs });
   } finally {

@@ -139,7 +139,7 @@ async function readOutput(path: string, appFile: string): Promise<string> {
 
 function tooLong(appFile: string, bytes: number): Error {
   return appError("app_invalid", {
-    detail: `${appFile} cannot be read: its manifest has ${bytes} bytes; ${MOST_MANIFEST_BYTES} is the most.`,
+    detail: `${appFile} cannot be read: its manifest has ${bytes} bytes; the maximum is ${MOST_MANIFEST_BYTES}.`,
     hint: "Declare fewer tables, or divide the application among several databases.",
     meta: { app_file: appFile },
   });

@@ -43,13 +43,13 @@ export class CallerLimits {
       throw tooMany(`The ${who} has sent more than ${rate} requests a second`, waitS, { rate });
     }
     if (counted.open >= mostOpen) {
-      throw tooMany(`The ${who} has ${counted.open} requests open, and ${mostOpen} are the most`, 1, {
+      throw tooMany(`The ${who} has ${counted.open} requests open, and the maximum is ${mostOpen}`, 1, {
         most_open: mostOpen,
       });
     }
     // one alone always fits: a route takes none that is larger
     if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + bodyBytes > MOST_BODY_BYTES) {
-      const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and ${MOST_BODY_BYTES} are the most`;
+      const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and the maximum is ${MOST_BODY_BYTES}`;
       throw tooMany(detail, 1, { most_body_bytes: MOST_BODY_BYTES });
     }
     counted.tokens -= 1;

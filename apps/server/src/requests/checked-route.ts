@@ -281,7 +281,7 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
 export function demand(org: CallOrg, permission: Permission): void {
   if (roleHas(org.role, permission)) return;
   throw appError("forbidden", {
-    detail: `A member with the role ${org.role} of ${org.name} may not do this; it needs the permission ${permission}.`,
+    detail: `A member with the role ${org.role} of ${org.name} cannot do this. It requires the permission ${permission}.`,
     hint: "Ask an owner or admin of the organization: cli whoami says who you are.",
     meta: { permission, role: org.role },
   });
@@ -291,7 +291,7 @@ export function demand(org: CallOrg, permission: Permission): void {
 export function orgNotFound(name: string): Error {
   const shown = JSON.stringify(printable(name.length > 60 ? `${name.slice(0, 57)}...` : name));
   return appError("organization_not_found", {
-    detail: `There is no organization ${shown} that you belong to.`,
+    detail: `You do not belong to an organization ${shown}.`,
     hint: "See those that you belong to: cli org list",
   });
 }

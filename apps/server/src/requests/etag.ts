@@ -13,7 +13,7 @@ export function checkIfMatch(request: FastifyRequest, etag: string): void {
   const named = wanted.split(",").map((one) => one.trim());
   if (named.includes("*") || named.includes(etag)) return;
   throw appError("precondition_failed", {
-    detail: `It is at version ${etag}, not ${wanted.slice(0, 100)}: somebody has changed it meanwhile.`,
+    detail: `It is at version ${etag}, not ${wanted.slice(0, 100)}: someone has changed it in the meantime.`,
     hint: "Read it again, then change that.",
     meta: { etag },
   });

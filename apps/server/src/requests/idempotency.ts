@@ -106,7 +106,7 @@ function openKept(seal: AnswerSeal, answer: Buffer): string {
   } catch (cause) {
     throw appError("idempotency_mismatch", {
       detail:
-        "The change with this Idempotency-Key was made. Its answer cannot be read: it was kept under another SERVICE_AUTH_SECRET.",
+        "The change with this Idempotency-Key was made. Its stored response cannot be read, because SERVICE_AUTH_SECRET has changed.",
       hint: "Look at what there is, and send a new key for another change.",
       cause,
     });

@@ -30,7 +30,7 @@ export function demandManage(principal: Principal, database: string, services: r
 
 export function notGranted({ key }: Principal): Error {
   return appError("forbidden", {
-    detail: `The key ${key?.name ?? ""} may do only what it was granted: ${key?.grants.join(", ")}.`,
+    detail: `The key ${key?.name ?? ""} can do only what it was granted: ${key?.grants.join(", ")}.`,
     hint: "Use a session, or a key without grants: cli key create NAME",
   });
 }

@@ -32,7 +32,7 @@ export function toAppError(error: unknown): unknown {
     case "FST_ERR_BAD_URL":
     case "FST_ERR_MAX_PARAM_LENGTH":
       return appError("invalid_request", {
-        detail: "The path cannot be read: a % begins no character, or a part is too long.",
+        detail: "Invalid path: it contains an invalid % sequence, or a part is too long.",
         cause: error,
       });
     // a text with a null character, which PostgreSQL stores in no text

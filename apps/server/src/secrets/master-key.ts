@@ -170,9 +170,9 @@ function wrong(needed: string, given: { readonly id: string } | undefined, place
   return appError("master_key_wrong", {
     detail:
       given === undefined
-        ? `The secrets are under the master key ${needed}, and none is given. Nothing was changed.`
+        ? `The secrets require the master key ${needed}, but no key is configured. Nothing was changed.`
         : `The secrets are under the master key ${needed}; the one that is given is ${given.id}. Nothing was changed.`,
-    hint: `Put that key back (${place}, or SERVICE_MASTER_KEY). To change to another, give the former one as SERVICE_MASTER_KEY_PREVIOUS beside it.`,
+    hint: `Restore that key (${place}, or SERVICE_MASTER_KEY). To use a new key, also set SERVICE_MASTER_KEY_PREVIOUS to the previous one.`,
     meta: { needed, given: given?.id ?? null },
     cause,
   });

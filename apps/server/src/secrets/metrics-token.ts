@@ -17,7 +17,7 @@ export function noMetricsToken(token: Secret | undefined): Error {
   return appError("unauthorized", {
     detail:
       token === undefined
-        ? "This server has no SERVICE_METRICS_TOKEN, so that it shows its metrics to nobody."
+        ? "This server has no SERVICE_METRICS_TOKEN, so its metrics are not available."
         : "The request does not show the token of SERVICE_METRICS_TOKEN.",
     hint: "Set SERVICE_METRICS_TOKEN, and send it: Authorization: Bearer <token>",
   });

@@ -52,7 +52,7 @@ export async function demandDisk(deps: DiskFloorDeps): Promise<void> {
   if (freeBytes >= floorBytes && !isShortOfFiles) return;
   throw appError("disk_full", {
     detail: `The server's disk has ${sayFree(disk)} left, and organizations write nothing below its reserve of ${floorBytes / GIGABYTE} GB.`,
-    hint: "Ask the operator of the server to free space, then try again. Databases that run go on.",
+    hint: "Ask the operator of the server to free space, then try again. Running databases continue.",
     meta: { free_bytes: freeBytes, floor_bytes: floorBytes },
   });
 }

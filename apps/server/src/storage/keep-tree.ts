@@ -73,9 +73,7 @@ function checkSize({ path, size, chunks }: TreeEntry, sizes: ReadonlyMap<string,
   const isCutWell = found.slice(0, -1).every((bytes) => bytes === CHUNK_BYTES);
   const bytes = found.reduce((sum, one) => sum + one, 0);
   if (isCutWell && bytes === size) return;
-  throw invalid(
-    `${JSON.stringify(path.slice(0, 100))} has ${size} bytes as it says and ${bytes} as they were uploaded`,
-  );
+  throw invalid(`${JSON.stringify(path.slice(0, 100))} declares ${size} bytes but has ${bytes} uploaded bytes`);
 }
 
 function invalid(problem: string): Error {

@@ -52,7 +52,7 @@ test.each(Object.entries(HOSTILE))("refuses an archive with %s", async (_what, e
 });
 
 test.each<[string, Buffer, string | undefined, string]>([
-  ["what is no archive", Buffer.from("hello ".repeat(500)), undefined, "blob_invalid"],
+  ["what is not an archive", Buffer.from("hello ".repeat(500)), undefined, "blob_invalid"],
   ["nothing at all", Buffer.alloc(0), undefined, "blob_invalid"],
   ["one that is packed in secret", gzipSync(tarOfBlobs(BLOBS)), undefined, "blob_invalid"],
   ["one that is not packed as it says", tarOfBlobs(BLOBS), "gzip", "invalid_encoding"],

@@ -32,7 +32,7 @@ export async function* readBlobs(
   const refuse = (error: Error) => {
     problem ??= error;
   };
-  parser.on("error", (cause: Error) => refuse(invalid("The body is no tar archive, or was cut off.", cause)));
+  parser.on("error", (cause: Error) => refuse(invalid("The body is not a tar archive, or it is incomplete.", cause)));
   let isOver = false;
   parser.on("eof", () => {
     isOver = true;
@@ -66,9 +66,11 @@ export async function* readBlobs(
 function findProblem(entry: ReadEntry): Error | undefined {
   if (entry.type !== "File" && entry.type !== "OldFile") return noBlob(entry);
   if (!DIGEST.test(entry.path))
-    return invalid(`${shown(entry.path)} is no SHA-256 in hex; that is how blobs are called.`);
+    return invalid(`${shown(entry.path)} is not a SHA-256 in hex. Blobs are named by their SHA-256.`);
   if (entry.size > CHUNK_BYTES) {
-    return invalid(`The blob ${entry.path} has ${entry.size} bytes; ${CHUNK_BYTES} is the most: larger files are cut.`);
+    return invalid(
+      `The blob ${entry.path} has ${entry.size} bytes; the maximum is ${CHUNK_BYTES}. Larger files are split.`,
+    );
   }
   return undefined;
 }
@@ -101,7 +103,7 @@ async function* unpack(source: AsyncIterable<Uint8Array>, encoding: string | und
 async function* gunzip(source: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
   if (encoding !== "gzip") {
     throw appError("invalid_encoding", {
-      detail: `The body is packed as ${shown(encoding)}; gzip is taken, or none.`,
+      detail: `Expected no encoding or gzip, got ${shown(encoding)}.`,
       hint: "Leave the header content-encoding out and send the archive as it is.",
     });
   }
@@ -141,7 +143,7 @@ function drainOrClose(stream: NodeJS.WritableStream, done: () => void): void {
 }
 
 function noBlob(entry: ReadEntry): Error {
-  return invalid(`${shown(entry.path)} is no plain file (${entry.type}); blobs are nothing else.`);
+  return invalid(`${shown(entry.path)} is not a regular file (${entry.type}). Blobs must be regular files.`);
 }
 
 function invalid(detail: string, cause?: unknown): Error {

@@ -83,8 +83,8 @@ export function storageFull(
 ): Error {
   return appError("storage_quota", {
     detail:
-      `${what} needs more than the organization may store: with it, ${print(total.bytes)} in ${total.files} files; ` +
-      `the most are ${print(mostBytes)} in ${mostFiles} files. ` +
+      `${what} exceeds what the organization can store: with it, ${print(total.bytes)} in ${total.files} files; ` +
+      `the maximum is ${print(mostBytes)} in ${mostFiles} files. ` +
       `Uploads have ${print(uploads.bytes)}, unpacked project files ${print(unpacked.bytes)}, images ${print(images.bytes)}.`,
     hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week; ask the operator for more.",
     meta: { bytes: total.bytes, files: total.files, most_bytes: mostBytes, most_files: mostFiles },

@@ -42,7 +42,7 @@ test("anything else in a lock keeps it with its organization", () => {
     lock(registry, `sdist = ${FILE.replace("https:", "http:")}`),
     "version = 1\n[[package]]\nname = 'a'\n",
     "package = 1\n",
-    "this is no TOML",
+    "invalid TOML",
   ];
   for (const text of others) expect(isShared(text, INDEX), text).toBe(false);
 });

@@ -35,24 +35,24 @@ test("a large lock that fits its project passes", async () => {
 test("a large lock of another project is refused as a small one is", async () => {
   await expect(documents.check(locked(lockOf(4_000), dependencies(4_001)), "acme")).rejects.toMatchObject({
     code: "environment_refused",
-    message: expect.stringContaining("asks for p4000, of which it knows nothing"),
+    message: expect.stringContaining("requires p4000, which it does not contain"),
     hint: "Lock it again: uv lock",
   });
 });
 
 test.each<[string, EnvironmentDocument, string]>([
-  ["20,000 dependencies", locked(lockOf(20_000), dependencies(20_000)), "has 20000 dependencies; 5000 is the most"],
+  ["20,000 dependencies", locked(lockOf(20_000), dependencies(20_000)), "has 20000 dependencies; the maximum is 5000"],
   [
     "a dependency of 1 MB",
     locked(
       lockOf(1),
       dependencies(1, () => `"a${"[".repeat(1_000_000)}"`),
     ),
-    "has 1000001 characters; 1000 is the most",
+    "has 1000001 characters; the maximum is 1000",
   ],
   ["20,000 requirements", required("p==1\n".repeat(20_000)), "have more than 5000 lines"],
-  ["a requirement of 1 MB", required(`a${" x".repeat(500_000)}`), "has 1000001 characters; 1000 is the most"],
-  ["a requirement of 1,000,000 lines", required(`a\\\n${"b\\\n".repeat(1_000_000)}`), "1000 is the most"],
+  ["a requirement of 1 MB", required(`a${" x".repeat(500_000)}`), "has 1000001 characters; the maximum is 1000"],
+  ["a requirement of 1,000,000 lines", required(`a\\\n${"b\\\n".repeat(1_000_000)}`), "the maximum is 1000"],
 ])("%s is refused with its size", async (_what, document, said) => {
   await expect(documents.check(document, "acme")).rejects.toMatchObject({
     code: "environment_refused",

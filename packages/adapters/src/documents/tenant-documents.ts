@@ -177,7 +177,7 @@ function findWorker(): { readonly entry: string; readonly execArgv: readonly str
 
 function tooMany(mostWaiting: number): AppError {
   return appError("rate_limited", {
-    detail: `The organization has ${mostWaiting} documents that wait to be read, and ${mostWaiting} are the most.`,
+    detail: `The organization has ${mostWaiting} documents that wait to be read, and the maximum is ${mostWaiting}.`,
     hint: "Wait until other updates of the organization are planned, then try again.",
     meta: { most_waiting: mostWaiting, retry_after_s: 10 },
   });

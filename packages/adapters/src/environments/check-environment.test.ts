@@ -29,15 +29,15 @@ test("a document of somebody else's making cannot name what lies outside, nor op
   const file = (path: string): EnvironmentDocument => ({ ...GOOD, files: [...GOOD.files, { path, text: "" }] });
   const refused: [EnvironmentDocument, RegExp][] = [
     [file("../up.txt"), /has a part "\.\."/],
-    [file("/etc/passwd"), /is no path/],
-    [file("/"), /is no path/],
+    [file("/etc/passwd"), /is not a path/],
+    [file("/"), /is not a path/],
     [file("a//b"), /has a part ""/],
     [file("libs/a/"), /twice/],
     [{ ...GOOD, source: "uv.lock" }, /has no uv\.lock/],
     [{ ...GOOD, source: null }, /no source/],
-    [{ ...GOOD, python_version: "3.12 --x" }, /no version/],
-    [{ ...GOOD, system_packages: ["-o=Dir::Etc=/x"] }, /no name of a Debian package/],
-    [{ ...GOOD, system_packages: ["a b"] }, /no name/],
+    [{ ...GOOD, python_version: "3.12 --x" }, /not a version/],
+    [{ ...GOOD, system_packages: ["-o=Dir::Etc=/x"] }, /not the name of a Debian package/],
+    [{ ...GOOD, system_packages: ["a b"] }, /not the name/],
     [{ ...GOOD, uv_options: "--cache-dir /x" }, /sets --cache-dir itself/],
   ];
   for (const [document, message] of refused) {

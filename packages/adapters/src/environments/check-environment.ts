@@ -36,9 +36,9 @@ export function checkEnvironment(document: EnvironmentDocument): void {
   if (missing !== undefined) throw refused(`it has no ${missing}`);
   if (source === null && files.length > 0) throw refused("it has files, and no source that reads them");
   if (pythonVersion !== null && !PYTHON_VERSION.test(pythonVersion))
-    throw refused(`${JSON.stringify(pythonVersion)} is no version of Python`);
+    throw refused(`${JSON.stringify(pythonVersion)} is not a version of Python`);
   const odd = systemPackages.find((name) => !SYSTEM_PACKAGE.test(name));
-  if (odd !== undefined) throw refused(`${JSON.stringify(odd)} is no name of a Debian package`);
+  if (odd !== undefined) throw refused(`${JSON.stringify(odd)} is not the name of a Debian package`);
   const own = uvOptions === null ? undefined : findOwnOption(uvOptions);
   if (own !== undefined) throw refused(`the build sets ${own} itself`);
   const textOf = (path: string) => files.find((file) => file.path === path)?.text ?? "";
@@ -63,7 +63,7 @@ function findExcessLine(files: EnvironmentDocument["files"]): string | undefined
       const { length } = said.split(" --hash", 1)[0] ?? "";
       if (length <= MAX_REQUIREMENT_LENGTH && count <= MAX_DEPENDENCIES) continue;
       if (count > MAX_DEPENDENCIES) return `its requirements have more than ${MAX_DEPENDENCIES} lines`;
-      return `${path}:${line} has ${length} characters; ${MAX_REQUIREMENT_LENGTH} is the most`;
+      return `${path}:${line} has ${length} characters; the maximum is ${MAX_REQUIREMENT_LENGTH}`;
     }
   }
   return undefined;

@@ -33,7 +33,7 @@ export function findStaleLock(lock: string, pyproject: string): string | undefin
   const names = new Set(dependenciesOf(project).map(nameIn));
   const known = new Set(locked.map(({ name }) => name));
   const lacks = [...names].find((name) => !known.has(name));
-  if (lacks !== undefined) return `pyproject.toml asks for ${lacks}, of which it knows nothing`;
+  if (lacks !== undefined) return `pyproject.toml requires ${lacks}, which it does not contain`;
   const left = locked.find(({ name }) => !names.has(name));
   if (left !== undefined) return `it has ${left.name}, which pyproject.toml does not ask for any more`;
   return findOtherVersion(project.dependencies, locked);
@@ -44,12 +44,12 @@ export function findExcess(pyproject: string): string | undefined {
   const project = readProject(pyproject);
   const wanted = project === undefined ? [] : dependenciesOf(project);
   if (wanted.length > MAX_DEPENDENCIES) {
-    return `pyproject.toml has ${wanted.length} dependencies; ${MAX_DEPENDENCIES} is the most`;
+    return `pyproject.toml has ${wanted.length} dependencies; the maximum is ${MAX_DEPENDENCIES}`;
   }
   const long = wanted.find((text) => text.length > MAX_REQUIREMENT_LENGTH);
   if (long === undefined) return undefined;
   const shown = JSON.stringify(long.slice(0, 100));
-  return `the requirement ${shown} has ${long.length} characters; ${MAX_REQUIREMENT_LENGTH} is the most`;
+  return `the requirement ${shown} has ${long.length} characters; the maximum is ${MAX_REQUIREMENT_LENGTH}`;
 }
 
 function readProject(pyproject: string): PyprojectTable | undefined {
@@ -78,9 +78,9 @@ function findOtherVersion(wanted: readonly string[], locked: LockedRequirements)
     // one that comes from elsewhere than an index has no versions
     if (Object.keys(found).some((key) => !["name", "specifier", "extras"].includes(key))) continue;
     const is = splitConditions(String(found["specifier"] ?? ""));
-    const shall = splitConditions(conditions);
-    if (![...is, ...shall].every((one) => CONDITION.test(one)) || is.join() === shall.join()) continue;
-    return `pyproject.toml asks for ${name}${shall.join(",")}, and it is of ${name}${is.join(",")}`;
+    const required = splitConditions(conditions);
+    if (![...is, ...required].every((one) => CONDITION.test(one)) || is.join() === required.join()) continue;
+    return `pyproject.toml requires ${name}${required.join(",")}, but the lock has ${name}${is.join(",")}`;
   }
   return undefined;
 }

@@ -47,7 +47,7 @@ async function collectPackages(input: CollectEnvironmentInput, found: Found): Pr
     if (pyproject === undefined) {
       throw refused(
         "uv.lock",
-        "there is no pyproject.toml beside it",
+        "there is no pyproject.toml in the same folder",
         "Write one, or delete uv.lock: uv init --bare && uv lock",
       );
     }
@@ -178,7 +178,7 @@ async function readPythonVersion({ readText }: CollectEnvironmentInput): Promise
   if (version !== undefined) return version;
   throw refused(
     ".python-version",
-    `'${wish}' is no version of Python such as 3.12 or 3.12.8`,
+    `'${wish}' is not a version of Python such as 3.12 or 3.12.8`,
     "Write one: echo 3.12 > .python-version",
   );
 }
@@ -192,11 +192,11 @@ function resolveInside(written: string, folder: string, where: string): string {
       "Move it into the project and name it by its path from there, such as ./libs/thing.",
     );
   if (/^file:/i.test(written)) throw outside("is a file: address, which leads elsewhere on another machine");
-  if (/^([/\\~]|[A-Za-z]:)/.test(written) || written.includes("${")) throw outside("is no path within the project");
+  if (/^([/\\~]|[A-Za-z]:)/.test(written) || written.includes("${")) throw outside("is not a path within the project");
   const at = folder === "" ? [] : folder.split("/");
   for (const part of written.split(/[/\\]/)) {
     if (part === "..") {
-      if (at.pop() === undefined) throw outside("lies outside of the project");
+      if (at.pop() === undefined) throw outside("is outside the project");
     } else if (part !== "." && part !== "") at.push(part);
   }
   return at.join("/");

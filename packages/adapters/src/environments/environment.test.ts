@@ -115,20 +115,20 @@ test("what cannot be built on another machine is refused, with its line and the 
   const refusals: [files: Record<string, string>, message: RegExp, uv_options?: string][] = [
     [
       { "requirements.txt": "a\n/srv/wheels/a.whl\n" },
-      /^requirements\.txt:2: '\/srv\/wheels\/a\.whl' is no path within the project\.$/,
+      /^requirements\.txt:2: '\/srv\/wheels\/a\.whl' is not a path within the project\.$/,
     ],
     [{ "requirements.txt": "a @ file:///srv/a\n" }, /^requirements\.txt:1: 'file:\/\/\/srv\/a' is a file: address/],
-    [{ "requirements.txt": "-e ../other\n" }, /^requirements\.txt:1: '\.\.\/other' lies outside of the project/],
-    [{ "requirements.txt": "a/../../b\n" }, /lies outside/],
-    [{ "requirements.txt": "--editable=~/thing\n" }, /'~\/thing' is no path within/],
-    [{ "requirements.txt": "C:\\wheels\\a.whl\n" }, /is no path within/],
-    [{ "requirements.txt": `${"$"}{HERE}/a.whl\n` }, /is no path within/],
+    [{ "requirements.txt": "-e ../other\n" }, /^requirements\.txt:1: '\.\.\/other' is outside the project/],
+    [{ "requirements.txt": "a/../../b\n" }, /is outside/],
+    [{ "requirements.txt": "--editable=~/thing\n" }, /'~\/thing' is not a path within/],
+    [{ "requirements.txt": "C:\\wheels\\a.whl\n" }, /is not a path within/],
+    [{ "requirements.txt": `${"$"}{HERE}/a.whl\n` }, /is not a path within/],
     [{ "requirements.txt": `a @ file://${"$"}{PROJECT_ROOT}/a\n` }, /is a file: address/],
-    [{ "requirements.txt": "--find-links /srv/wheels\n" }, /^requirements\.txt:1: '\/srv\/wheels' is no path/],
-    [{ "requirements.txt": "-f../wheels\n" }, /'\.\.\/wheels' lies outside/],
+    [{ "requirements.txt": "--find-links /srv/wheels\n" }, /^requirements\.txt:1: '\/srv\/wheels' is not a path/],
+    [{ "requirements.txt": "-f../wheels\n" }, /'\.\.\/wheels' is outside/],
     [
       { "requirements.txt": "-r more.txt\n", "more.txt": "-r ../../up.txt\n" },
-      /^more\.txt:1: '\.\.\/\.\.\/up\.txt' lies outside/,
+      /^more\.txt:1: '\.\.\/\.\.\/up\.txt' is outside/,
     ],
     [{ "requirements.txt": "-r none.txt\n" }, /^requirements\.txt:1: there is no file none\.txt/],
     [
@@ -140,7 +140,7 @@ test("what cannot be built on another machine is refused, with its line and the 
     [{ "uv.lock": LOCK }, /^uv\.lock: there is no pyproject\.toml/],
     [
       { "uv.lock": LOCK.replace('virtual = "."', 'directory = "../thing"'), "pyproject.toml": PYPROJECT },
-      /^uv\.lock:12: '\.\.\/thing' lies outside/,
+      /^uv\.lock:12: '\.\.\/thing' is outside/,
     ],
     [
       { "uv.lock": LOCK.replace("https://index.example.com/simple", "file:///srv"), "pyproject.toml": PYPROJECT },
@@ -148,8 +148,8 @@ test("what cannot be built on another machine is refused, with its line and the 
     ],
     [{ "requirements.txt": "a\n" }, /^uv_options: the build sets --python itself/, "--python=3.9"],
     [{ "requirements.txt": "a\n" }, /^uv_options: the build sets -p/, "-p3.9"],
-    [{ "requirements.txt": "a\n" }, /^uv_options: '\/srv' is no path/, "--find-links /srv"],
-    [{ ".python-version": "pypy@3.10\n" }, /^\.python-version: 'pypy@3\.10' is no version/],
+    [{ "requirements.txt": "a\n" }, /^uv_options: '\/srv' is not a path/, "--find-links /srv"],
+    [{ ".python-version": "pypy@3.10\n" }, /^\.python-version: 'pypy@3\.10' is not a version/],
   ];
   for (const [files, message, uvOptions] of refusals) {
     await expect(collect(files, uvOptions === undefined ? {} : { uv_options: uvOptions })).rejects.toMatchObject({

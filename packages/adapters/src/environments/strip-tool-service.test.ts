@@ -96,7 +96,7 @@ test("a text that is no TOML is refused with its line, never sent half stripped"
     ['a = {"b" = 1\n', 2],
   ] as const) {
     expect(() => stripToolService(text)).toThrow(
-      expect.objectContaining({ code: "config_invalid", message: `pyproject.toml:${line}: this is no TOML.` }),
+      expect.objectContaining({ code: "config_invalid", message: `pyproject.toml:${line}: invalid TOML.` }),
     );
   }
 });

@@ -109,7 +109,7 @@ function readStatements(text: string): TomlStatement[] {
     if (!(cause instanceof NoToml)) throw cause;
     const line = text.slice(0, cause.at).split("\n").length;
     throw appError("config_invalid", {
-      detail: `pyproject.toml:${line}: this is no TOML.`,
+      detail: `pyproject.toml:${line}: invalid TOML.`,
       hint: `Correct line ${line} of pyproject.toml.`,
       meta: { file: "pyproject.toml", line },
       cause,

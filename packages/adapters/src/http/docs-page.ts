@@ -24,7 +24,7 @@ export const DOCS_PAGE = `<!doctype html>
 </form>
 <button id="forget" type="button" hidden>Forget the key</button>
 <div id="routes"></div>
-<noscript>This page needs JavaScript. The same is described by openapi.json beside it, with the key in the header X-api-key.</noscript>
+<noscript>This page needs JavaScript. The same is described by openapi.json next to it, with the key in the header X-api-key.</noscript>
 <script src="docs/assets/swagger-ui-bundle.js"></script>
 <script src="docs/assets/start.js"></script>
 </body>

@@ -194,7 +194,7 @@ test("what cannot be built is known before: another lock, a Python that nobody h
     builder.check(locked(lock["pyproject.toml"]?.replace('"tiny"', '"tiny", "more"')), "org-1"),
   ).rejects.toMatchObject({
     code: "environment_refused",
-    message: "uv.lock is not the lock of this pyproject.toml: pyproject.toml asks for more, of which it knows nothing.",
+    message: "uv.lock is not the lock of this pyproject.toml: pyproject.toml requires more, which it does not contain.",
     hint: "Lock it again: uv lock",
   });
   await expect(builder.check({ ...none, system_packages: ["ffmpeg"] }, "org-1")).rejects.toMatchObject({

@@ -36,6 +36,6 @@ test("a path is taken as it is, with slashes or without", () => {
 test("other systems look for the plain name, and have no launcher", () => {
   const linux: PythonSearch = { platform: "linux", isThere: (path) => path === "/opt/bin/python3.12", ask: () => "no" };
   expect(findPython("3.12", { PATH: "/usr/bin:/opt/bin" }, linux)).toBe("/opt/bin/python3.12");
-  expect(() => findPython("3.13", { PATH: "/usr/bin:/opt/bin" }, linux)).toThrow("no python3.13 on the PATH");
+  expect(() => findPython("3.13", { PATH: "/usr/bin:/opt/bin" }, linux)).toThrow("No python3.13 on the PATH");
   expect([defaultPythonName("linux"), defaultPythonName("win32")]).toEqual(["python3", "python"]);
 });

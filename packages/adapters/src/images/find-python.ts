@@ -43,7 +43,7 @@ export function findPython(
   if (launched) return launched;
   const example = search.platform === "win32" ? "C:\\path\\to\\python.exe" : "/path/to/python3";
   throw appError("python_not_found", {
-    detail: `There is no ${program} on the PATH.`,
+    detail: `No ${program} on the PATH.`,
     hint: `Give the whole path: --python ${example}`,
   });
 }

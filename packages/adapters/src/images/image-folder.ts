@@ -83,7 +83,7 @@ export async function listPackages(sitePackages: string): Promise<ImagePackage[]
 
 function tooManyPackages(): Error {
   return appError("build_failed", {
-    detail: `The environment has more than ${MOST_PACKAGES} packages, which is the most.`,
+    detail: `The environment has more than ${MOST_PACKAGES} packages, the maximum.`,
     hint: "Install fewer packages.",
   });
 }

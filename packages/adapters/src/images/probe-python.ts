@@ -44,7 +44,7 @@ export interface ProbeInput {
 export async function probePython(input: ProbeInput): Promise<PythonFacts> {
   const { cache_folder: cacheFolder, python } = input;
   const stamp = stampOf(python);
-  if (stamp === undefined) throw notFound(`There is no Python at ${python}.`);
+  if (stamp === undefined) throw notFound(`No Python at ${python}.`);
   const cache = join(cacheFolder, `${textKey(python)}.json`);
   const cached = readCache(cache, stamp);
   if (cached !== undefined) return cached;

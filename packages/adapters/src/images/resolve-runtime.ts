@@ -63,7 +63,7 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
   if (source !== undefined) {
     if (tools.uv === undefined) {
       throw appError("environment_failed", {
-        detail: `${source} of ${projectRoot} asks for an environment, and this installation has no uv to build it.`,
+        detail: `${source} of ${projectRoot} requires an environment, but this installation has no uv to build it.`,
         hint: "pip install 'appdb[serve]', or choose a Python that has the packages: --python",
       });
     }

@@ -39,7 +39,7 @@ test("how a pod ended is said in words", () => {
     "it ended with code 1",
     "it was ended by SIGKILL",
     "it needed more memory than its database has",
-    "it ended, and nobody saw how",
-    "it ended, and nobody saw how",
+    "it ended, and the reason is unknown",
+    "it ended, and the reason is unknown",
   ]);
 });

@@ -47,5 +47,5 @@ export function judgeLoss(
 export function describeExit(exit: PodExit | null): string {
   if (exit?.is_out_of_memory === true) return "it needed more memory than its database has";
   if (exit?.signal != null) return `it was ended by ${exit.signal}`;
-  return exit?.code == null ? "it ended, and nobody saw how" : `it ended with code ${exit.code}`;
+  return exit?.code == null ? "it ended, and the reason is unknown" : `it ended with code ${exit.code}`;
 }

@@ -99,7 +99,7 @@ function readOffered(folder: string): string[] {
 function notOurs(folder: string, why: string, cause?: unknown): Error {
   return appError("pods_unavailable", {
     detail: `Groups of pods cannot be made: the control group ${folder} of this process ${why}.`,
-    hint: "Run the service as root, in a unit of its own with User= and Delegate=yes, or by systemd-run --user --scope -p Delegate=yes",
+    hint: "Run the service as root, in its own unit with User= and Delegate=yes, or by systemd-run --user --scope -p Delegate=yes",
     cause,
   });
 }

@@ -35,7 +35,7 @@ export function allotUser(folder: string, owner: string, range: UserRange): numb
   }
   throw appError("pod_failed", {
     detail: `All ${range.count} user ids from ${range.first} on were given to databases.`,
-    hint: "Give the service a larger range of user ids that nobody else has: SERVICE_POD_USERS=FIRST:COUNT",
+    hint: "Give the service a larger range of unused user ids: SERVICE_POD_USERS=FIRST:COUNT",
   });
 }
 

@@ -45,7 +45,7 @@ const TRIAL_TIMEOUT_MS = 20_000;
 export async function checkSandbox(input: SandboxPodsInput): Promise<MissingPart[]> {
   if (process.platform !== "linux") return [{ what: "sandboxes are made of parts of Linux", remedy: "" }];
   if (!isFilterMachine(process.arch)) {
-    return [{ what: `there is no filter of system calls for machines of the kind ${process.arch}`, remedy: "" }];
+    return [{ what: `no system call filter for machines of the kind ${process.arch}`, remedy: "" }];
   }
   const missing = [...missingPrograms(), ...closedSettings(), ...missingGroups(), ...missingTunnel()];
   return missing.length > 0 ? missing : await tryOut(input);
@@ -129,7 +129,7 @@ async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
   const isRoot = process.getuid?.() === 0;
   const remedy = isRoot
     ? "run the service where root may make namespaces and control groups; in a container, give it those rights"
-    : "run the service as root, or give its user control groups of its own: a unit with Delegate=yes";
+    : "run the service as root, or give its user its own control groups: a unit with Delegate=yes";
   return [{ what: `a sandbox cannot be made: ${lines.join("; ")}`, remedy }];
 }
 

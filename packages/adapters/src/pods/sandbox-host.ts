@@ -29,7 +29,7 @@ export interface SandboxHost {
 export function openSandboxHost({ folder, group, users }: SandboxPodsInput): SandboxHost {
   if (!isFilterMachine(process.arch)) {
     throw appError("pods_unavailable", {
-      detail: `There is no filter of system calls for machines of the kind ${process.arch}.`,
+      detail: `No system call filter for machines of the kind ${process.arch}.`,
       hint: "Run the service with another driver: SERVICE_PODS=process",
     });
   }

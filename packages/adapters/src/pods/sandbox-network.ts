@@ -29,7 +29,7 @@ async function findAllowedHost(host: string): Promise<AllowedHost> {
   const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+)):(\d{1,5})$/.exec(host) ?? [];
   const name = bracketed ?? plain;
   if (name === undefined) {
-    throw unreachable(host, "it is no host:port", "Name it with its port: packages.example.com:443");
+    throw unreachable(host, "expected host:port", "Name it with its port: packages.example.com:443");
   }
   const found = await lookup(name, { all: true }).catch((error: unknown) => {
     throw unreachable(host, "its name is not known here", "Look how it is written, or name it by its address.", error);

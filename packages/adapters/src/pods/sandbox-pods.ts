@@ -141,7 +141,7 @@ async function waitForBegin(folder: string, record: PodRecord, run_folder: strin
     const ofNetwork = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
     throw appError("pod_failed", {
       detail: `The sandbox of the pod ${record.id} was not made: ${[...said, ...ofNetwork].filter(Boolean).join("; ")}`,
-      hint: "Start the server anew with SERVICE_PODS=sandbox: it says all that this machine lacks",
+      hint: "Restart the server with SERVICE_PODS=sandbox: it reports everything that this machine lacks",
     });
   }
 }

@@ -99,8 +99,8 @@ function parseUrl(text: string): URL {
   if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) {
     // the text may hold a password
     throw appError("config_invalid", {
-      detail: "SERVICE_LOCAL_DATABASE_URL is no PostgreSQL address.",
-      hint: "Write it so: postgresql://user:password@host:5432/postgres",
+      detail: "SERVICE_LOCAL_DATABASE_URL is not a PostgreSQL address.",
+      hint: "Write: postgresql://user:password@host:5432/postgres",
       meta: { variable: "SERVICE_LOCAL_DATABASE_URL" },
     });
   }

@@ -29,7 +29,7 @@ test.each([
   ["postgresql://%2Ftmp%2Fappdb-0-0123456789ab/main", "names no TCP host"],
   ["postgresql:/tmp/main", "names no TCP host"],
   ["postgresql://a.example.com,b.example.com/main", "names no TCP host"],
-  ["postgresql://a.example.com:5432,b.example.com:5432/main", "is no URL of PostgreSQL"],
+  ["postgresql://a.example.com:5432,b.example.com:5432/main", "is not a PostgreSQL URL"],
   ["postgresql://localhost/main", "names this machine or a private network"],
   ["postgresql://LOCALHOST./main", "names this machine or a private network"],
   ["postgresql://db.localhost/main", "names this machine or a private network"],
@@ -53,8 +53,8 @@ test.each([
   ["postgresql://db.example.com/main?sslmode=require&sslmode=disable", "has the parameter sslmode more than once"],
   ["postgresql://db.example.com/main?sslmode=constructor", "has an unknown value of sslmode"],
   ["postgresql://u:%E0%A4%A@db.example.com/main", "is not percent-encoded correctly"],
-  ["socket:/tmp?db=main", "is no URL of PostgreSQL"],
-  ["/tmp main", "is no URL of PostgreSQL"],
+  ["socket:/tmp?db=main", "is not a PostgreSQL URL"],
+  ["/tmp main", "is not a PostgreSQL URL"],
 ])("%s is refused", (text, problem) => {
   expect(parseServerAddress(text, false)).toEqual({ problem });
 });

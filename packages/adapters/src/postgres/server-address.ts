@@ -45,7 +45,7 @@ export interface RefusedAddress {
  */
 export function parseServerAddress(text: string, allowPrivate: boolean): ServerAddress | RefusedAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !SCHEMES.includes(url.protocol)) return { problem: "is no URL of PostgreSQL" };
+  if (url === undefined || !SCHEMES.includes(url.protocol)) return { problem: "is not a PostgreSQL URL" };
   const host = /^\[.*\]$/.test(url.hostname) ? url.hostname.slice(1, -1) : url.hostname;
   if (isIP(host) === 0 && !HOST.test(host)) return { problem: "names no TCP host" };
   if (!allowPrivate && isNear(host)) return { problem: "names this machine or a private network" };
@@ -136,5 +136,5 @@ function decoded(part: string): string | null {
 
 /** A name that a person may have mistyped, and no more of their text. */
 function shown(name: string): string {
-  return /^[a-z_]{1,40}$/i.test(name) ? name : "that is no name";
+  return /^[a-z_]{1,40}$/i.test(name) ? name : "that is not a name";
 }

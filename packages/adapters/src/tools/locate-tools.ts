@@ -50,7 +50,7 @@ export function requirePostgresBin(tools: Tools): string {
   }
   if (firstThere(["postgres", "postgres.exe"].map((name) => join(bin, name))) === undefined) {
     throw appError("postgres_failed", {
-      detail: `There is no postgres program in ${bin}.`,
+      detail: `No postgres program in ${bin}.`,
       hint: "Set SERVICE_PG_BIN to the bin folder of PostgreSQL 18, or unset it.",
     });
   }

@@ -49,7 +49,7 @@ export function readTraceSettings(env: Readonly<Record<string, string | undefine
   if (endpoint === undefined || endpoint === "") return undefined;
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new Error(`${name} is no address that begins with http:// or https://`);
+    throw new Error(`${name} is not an address that begins with http:// or https://`);
   }
   if (name === "OTEL_EXPORTER_OTLP_ENDPOINT") url.pathname = url.pathname.replace(/\/*$/, SIGNAL_PATH);
   const headers = env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS;
@@ -59,7 +59,7 @@ export function readTraceSettings(env: Readonly<Record<string, string | undefine
 function readRatio(text: string | undefined): number {
   if (text === undefined || text.trim() === "") return 1;
   const ratio = Number(text);
-  if (!(ratio >= 0 && ratio <= 1)) throw new Error("OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1");
+  if (!(ratio >= 0 && ratio <= 1)) throw new Error("OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1");
   return ratio;
 }
 

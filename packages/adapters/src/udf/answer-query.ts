@@ -10,7 +10,7 @@ export async function answerQuery(
 ): Promise<Extract<ToWorker, { t: "answer" }>> {
   const { ask, query, types } = frame;
   try {
-    if (onQuery === undefined) throw new Error("nobody answers queries here");
+    if (onQuery === undefined) throw new Error("no one answers queries here");
     const args = Object.fromEntries(
       Object.entries(types).map(([name, type]) => [name, fromWire(type, frame.args[name] ?? null)]),
     );

@@ -127,7 +127,7 @@ export class HandlerCall {
     if (data.length > 0) this.#pieces.push(data);
     const body = this.#pieces.iterate({
       onTaken: (bytes) => this.#tell({ t: "http_taken", call: this.number, bytes }),
-      onLeft: () => this.#leave(new Error("nobody reads the answer")),
+      onLeft: () => this.#leave(new Error("the answer has no reader")),
     });
     this.#settle.resolve({ status, headers, body });
   }

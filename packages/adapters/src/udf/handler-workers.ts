@@ -141,7 +141,7 @@ class HandlerWorkers implements HandlerRunner {
 
   async #answerInside(one: HandlerProcess, frame: Extract<FromWorker, { t: "route" | "problem" }>): Promise<void> {
     const inside = this.#options.inside?.();
-    if (inside === undefined) throw new TypeError("nobody answers for the routes of an application object here");
+    if (inside === undefined) throw new TypeError("no one serves the routes of an application object here");
     const call = frame.t === "route" && frame.call !== null ? one.calls.get(frame.call) : undefined;
     const answer =
       frame.t === "route"

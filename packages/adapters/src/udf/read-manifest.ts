@@ -191,7 +191,7 @@ function refuseOtherVersion(document: unknown): void {
     });
   }
   throw appError("manifest_invalid", {
-    detail: "What the library in the application's environment wrote is no manifest.",
+    detail: "The library in the application's environment did not write a valid manifest.",
     hint: "Upgrade it there: pip install --upgrade appdb",
   });
 }

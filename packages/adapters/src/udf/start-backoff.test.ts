@@ -7,7 +7,7 @@ test("a Python that is gone is told with the update that finds the one that ther
   backoff.failed({ was_ready: false, import_error: undefined, reason }, 0);
   expect(backoff.error(["app"])).toMatchObject({
     code: "worker_unavailable",
-    message: "The Python of the last update is gone: there is no /srv/.venv3/bin/python any more.",
+    message: "The Python of the last update is missing: /srv/.venv3/bin/python no longer exists.",
     hint: expect.stringContaining("cli schema update <file> <target>"),
   });
 });

@@ -40,7 +40,7 @@ export class StartBackoff {
     const gone = /^cannot be started: spawn (.+) ENOENT/.exec(this.#end?.reason ?? "")?.[1];
     if (gone !== undefined) {
       return appError("worker_unavailable", {
-        detail: `The Python of the last update is gone: there is no ${gone} any more.`,
+        detail: `The Python of the last update is missing: ${gone} no longer exists.`,
         hint: "Update once more, by which the Python is found that there is: cli schema update <file> <target>; for a service cli service update <file> <target>",
         meta: { failures: this.#failures },
       });

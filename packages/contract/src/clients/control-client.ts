@@ -32,21 +32,21 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     headers: async () => ({ [CLIENT_VERSION_HEADER]: VERSION, ...(await credential()) }),
     lost: ({ method, path }, cause) =>
       appError("server_unreachable", {
-        detail: `No server answers at ${url || "this address"} (from ${source})${reasonOf(cause)}.`,
-        hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
+        detail: `No server responds at ${url || "this address"} (from ${source})${reasonOf(cause)}.`,
+        hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",
         meta: { url, source, request: `${method} ${path}` },
         cause,
       }),
     failed: ({ method, path }, what, cause) =>
       appError("server_failed", {
         detail: `${url || "The server"} did not finish ${method} ${path}: ${what}.`,
-        hint: `Is it the address of the control plane? It came from ${source}.`,
+        hint: `Check that it is the address of the control plane. It came from ${source}.`,
         meta: { url, source },
         cause,
       }),
     unfinished: ({ method, path }, { db, org }) =>
       appError("server_failed", {
-        detail: `${url} ended the answer of ${method} ${path} before the work ended; whether it was done is not known.`,
+        detail: `${url} closed the connection of ${method} ${path} before the work ended. It is unknown whether it was done.`,
         hint: `See whether it continues, and what is left to do: cli jobs list cloud://${org}:${db}; cli schema diff`,
         meta: { url, source },
       }),

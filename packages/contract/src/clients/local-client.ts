@@ -26,7 +26,7 @@ export function createLocalClient({ port, token, fetch: given = fetch }: LocalCl
   ) =>
     appError("daemon_failed", {
       detail: `The daemon did not finish ${method} ${path}: ${what}.`,
-      hint: "See where its log is, and whether it runs: cli daemon status",
+      hint: "Check its state and its log: cli daemon status",
       meta: { path },
       cause,
     });
@@ -37,8 +37,8 @@ export function createLocalClient({ port, token, fetch: given = fetch }: LocalCl
     lost: (route, cause) => {
       if (!isRefused(cause)) return failed(route, "the connection broke", cause);
       return appError("daemon_not_running", {
-        detail: `No daemon answers on 127.0.0.1:${port}.`,
-        hint: "Start it: cli daemon start",
+        detail: `No daemon responds on 127.0.0.1:${port}.`,
+        hint: "Start the daemon: cli daemon start",
         meta: { port },
         cause,
       });

@@ -37,7 +37,7 @@ export function parseGrant(text: string): Grant {
   const rest = slash < 0 ? [] : address.slice(slash + 1).split("/");
   const scope = rest.length === 0 ? "database" : rest.length === 1 ? "services" : "service";
   if (rest.length > 0 && rest[0] !== "services") {
-    throw invalid(text, `After the database stands /services or nothing, not /${rest.join("/")}.`);
+    throw invalid(text, `Expected /services or nothing after the database, got /${rest.join("/")}.`);
   }
   if (verb === "manage" && scope === "database") {
     throw invalid(text, "manage applies to services, not to a whole database.", `manage:${uri.text}/services`);
@@ -87,7 +87,7 @@ function splitVerb(text: string): [GrantVerb, string] {
 }
 
 function parseUri(text: string, address: string) {
-  if (!address.startsWith(HOSTED_SCHEME)) throw invalid(text, `After the verb stands ${HOSTED_SCHEME}<org>:<db>.`);
+  if (!address.startsWith(HOSTED_SCHEME)) throw invalid(text, `Expected ${HOSTED_SCHEME}<org>:<db> after the verb.`);
   try {
     return parseDatabaseUri(address);
   } catch (cause) {
@@ -106,7 +106,7 @@ function parsePart(text: string, part: string): string {
 function invalid(text: string, what: string, instead = EXAMPLE, cause?: unknown): Error {
   return appError("invalid_grant", {
     detail: `The grant ${JSON.stringify(text)} is not valid. ${what}`,
-    hint: `Write it like this: --grant ${instead}`,
+    hint: `Write: --grant ${instead}`,
     meta: { grant: text },
     cause,
   });

@@ -37,9 +37,9 @@ export function treeText(entries: readonly TreeEntry[]): string {
  * path of the unpacked tree leads out of it. Work grows with the length of the paths and links alone.
  */
 export function findTreeProblem(entries: readonly TreeEntry[]): string | undefined {
-  if (entries.length > MAX_TREE_FILES) return `it has ${entries.length} files; ${MAX_TREE_FILES} is the most`;
+  if (entries.length > MAX_TREE_FILES) return `it has ${entries.length} files; the maximum is ${MAX_TREE_FILES}`;
   const bytes = entries.reduce((sum, entry) => sum + entry.size, 0);
-  if (bytes > MAX_TREE_BYTES) return `its files have ${bytes} bytes together; ${MAX_TREE_BYTES} is the most`;
+  if (bytes > MAX_TREE_BYTES) return `its files have ${bytes} bytes together; the maximum is ${MAX_TREE_BYTES}`;
   if (new Set(entries.map(({ path }) => path)).size !== entries.length) return "a path is in it twice";
   for (const entry of entries) {
     const problem = findPathProblem(entry.path) ?? findEntryProblem(entry);
@@ -107,8 +107,8 @@ function byLine(a: string, b: string): number {
 
 /** What is wrong with a path of a project, for a person; undefined for one that stays inside of it on every system. */
 export function findPathProblem(path: string): string | undefined {
-  if (path === "" || path.startsWith("/") || path.endsWith("/")) return "is no path of a file from the project's root";
-  if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return "has control characters or is no well-formed text";
+  if (path === "" || path.startsWith("/") || path.endsWith("/")) return "is not a path relative to the project's root";
+  if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return "has control characters or is not well-formed text";
   if (path.includes("\\")) return "has a backslash, which is not a name everywhere";
   if (isLonger(path, MAX_PATH_BYTES)) return `is longer than ${MAX_PATH_BYTES} bytes`;
   const parts = path.split("/");

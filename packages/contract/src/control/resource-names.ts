@@ -12,7 +12,7 @@ const SHOWN = 60;
 export function parseKeyName(text: string): string {
   if (text.length <= MAX_NAME_LENGTH && KEY_NAME.test(text)) return text;
   throw appError("invalid_name", {
-    detail: `${shown(text)} is no name of a key: names have letters, digits, '_', '-' and '.', a letter or digit first, and at most ${MAX_NAME_LENGTH} characters.`,
+    detail: `${shown(text)} is not a valid key name: names have letters, digits, '_', '-' and '.', a letter or digit first, and at most ${MAX_NAME_LENGTH} characters.`,
     hint: "Write a name such as: ci",
     meta: { kind: "key" },
   });
@@ -25,15 +25,15 @@ export function parseKeyName(text: string): string {
 export function parseSecretName(text: string): string {
   if (text.length > MAX_SECRET_NAME || !SECRET_NAME.test(text)) {
     throw appError("invalid_name", {
-      detail: `${shown(text)} is no name of a secret: services get it as an environment variable, so it has letters (a-z), digits and '_', no digit first, and at most ${MAX_SECRET_NAME} characters.`,
+      detail: `${shown(text)} is not a valid secret name: it becomes an environment variable, so it has letters (a-z), digits and '_', no digit first, and at most ${MAX_SECRET_NAME} characters.`,
       hint: "Write a name such as: OPENAI_API_KEY",
       meta: { kind: "secret" },
     });
   }
   if (!text.toUpperCase().startsWith(RESERVED_PREFIX)) return text;
   throw appError("secret_reserved", {
-    detail: `${text} cannot be the name of a secret: names that begin with ${RESERVED_PREFIX}, in whatever case, are settings of the product.`,
-    hint: "Choose a name that begins otherwise.",
+    detail: `${text} cannot be the name of a secret: names that begin with ${RESERVED_PREFIX}, in upper or lower case, are settings of the product.`,
+    hint: "Choose a name with another beginning.",
     meta: { name: text },
   });
 }

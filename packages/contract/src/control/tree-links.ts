@@ -50,14 +50,14 @@ export function placeEntries(entries: readonly TreeEntry[]): TreeNodes {
       const name = path.slice(start, end);
       let next = folder.children.get(name);
       if (next === undefined) {
-        if (leaves.has(path.slice(0, end))) return stop(path, "lies below a path that is a file or a link");
+        if (leaves.has(path.slice(0, end))) return stop(path, "is below a path that is a file or a link");
         folders += 1;
         if (folders > MAX_TREE_FOLDERS)
-          return stop(path, `lies in one folder too many; ${MAX_TREE_FOLDERS} is the most`);
+          return stop(path, `exceeds the number of folders; the maximum is ${MAX_TREE_FOLDERS}`);
         next = makeNode("folder", folder, "");
         folder.children.set(name, next);
       }
-      if (next.kind !== "folder") return stop(path, "lies below a path that is a file or a link");
+      if (next.kind !== "folder") return stop(path, "is below a path that is a file or a link");
       folder = next;
     }
     const name = path.slice(path.lastIndexOf("/") + 1);

@@ -81,7 +81,7 @@ export const CONTROL_ROUTES = {
   memberRemove: remove(`${ORG}/members/:id`, "member.read", "Remove a member, or leave"),
   invitationList: get(`${ORG}/invitations`, "member.invite", "List open invitations"),
   /** Answers the link once, whether it was also mailed or not. */
-  invitationCreate: post(`${ORG}/invitations`, "member.invite", "Invite somebody"),
+  invitationCreate: post(`${ORG}/invitations`, "member.invite", "Invite a person"),
   invitationRevoke: remove(`${ORG}/invitations/:id`, "member.invite", "Withdraw an invitation"),
   invitationShow: get("/v1/invitations/:token", "public", "Show an invitation"),
   invitationAccept: post("/v1/invitations/:token/accept", "signed_in", "Join by an invitation"),
@@ -181,12 +181,12 @@ export const CONTROL_ROUTES = {
   ),
   serviceStop: post(`${SERVICE}/stop`, "service.update", "Stop a service", GRANT),
   serviceRetry: post(`${SERVICE}/retry`, "service.update", "Start a service that is stopped or FAILED", GRANT),
-  serviceRollback: post(`${SERVICE}/rollback`, "service.update", "Go back to a former release of a service", GRANT),
+  serviceRollback: post(`${SERVICE}/rollback`, "service.update", "Roll back a service to a previous release", GRANT),
   /** What of the service's routes would change, and what of the tables is in the way; nothing is changed. */
   serviceRollbackPlan: post(
     `${SERVICE}/rollback/plan`,
     "service.update",
-    "Show what going back to a former release would do",
+    "Show what a rollback to a previous release would do",
     GRANT,
   ),
   /** Builds the image of an update that is yet to be asked for, and has it read the application file; nothing that runs changes. */
@@ -199,7 +199,7 @@ export const CONTROL_ROUTES = {
   /** What is to be brought to a database from now on can be undone as one. */
   deployBegin: post(`${DATABASE}/deploys`, "database.update", "Begin a deployment"),
   /** To be said while it goes on, each half minute at least: until then nobody undoes it, or begins another. */
-  deployAlive: post(`${DATABASE}/deploys/:id/alive`, "database.update", "Say that a deployment goes on"),
+  deployAlive: post(`${DATABASE}/deploys/:id/alive`, "database.update", "Report that a deployment continues"),
   deployEnd: post(`${DATABASE}/deploys/:id/end`, "database.update", "Say that a deployment has ended"),
   deployRollbackPlan: post(
     `${DATABASE}/deploys/rollback/plan`,

@@ -191,12 +191,12 @@ export const serviceCallSchema = z.strictObject({
   api_key: z
     .string()
     .max(300)
-    .regex(/^[!-~]+$/, "is no API key"),
+    .regex(/^[!-~]+$/, "is not an API key"),
   headers: z
     .record(
       z
         .string()
-        .regex(HEADER_NAME, "is no name of a header in small letters")
+        .regex(HEADER_NAME, "is not a header name in lower case")
         .refine((name) => !NOT_SENT.test(name), "is not a caller's to send"),
       z
         .string()

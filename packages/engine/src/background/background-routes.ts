@@ -194,7 +194,7 @@ const PROXY_HEADERS = [
 function unknownJob(id: string): Error {
   return appError("job_not_found", {
     detail: `The service knows no job ${id.slice(0, 100)}, or none any more.`,
-    hint: "Take the job_url as it was answered; a job is told of for a time after its end.",
+    hint: "Use the job_url from the response. A job is available for a limited time after its end.",
   });
 }
 

@@ -65,7 +65,7 @@ export const JOB_SCHEMAS: JsonObject = {
       job_url: {
         type: "string",
         format: "uri-reference",
-        description: "Where the job is told of. Through a proxy it is relative to the address of the request.",
+        description: "Address of the job. Through a proxy it is relative to the address of the request.",
       },
     },
     required: ["id", "job_url"],

@@ -93,7 +93,7 @@ function notFound(id: string, isAmbiguous: boolean): Error {
 function notCancellable(id: string, why: string): Error {
   return appError("job_not_cancellable", {
     detail: `Job ${id} ${why}.`,
-    hint: "See where it is: cli jobs list <target> --all",
+    hint: "Check its progress: cli jobs list <target> --all",
     meta: { job: id },
   });
 }

@@ -65,7 +65,7 @@ interface Known {
 
 function refusalOf(to: string, from: string, { storedByName, declaredByName, moves }: Known): string | null {
   const isVacated = [...moves.values()].includes(to);
-  if (storedByName.has(to) && !isVacated) return `'${to}' is there already, beside '${from}'`;
+  if (storedByName.has(to) && !isVacated) return `'${to}' exists already, next to '${from}'`;
   if (declaredByName.has(from) && !moves.has(from)) return `the file still declares '${from}' too`;
   return null;
 }

@@ -40,7 +40,7 @@ test("a computed value that does not fit is an error of its cell, and its reader
   const { values, errors } = await run({ list: () => '[1,"x"]', ...rest });
   expect(values).toEqual([null, null, 3, null]);
   expect(errors?.list).toMatchObject({ kind: "wrong_type", function: "m:f", type: "ValueError" });
-  expect(errors?.list?.message).toMatch(/^\/1: Int is wanted, the value is "x"/);
+  expect(errors?.list?.message).toMatch(/^\/1: Expected Int, got "x"/);
   expect(errors?.reader).toMatchObject({ kind: "skipped", function: "m:f" });
   expect(errors?.last).toMatchObject({ kind: "skipped", function: "m:f" });
   expect(errors?.other).toBeUndefined();

@@ -112,7 +112,7 @@ function refuseUnfilled(
       const what = column === undefined ? "is not there any more" : "is being filled itself";
       throw appError("schema_changed", {
         detail: `The query ${query} reads ${table.name}.${name}, which ${what}.`,
-        hint: "Add that column by an update of its own, then the column that asks the query by the next.",
+        hint: "Add that column in one update, then the column that asks the query in the next.",
         meta: { query, table: table.name, column: name },
       });
     }

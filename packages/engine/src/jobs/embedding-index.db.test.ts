@@ -99,7 +99,7 @@ test("another function builds the new index beside the old one, which answers un
   await using old = await stage.serve(app(VOWELS));
   const plan = (await stage.diff(app(OTHERS))).tables[0];
   expect(plan?.ops.map((op) => op.description)).toEqual([
-    "embedding index on (text) will be built anew: its dimensions changed; until then the former one answers",
+    "embedding index on (text) will be rebuilt because its dimensions changed; until then the previous one is used",
   ]);
   const jobs = await stage.update(app(OTHERS));
   await using now = await stage.serve(app(OTHERS));
@@ -133,7 +133,7 @@ test("a metric that changes keeps the vectors; going back before it is built lea
   expect((await table()).indexes.map(({ replaces }) => replaces ?? null)).toEqual([null, before?.id]);
   const back = (await stage.diff(app(VOWELS))).tables[0];
   expect(back?.ops.map((op) => op.description)).toEqual([
-    "the new embedding index on (text) will not be built; the former one stays",
+    "the new embedding index on (text) will not be built; the previous one stays",
   ]);
   expect(back?.resolution).toBe("update_additive");
   await stage.finish(await stage.update(app(VOWELS)));

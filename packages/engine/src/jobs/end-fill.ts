@@ -172,15 +172,15 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
 
 function whatStays(job: Job, isNew: boolean, done: number): string {
   if (isNew) return "The new column was dropped.";
-  if (job.undo.length > 0) return "The column keeps its former expression and values.";
+  if (job.undo.length > 0) return "The column keeps its previous expression and values.";
   return job.on_error === "abort" || done === 0
-    ? "Every row keeps its former value."
+    ? "Every row keeps its previous value."
     : "Rows before it have their new values.";
 }
 
 /** What a cancelled job says. */
 export function cancelled(job: Job): JobError {
-  const what = job.kind === "fill" ? "its new columns were dropped" : "every row has its former value again";
+  const what = job.kind === "fill" ? "its new columns were dropped" : "every row has its previous value again";
   const stays = job.on_error === "abort" || job.kind === "fill" ? what : "rows that were done keep their new values";
   return {
     code: "job_cancelled",

@@ -201,7 +201,7 @@ test("a recompute that fails puts back the values and the former expression, and
   const jobs = await apply(docs(excerptColumn()));
   await expect(finish(jobs, deps({ udf: failing.udf }))).rejects.toMatchObject({
     code: "fill_failed",
-    message: expect.stringContaining("keeps its former expression and values"),
+    message: expect.stringContaining("keeps its previous expression and values"),
   });
   // some batches had been written
   expect(await rows("select rows_done > 0 from appdb.jobs")).toEqual([["t"]]);

@@ -84,7 +84,7 @@ test("with abort a failing cell puts every row back to what it was", async () =>
   });
   await expect(finish([await start(request(["excerpt"], "abort"))], deps({ udf: late.udf }))).rejects.toMatchObject({
     code: "recompute_failed",
-    message: expect.stringContaining("Every row keeps its former value."),
+    message: expect.stringContaining("Every row keeps its previous value."),
     hint: expect.stringContaining("--on-error ignore"),
     meta: { column: "excerpt", type: "ValueError" },
   });
@@ -105,7 +105,7 @@ test("a function that the application lacks takes no value away, with ignore nei
   for (const onError of ["ignore", "abort"] as const) {
     await expect(finish([await start(request(["excerpt"], onError))], deps({ udf: gone.udf }))).rejects.toMatchObject({
       code: "recompute_failed",
-      message: expect.stringMatching(/it needs app:excerpt, which is missing: .*Every row keeps its former value/),
+      message: expect.stringMatching(/it needs app:excerpt, which is missing: .*Every row keeps its previous value/),
       hint: expect.stringContaining("Put the function back"),
     });
     expect(await rows("select title, excerpt, loud, _errors from docs order by _row")).toEqual(before);

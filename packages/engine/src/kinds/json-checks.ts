@@ -97,7 +97,7 @@ function wordsOf({ keyword, parentSchema, data, message }: ErrorObject): string 
     case "format":
     case "anyOf":
     case "enum":
-      return `${nameOf(parentSchema)} is wanted, the value is ${describe(data)}.`;
+      return `Expected ${nameOf(parentSchema)}, got ${describe(data)}.`;
     default:
       return `The value ${message ?? "does not meet its schema"}; it is ${describe(data)}.`;
   }

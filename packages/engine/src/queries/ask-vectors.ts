@@ -74,7 +74,7 @@ function givenVector({ vector, dimensions, label }: Similarity, args: QueryArgum
   throw appError("invalid_request", {
     detail: `${name}: ${wrong}, and the embedding index on ${label} has vectors of ${dimensions} numbers.`,
     hint: `Send a list of ${dimensions} numbers.`,
-    errors: [{ pointer: `/${name}`, detail: `${wrong}; a list of ${dimensions} numbers is wanted.` }],
+    errors: [{ pointer: `/${name}`, detail: `${wrong}; expected a list of ${dimensions} numbers.` }],
   });
 }
 
@@ -84,10 +84,10 @@ function countNumbers(text: string): number | undefined {
 }
 
 function misfit(value: unknown, dimensions: number): string | undefined {
-  if (!Array.isArray(value)) return "The value is no list";
+  if (!Array.isArray(value)) return "The value is not a list";
   if (value.length !== dimensions) return `The vector has ${value.length} numbers`;
   const at = value.findIndex((number) => typeof number !== "number" || !Number.isFinite(number));
-  return at < 0 ? undefined : `Element ${at} of the vector is no number`;
+  return at < 0 ? undefined : `Element ${at} of the vector is not a number`;
 }
 
 function literalValue(expr: Expr): string | null {

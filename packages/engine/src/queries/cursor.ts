@@ -29,7 +29,7 @@ export function readCursor(scope: string, cursor: string): PageOf {
     throw appError("invalid_cursor", {
       detail: "The cursor was changed, or belongs to another query or to other values of its parameters.",
       hint: "Follow the Link of the page before as it is, with the same parameters; or begin again without cursor=.",
-      errors: [{ pointer: "/cursor", detail: "This is no cursor of this request." }],
+      errors: [{ pointer: "/cursor", detail: "The cursor does not belong to this request." }],
     });
   }
   const [size, given, ...keys] = JSON.parse(Buffer.from(payload, "base64url").toString()) as [

@@ -31,7 +31,7 @@ export function refuseUnpageable(query: string, plan: QueryPlan): void {
   if (why === undefined) return;
   throw appError("not_pageable", {
     detail: `The query ${query} cannot be read in pages: ${why}.`,
-    hint: "Leave page_size= out, or give the query limit= and offset= parameters of its own.",
+    hint: "Leave page_size= out, or give the query its own limit= and offset= parameters.",
     meta: { query },
   });
 }
@@ -40,7 +40,7 @@ function findObstacle({ bound, materials, final, reasons }: QueryPlan): string |
   const { query } = bound;
   if (query.sample !== null) return "it draws its rows, and each page would draw others";
   if (query.tail !== null) return "it takes the last rows of its order, and which those are changes from page to page";
-  if (query.distinct) return "it leaves equal rows out, and no row is left to go on behind";
+  if (query.distinct) return "it removes equal rows, so the next page has no row to start after";
   if (materials.length === 0) return final.marks === 0 ? "all its rows are one group" : undefined;
   const [reason] = reasons;
   const why = reason === undefined ? "" : ` (${reason.why})`;

@@ -55,7 +55,7 @@ export function keyLabel({ select }: Clauses, key: Expr, at: number): string {
 export function unknownFunction(bound: BoundQuery, id: string): Error {
   return appError("app_invalid", {
     detail: `The query ${bound.id} calls ${id}, which the application does not declare.`,
-    hint: "Run the command again, so that the file is read anew.",
+    hint: "Run the command again to read the file again.",
     meta: { query: bound.id, function: id },
   });
 }

@@ -107,7 +107,7 @@ function parseText(type: ColumnType, text: string): EngineValue | Misfit {
   const { parseUrl, urlForm } = kindOf(type);
   const parsed = parseUrl(text, type);
   if (parsed !== undefined) return parsed;
-  return new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}${urlForm}.`);
+  return new Misfit(`Expected ${displayType(type, false)}, got ${JSON.stringify(shorten(text))}${urlForm}.`);
 }
 
 function refused(errors: ErrorList, taken: Iterable<ManifestParameter>): Error {

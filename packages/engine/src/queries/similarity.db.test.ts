@@ -173,8 +173,8 @@ test("a vector may be given, as an array or a list, and has to have the index's 
       [1, 2],
       "v: The vector has 2 numbers, and the embedding index on notes.vector has vectors of 3 numbers.",
     ],
-    ["/by_list", [1, "a", 2], "v: Element 1 of the vector is no number, and"],
-    ["/by_list", { a: 1 }, "v: The value is no list, and"],
+    ["/by_list", [1, "a", 2], "v: Element 1 of the vector is not a number, and"],
+    ["/by_list", { a: 1 }, "v: The value is not a list, and"],
     ["/by_vector", [1, 2], "v: "],
   ] as const) {
     const refused = await stage.post(path, { v });

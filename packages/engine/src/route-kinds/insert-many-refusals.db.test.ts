@@ -29,7 +29,7 @@ test("rows that do not fit are named by line and pointer, the first of them, and
   expect(problem.errors[0].detail).toMatch(/^Line 2502: n: /);
   const inArray = JSON.parse((await stage.array("/items", [{ sku: "a", n: 1 }, 5, { sku: "b" }])).text);
   expect(inArray.errors).toEqual([
-    { pointer: "/1", detail: "[1]: An object is wanted, the row is a number." },
+    { pointer: "/1", detail: "[1]: Expected an object, got a number." },
     { pointer: "/2/n", detail: '[2]: n: The field "n" is required.' },
   ]);
   const all = JSON.parse((await stage.array("/items", numbers(500))).text);

@@ -28,7 +28,7 @@ test("a Json value that does not meet its column's schema is refused with its pl
   const bad = await post("/t", '{"doc": {"a": "x"}, "v": [1]}');
   expect(bad.status).toBe(422);
   expect(bad.json.errors).toEqual([
-    { pointer: "/doc/a", detail: 'Int is wanted, the value is "x".' },
+    { pointer: "/doc/a", detail: 'Expected Int, got "x".' },
     { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] wants 2." },
   ]);
   expect((await post("/t", { doc: null, v: [1, 2] })).status).toBe(200);
@@ -50,7 +50,7 @@ test("a computed Json value that does not meet its column's schema fails as its 
   for (const path of ["/t", "/compute"]) {
     const failed = await post(path, { n: 2 });
     expect([failed.status, failed.json.code]).toEqual([400, "function_failed"]);
-    expect(failed.json.detail).toContain('udfs:list returned the wrong type: /0: Int is wanted, the value is "x"');
+    expect(failed.json.detail).toContain('udfs:list returned the wrong type: /0: Expected Int, got "x"');
   }
   expect(await stage.rows("select count(*) from t")).toEqual([["1"]]);
 });

@@ -87,7 +87,10 @@ export function checkTarget(
   if (method === "update") return;
   for (const [name, column] of target.columns) {
     if (column.is_required && !names.includes(name)) {
-      refuse(`${table}.${name} must have a value, and is no output.`, `Add ${name} to outputs, or give it a default.`);
+      refuse(
+        `${table}.${name} must have a value, but is not an output.`,
+        `Add ${name} to outputs, or give it a default.`,
+      );
     }
   }
 }

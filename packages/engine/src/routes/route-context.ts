@@ -192,7 +192,7 @@ export class RouteContext {
   /** Runs the application's handlers. */
   handlers(): HandlerRunner {
     const { handlers } = this.deps;
-    if (handlers === undefined) throw new TypeError("nobody runs handlers here");
+    if (handlers === undefined) throw new TypeError("handlers cannot run here");
     return handlers();
   }
 

@@ -180,7 +180,7 @@ test.each<[string, string, Plan, RegExp]>([
   ],
   ["there is no key", "create table copies (sensor text)", { outputs: ["sensor"], method: "merge" }, /no primary key/],
   [
-    "the key is no output",
+    "the key is not an output",
     "create table copies (id int primary key, sensor text)",
     { outputs: ["sensor"], method: "update" },
     /the key of copies has id/,

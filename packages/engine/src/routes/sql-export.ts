@@ -27,7 +27,7 @@ export function compileExport(
   const slots = slotsNamed(layout, route.outputs);
   let statement: string | undefined;
   const sql = (): SqlConnection => {
-    if (connect === undefined) throw new TypeError("Nobody connects exports here.");
+    if (connect === undefined) throw new TypeError("Exports cannot connect here.");
     return connect(target.db_connect);
   };
   const prepare = async (): Promise<string> => {

@@ -20,7 +20,7 @@ export function parseBody(bytes: Uint8Array | string, what: JsonSource = "body")
     throw appError("invalid_request", {
       detail: `The ${what} must be a JSON object; it is ${nameOf(value)}.`,
       hint: 'Send one row as an object: {"column": value}',
-      errors: [{ pointer: "", detail: `An object is wanted, the ${what} is ${nameOf(value)}.` }],
+      errors: [{ pointer: "", detail: `Expected an object, got ${nameOf(value)}.` }],
     });
   }
   let slices: ReadonlyMap<string, string> | undefined;

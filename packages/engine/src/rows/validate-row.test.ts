@@ -129,9 +129,9 @@ test("everything that does not fit is told at once, each with its pointer", () =
   expect(message).toContain("6 values");
   expect(errors).toEqual([
     { pointer: "/titel", detail: 'The route takes no field "titel". Did you mean "title"?' },
-    { pointer: "/body", detail: "A string is wanted, the body has 5." },
+    { pointer: "/body", detail: "Expected a string, got 5." },
     { pointer: "/count", detail: 'The field "count" must not be null.' },
-    { pointer: "/a~1b~0c", detail: 'A boolean (true or false) is wanted, the body has "yes".' },
+    { pointer: "/a~1b~0c", detail: 'Expected a boolean (true or false), got "yes".' },
     { pointer: "/loud", detail: '"loud" is computed by the service; leave it out.' },
     { pointer: "/title", detail: 'The field "title" is required.' },
   ]);

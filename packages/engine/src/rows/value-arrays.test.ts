@@ -38,7 +38,7 @@ test.each(ACCEPTED)("%j takes %s", (type, json, stored) => {
 });
 
 const REFUSED: [ColumnType, string, string, RegExp][] = [
-  [array("float32", [3]), "7", "", /A list for Array\[\(3,\), float32\] is wanted, the body has 7/],
+  [array("float32", [3]), "7", "", /Expected a list for Array\[\(3,\), float32\], got 7/],
   [array("float32", [3]), "[1,2]", "", /The list has 2 elements; Array\[\(3,\), float32\] wants 3/],
   [
     array("float32", [null, 3]),
@@ -47,18 +47,18 @@ const REFUSED: [ColumnType, string, string, RegExp][] = [
     /The list has 2 elements; Array\[\(None, 3\), float32\] wants 3/,
   ],
   [array("int32"), "[[1,2],[3]]", "/1", /The list has 1 element; the lists before it have 2/],
-  [array("int32"), "[[1,2],3]", "/1", /A list \(level 2 of 2\) is wanted, the body has 3/],
-  [array("int32"), "[1,[2]]", "/1", /A number \(int32\) is wanted, the body has an array/],
-  [array("int32"), "[[1,2],[3,null]]", "/1/1", /A number \(int32\) is wanted, the body has null/],
+  [array("int32"), "[[1,2],3]", "/1", /Expected a list \(level 2 of 2\), got 3/],
+  [array("int32"), "[1,[2]]", "/1", /Expected a number \(int32\), got an array/],
+  [array("int32"), "[[1,2],[3,null]]", "/1/1", /Expected a number \(int32\), got null/],
   [array("int32"), "[2147483648]", "/0", /2147483648 is beyond the range of int32, -2147483648 to 2147483647/],
   [array("int64"), "[1,9223372036854775808]", "/1", /9223372036854775808 is beyond the range of int64/],
-  [array("int64"), "[1.5]", "/0", /An integer is wanted, the body has 1.5/],
+  [array("int64"), "[1.5]", "/0", /Expected an integer, got 1.5/],
   [array("uint8"), "[[-1]]", "/0/0", /-1 is beyond the range of uint8, 0 to 255/],
-  [array("uint8"), "[1.5]", "/0", /An integer is wanted, the body has 1.5/],
+  [array("uint8"), "[1.5]", "/0", /Expected an integer, got 1.5/],
   [array("float64"), "[1e999]", "/0", /beyond the range of float64/],
   [array("float32"), "[1e39]", "/0", /beyond the range of float32/],
-  [array("float64"), '["1"]', "/0", /A number \(float64\) is wanted, the body has "1"/],
-  [array("bool"), "[1]", "/0", /A boolean/],
+  [array("float64"), '["1"]', "/0", /Expected a number \(float64\), got "1"/],
+  [array("bool"), "[1]", "/0", /Expected a boolean/],
   [array("string"), '["a\\u0000"]', "/0", /NUL/],
   [array("string"), '["\\ud800"]', "/0", /surrogate/],
   [array("float64"), "[[]]", "/0", /Only the outermost list/],
@@ -67,7 +67,7 @@ const REFUSED: [ColumnType, string, string, RegExp][] = [
   [{ kind: "binary" }, '"YQ"', "", /padded with =/],
   [{ kind: "binary" }, '"Y Q="', "", /[Bb]ase64/],
   [{ kind: "binary" }, '"-_=="', "", /[Bb]ase64/],
-  [{ kind: "binary" }, "[1]", "", /base64 in a string is wanted, the body has an array/],
+  [{ kind: "binary" }, "[1]", "", /base64 in a string, got an array/],
 ];
 
 test.each(REFUSED)("%j refuses %s at %j", (type, json, pointer, detail) => {

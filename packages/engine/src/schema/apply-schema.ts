@@ -163,7 +163,7 @@ function planAfter(plan: SchemaPlan, version: number): SchemaPlan {
 
 function moved(input: ApplyInput, version: number, changes: string): AppError {
   return appError("catalog_moved", {
-    detail: `The tables of ${input.target} were changed by somebody else since the plan was made. ${changes} This update changed nothing.`,
+    detail: `The tables of ${input.target} were changed by someone else since the plan was made. ${changes} This update changed nothing.`,
     hint: `Look at the new plan: cli schema diff ${input.manifest.app_file} ${input.target}`,
     meta: { planned_version: input.catalog_version, version },
   });

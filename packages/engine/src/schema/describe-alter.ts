@@ -77,7 +77,7 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
         ? "its expression would change, but it is the key, by which rows are found"
         : `${describeValue(operation)} and every row will be computed again`;
     case "stale":
-      return "its values are partly those of its former expression; every row will be computed again";
+      return "some of its values come from its previous expression; every row will be recomputed";
     case "code":
       return "the code of its functions has changed; every row will be computed again";
     case "default":

@@ -25,7 +25,7 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>, facts
         ...indexOp("drop", operation.index),
         description:
           operation.severity === "additive"
-            ? `the new ${indexLabel(operation.index)} will not be built; the former one stays`
+            ? `the new ${indexLabel(operation.index)} will not be built; the previous one stays`
             : `${indexLabel(operation.index)} will be dropped`,
       };
     case "add_index":
@@ -36,7 +36,7 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>, facts
     case "replace_index":
       return {
         ...indexOp("alter", operation.to),
-        description: `${indexLabel(operation.to)} will be built anew: its ${changesOf(operation).join(" and ")} changed; until then the former one answers`,
+        description: `${indexLabel(operation.to)} will be rebuilt because its ${changesOf(operation).join(" and ")} changed; until then the previous one is used`,
       };
     case "drop_column":
       return {

@@ -74,7 +74,7 @@ async function pruneOnce(
   if (version !== input.catalog_version) {
     const changes = await tellChangesSince(sql, input.catalog_version);
     throw appError("catalog_moved", {
-      detail: `The tables of ${input.target} were changed by somebody else since the drops were shown. ${changes} Nothing was dropped.`,
+      detail: `The tables of ${input.target} were changed by someone else since the drops were shown. ${changes} Nothing was dropped.`,
       hint: `Look at them again: cli schema prune ${input.manifest.app_file} ${input.target} -n`,
       meta: { planned_version: input.catalog_version, version },
     });

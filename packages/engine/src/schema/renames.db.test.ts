@@ -157,7 +157,7 @@ test("a rename onto a table or column that is there is refused by name, and noth
   await apply(of(BEFORE, aTable("notes", [aColumn("n", "int")])));
   await expect(apply(of(AFTER))).rejects.toMatchObject({
     code: "schema_unsupported",
-    message: expect.stringContaining("cannot be renamed from 'docs': 'notes' is there already, beside 'docs'"),
+    message: expect.stringContaining("cannot be renamed from 'docs': 'notes' exists already, next to 'docs'"),
   });
   const both = {
     ...BEFORE,

@@ -2,7 +2,7 @@ import { Misfit } from "./misfit.ts";
 
 /** Says what was wanted in place of a value of a body. */
 export function wanted(what: string, value: unknown, pointer = ""): Misfit {
-  return new Misfit(`${what[0]?.toUpperCase()}${what.slice(1)} is wanted, the body has ${describe(value)}.`, pointer);
+  return new Misfit(`Expected ${what}, got ${describe(value)}.`, pointer);
 }
 
 /** Names a JSON value for a message: scalars as written, the others by what they are. */

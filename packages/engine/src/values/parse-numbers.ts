@@ -12,7 +12,7 @@ const LARGEST_EXPONENT = 30;
 export function parseInt64Text(text: string, name: string): number | bigint | Misfit {
   if (!Number.isFinite(Number(text))) return outOfRange(text, name);
   const exact = wholeNumber(text);
-  if (exact === undefined) return new Misfit(`An integer is wanted, the body has ${shorten(text)}.`);
+  if (exact === undefined) return new Misfit(`Expected an integer, got ${shorten(text)}.`);
   if (exact < INT64_MIN || exact > INT64_MAX) return outOfRange(text, name);
   return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
 }

@@ -9,9 +9,7 @@ const MS_PER_MINUTE = 60_000;
 export function parseDate(text: string): string | Misfit {
   const parts = DATE.exec(text);
   const ms = parts === null ? undefined : dayMs(parts[1], parts[2], parts[3]);
-  return ms === undefined
-    ? new Misfit(`A date YYYY-MM-DD is wanted, the body has ${JSON.stringify(text.slice(0, 40))}.`)
-    : text;
+  return ms === undefined ? new Misfit(`Expected a date YYYY-MM-DD, got ${JSON.stringify(text.slice(0, 40))}.`) : text;
 }
 
 /**
@@ -56,7 +54,7 @@ export function timestampOf(ms: number): string {
 }
 
 function notTimestamp(text: string): Misfit {
-  return new Misfit(`An ISO 8601 timestamp is wanted, the body has ${JSON.stringify(text.slice(0, 40))}.`);
+  return new Misfit(`Expected an ISO 8601 timestamp, got ${JSON.stringify(text.slice(0, 40))}.`);
 }
 
 /** Milliseconds of a day's start in UTC; undefined for a day that is in no calendar. */

@@ -95,6 +95,6 @@ export function printChange({ database, operation }: ChangeResult, out: Output, 
   out.line(databaseCells(database).map(showControls).join("  ").trimEnd());
   if (operation === null) out.note(nothing);
   else if (operation.state === "pending" || operation.state === "running") {
-    out.note(`It goes on; wait for it: cli operations wait ${operation.id}`);
+    out.note(`It continues. Wait for it: cli operations wait ${operation.id}`);
   }
 }

@@ -44,8 +44,8 @@ export async function findDatabaseUri(
 
 function needsNone(target: string, verb: string): AppError {
   return appError("invalid_target", {
-    detail: `${target} is a local database, which needs no hosted one: there is nothing for cli db ${verb} to do.`,
-    hint: `Make its tables: ${commandLine(["schema", "update", "app.py", target])}   or name a hosted database: cli db ${verb} cloud://acme:main`,
+    detail: `${target} is a local database. cli db ${verb} works only on hosted databases.`,
+    hint: `Create its tables: ${commandLine(["schema", "update", "app.py", target])}   or name a hosted database: cli db ${verb} cloud://acme:main`,
     meta: { target },
   });
 }

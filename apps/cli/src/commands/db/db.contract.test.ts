@@ -38,10 +38,8 @@ describe("which database", () => {
     async (verb) => {
       const ran = await run(`db ${verb} main`);
       expect(ran.exit).toBe(1);
-      expect(ran.stderr).toContain(
-        `error: main is a local database, which needs no hosted one: there is nothing for cli db ${verb} to do.\n`,
-      );
-      expect(ran.stderr).toContain("hint: Make its tables: cli schema update app.py main ");
+      expect(ran.stderr).toContain(`error: main is a local database. cli db ${verb} works only on hosted databases.\n`);
+      expect(ran.stderr).toContain("hint: Create its tables: cli schema update app.py main ");
       expect(asked()).toEqual([]);
     },
   );
@@ -129,7 +127,7 @@ db-2    FAILED  0/1    0
     expect(stdout).toContain("    failure     PostgreSQL ended. (pod_failed)\n    hint        Try: cli db retry");
     answers.databaseShow = () => ({ ...DATABASE, state: "DELETING", purged_at: AT });
     expect((await run("db status cloud://acme:main")).stdout).toContain(
-      `    deleted     gone for good at ${AT}; until then: cli db undelete cloud://acme:main\n`,
+      `    deleted     deleted permanently at ${AT}; until then: cli db undelete cloud://acme:main\n`,
     );
   });
 });
@@ -192,7 +190,7 @@ describe("start, stop, restart, retry, undelete", () => {
     answers.operationShow = () => ({ ...DONE, state: "running", ended_at: null });
     const ran = await run("db stop cloud://acme:main --no-wait");
     expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining("cloud://acme:main  STOPPING") });
-    expect(ran.stderr).toContain("It goes on; wait for it: cli operations wait op1\n");
+    expect(ran.stderr).toContain("It continues. Wait for it: cli operations wait op1\n");
     expect(JSON.parse((await run("db stop cloud://acme:main --no-wait --json")).stdout)).toMatchObject({
       database: { state: "STOPPING" },
       operation: { id: "op1", state: "running" },

@@ -33,7 +33,7 @@ describe("cli db delete", () => {
     expect(wrong).toMatchObject({ exit: 3, stderr: expect.stringContaining("Nothing was deleted") });
     const alone = await run("db delete cloud://acme:staging --now");
     expect(alone.exit).toBe(3);
-    expect(alone.stderr).toContain("hint: Answer beforehand: cli db delete cloud://acme:staging --now -f\n");
+    expect(alone.stderr).toContain("hint: To confirm in advance: cli db delete cloud://acme:staging --now -f\n");
     expect(asked()).toEqual([]);
   });
 

@@ -17,7 +17,7 @@ interface Flags extends JsonFlag {
 export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult | LocalDeletion>({
   brief: "Delete a database; a hosted one can be undeleted for some days",
   examples: [
-    ["cli db delete scratch", "a local one, after typing its name; it is gone at once"],
+    ["cli db delete scratch", "a local database, after you type its name; deleted immediately"],
     ["cli db delete cloud://acme:staging", "after typing its name"],
     ["cli db delete cloud://acme:staging -f", "without being asked"],
     ["cli db delete cloud://acme:staging --now -f", "with its storage, at once and for good"],

@@ -41,7 +41,7 @@ test("delete of a local database shows its rows and wants its name typed", async
 test("delete without a terminal wants -f, which asks nothing", async () => {
   const { client, told } = daemon();
   expect((await runCli("db delete mian", { client })).stderr).toContain(
-    "hint: Answer beforehand: cli db delete mian -f",
+    "hint: To confirm in advance: cli db delete mian -f",
   );
   expect((await runCli("db delete mian -f", { client })).exit).toBe(0);
   expect(told).toEqual([true, true, false]);

@@ -51,15 +51,15 @@ export async function askForName(
   const question = `${input.question} Type its name, ${name}`;
   if (ctx.prompt === undefined) {
     throw appError("confirmation_required", {
-      detail: `There is no terminal to ask: ${question}`,
-      hint: `Answer beforehand: ${again}`,
+      detail: `Confirmation is required, but there is no terminal: ${question}`,
+      hint: `To confirm in advance: ${again}`,
       meta: { next: again },
     });
   }
   if ((await ctx.prompt.text(question)).trim() === name) return;
   throw appError("confirmation_required", {
-    detail: "Nothing was deleted: that was not its name.",
-    hint: `To do it without being asked: ${again}`,
+    detail: "The name you typed does not match. Nothing was deleted.",
+    hint: `To skip the question: ${again}`,
     meta: { next: again },
   });
 }

@@ -25,7 +25,7 @@ export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>(
   parameters: {
     positional: { kind: "tuple", parameters: [DATABASE] },
     flags: {
-      follow: { kind: "boolean", brief: "Go on with new lines until Ctrl-C", default: false },
+      follow: { kind: "boolean", brief: "Follow new lines until Ctrl-C", default: false },
       since: {
         kind: "parsed",
         parse: parseDurationUpTo(365),

@@ -13,7 +13,7 @@ export async function sendFiles(
   json: boolean,
 ): Promise<void> {
   const { signal } = ctx;
-  const onRetry = (reason: string) => ctx.out.note(`The upload was cut off; it goes on. ${reason}`);
+  const onRetry = (reason: string) => ctx.out.note(`The upload was interrupted and continues. ${reason}`);
   const onProgress = showUpload(ctx.out, json);
   await uploadBlobs(client, { org: params.org, tree, signal, onProgress, onRetry }).catch((error: unknown) => {
     throw signal.aborted ? leftOff(error) : error;
@@ -23,8 +23,8 @@ export async function sendFiles(
 
 function leftOff(cause: unknown): AppError {
   return appError("interrupted", {
-    detail: "The command was interrupted; the database is as it was.",
-    hint: "What was uploaded stays: the same command goes on from there.",
+    detail: "The command was interrupted. The database was not changed.",
+    hint: "Uploaded files are kept: run the same command to continue.",
     cause,
   });
 }

@@ -88,11 +88,11 @@ describe("cli db diff", () => {
   test("without an entry takes defaults and says which lines to add; without a project it is refused", async () => {
     at.write({ "app.py": "" });
     const none = await at.run(`db diff ${URI}`);
-    expect(none).toMatchObject({ exit: 1, stderr: expect.stringContaining("is a project") });
+    expect(none).toMatchObject({ exit: 1, stderr: expect.stringContaining("No project found") });
     at.write({ "pyproject.toml": "[tool.service]\n" });
     const ran = await at.run(`db diff ${URI}`);
     expect(ran.stderr).toContain(
-      'warning: pyproject.toml has no entry for cloud://acme:main; defaults are used. To say what it shall be, add:\n\n    [[tool.service.database]]\n    name = "cloud://acme:main"\n',
+      'warning: pyproject.toml has no entry for cloud://acme:main; defaults are used. To configure it, add:\n\n    [[tool.service.database]]\n    name = "cloud://acme:main"\n',
     );
     expect(at.bodyOf("databasePlan").settings).toEqual({});
   });
@@ -134,7 +134,7 @@ describe("cli db update", () => {
     const alone = await at.run(`db update ${URI}`);
     expect(alone.exit).toBe(3);
     expect(alone.stderr).toContain(
-      "error: There is no terminal to ask: apply 1 change to cloud://acme:main?\nhint: Answer beforehand: cli db update cloud://acme:main -f\n",
+      "error: Confirmation is required, but there is no terminal: apply 1 change to cloud://acme:main?\nhint: To confirm in advance: cli db update cloud://acme:main -f\n",
     );
     at.state.plan = { summary: { ops: 1, destructive: 0, rebuild: true, restarts: true } };
     expect((await at.run(`db update ${URI}`)).stderr).toContain("cloud://acme:main, which rebuilds the image?");
@@ -155,9 +155,7 @@ describe("cli db update", () => {
     at.state.plan = { summary: { ops: 1, destructive: 1, rebuild: false, restarts: true } };
     const refused = await at.run(`db update ${URI} -f`);
     expect(refused.exit).toBe(3);
-    expect(refused.stderr).toContain(
-      "hint: To do it all the same: cli db update cloud://acme:main --allow-destructive\n",
-    );
+    expect(refused.stderr).toContain("hint: To do it anyway: cli db update cloud://acme:main --allow-destructive\n");
     expect((await at.run(`db update ${URI} -f --allow-destructive`)).exit).toBe(0);
     expect(at.bodyOf("databaseUpdate").allow_destructive).toBe(true);
   });

@@ -69,7 +69,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     out.line();
     out.line(`${uri} generation ${database.generation} ${operation.state === "succeeded" ? "done" : "begun"}`);
     if (operation.state === "pending" || operation.state === "running") {
-      out.note(`It goes on; wait for it: cli operations wait ${operation.id}`);
+      out.note(`It continues. Wait for it: cli operations wait ${operation.id}`);
     } else if (next !== null) {
       out.note(`next: ${next}`);
     }
@@ -83,8 +83,8 @@ async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestr
   const again = (more: readonly string[]) => commandLine(["db", "update", plan.uri, ...more]);
   if (destructive > 0 && !allowDestructive) {
     throw appError("destructive_refused", {
-      detail: `The update would take something away (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
-      hint: `To do it all the same: ${again(["--allow-destructive"])}`,
+      detail: `The update would remove something (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      hint: `To do it anyway: ${again(["--allow-destructive"])}`,
       meta: { next: again(["--allow-destructive"]), plan },
     });
   }

@@ -74,7 +74,7 @@ describe("an upload", () => {
     };
     const ran = await at.run(`db update ${URI} -f`);
     expect(ran.exit).toBe(0);
-    expect(ran.stderr).toContain("The upload was cut off; it goes on. No server answers at");
+    expect(ran.stderr).toContain("The upload was interrupted and continues. No server responds at");
     const packs = at.server.asked.filter(({ name }) => name === "blobUpload").map(({ body }) => [...body.keys()]);
     expect(new Set(packs.flat())).toEqual(new Set(at.stored.keys()));
     expect(packs[2]).toEqual(packs[1]?.slice(1));
@@ -103,7 +103,7 @@ describe("an upload", () => {
     const ran = await at.run(`db update ${URI} -f`, { signal: interrupt.signal });
     expect(ran.exit).toBe(130);
     expect(ran.stderr).toContain(
-      "The command was interrupted; the database is as it was.\nhint: What was uploaded stays",
+      "The command was interrupted. The database was not changed.\nhint: Uploaded files are kept",
     );
     expect(at.asked()).not.toContain("databaseUpdate");
   });

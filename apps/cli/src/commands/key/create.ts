@@ -24,7 +24,7 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
       "cli key create edge --grant access:cloud://acme:main/services/ingest",
       "a key that may call one service and nothing else",
     ],
-    ["cli key create nightly --expires 90d --json", "one that ends by itself, for a program"],
+    ["cli key create nightly --expires 90d --json", "expires automatically, for a program"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [{ brief: "What to call it", placeholder: "NAME", parse: text }] },
@@ -91,6 +91,6 @@ function organizationOf(grants: readonly { organization: string }[], named: stri
   if (second === undefined) return first;
   throw appError("usage", {
     detail: `A key belongs to one organization, and this command names ${[...all].join(" and ")}.`,
-    hint: "Make a key in each: cli key create NAME --grant ...",
+    hint: "Create a key in each: cli key create NAME --grant ...",
   });
 }

@@ -156,10 +156,10 @@ describe("cli key create", () => {
 
   test.each([
     ["read:cloud://acme:main", "It begins with access: or manage:."],
-    ["access:acme:main", "After the verb stands cloud://<org>:<db>."],
+    ["access:acme:main", "Expected cloud://<org>:<db> after the verb."],
     ["manage:cloud://acme:main", "manage applies to services, not to a whole database."],
-    ["access:cloud://acme:main/tables", "After the database stands /services or nothing"],
-    ["access:cloud://acme:main/services/", "is no service name"],
+    ["access:cloud://acme:main/tables", "Expected /services or nothing after the database"],
+    ["access:cloud://acme:main/services/", "is not a valid service name"],
   ])("refuses the grant %s with exit 2 before any request", async (grant, what) => {
     const ran = await run(["key", "create", "edge", "--grant", grant, "--json"]);
     expect(ran.exit).toBe(2);
@@ -201,8 +201,8 @@ describe("cli key", () => {
   test("list prints names alone; -l what they may do, last use and end", async () => {
     expect((await run("key list")).stdout).toBe("ci\nedge\n");
     expect((await run("key list -l")).stdout).toBe(
-      "ci    never used                     no end  made by ann@example.com  acts as ann@example.com\n" +
-        `edge  used ${AT}  no end  made by ann@example.com  access:cloud://acme:main/services/ingest\n`,
+      "ci    never used                     no end  created by ann@example.com  acts as ann@example.com\n" +
+        `edge  used ${AT}  no end  created by ann@example.com  access:cloud://acme:main/services/ingest\n`,
     );
     const { keys } = JSON.parse((await run("key list --json --org acme")).stdout);
     expect(keys).toEqual([KEY, EDGE]);
@@ -217,9 +217,9 @@ describe("cli key", () => {
 
   test("rotate ends the former secret now, or after the overlap", async () => {
     expect((await run("key rotate ci")).stdout).toBe(
-      `ci  (acts as ann@example.com)\nThe former secret is refused from now on.\n\nAPI key (shown once, store it now):\n${SECRET}\n`,
+      `ci  (acts as ann@example.com)\nThe previous secret is no longer valid.\n\nAPI key (shown once, store it now):\n${SECRET}\n`,
     );
-    expect((await run("key rotate ci --overlap 1h")).stdout).toContain(`The former secret is good until ${AT}.\n`);
+    expect((await run("key rotate ci --overlap 1h")).stdout).toContain(`The previous secret is valid until ${AT}.\n`);
     expect(asked().map(({ body }) => body.overlap_s)).toEqual([0, 3_600]);
   });
 

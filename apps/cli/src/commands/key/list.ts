@@ -41,7 +41,7 @@ export const list = defineCommand<Flags, [], KeyList>({
         ? [
             key.last_used_at === null ? "never used" : `used ${key.last_used_at}`,
             key.expires_at === null ? "no end" : `ends ${key.expires_at}`,
-            key.created_by === null ? "maker is gone" : `made by ${showControls(key.created_by)}`,
+            key.created_by === null ? "creator was deleted" : `created by ${showControls(key.created_by)}`,
             powersOf(key),
           ]
         : []),

@@ -14,7 +14,7 @@ interface Flags extends JsonFlag {
 export const rotate = defineCommand<Flags, [name: string], CreatedKey>({
   brief: "Give an API key a new secret",
   examples: [
-    ["cli key rotate ci", "the former secret ends now"],
+    ["cli key rotate ci", "the previous secret expires now"],
     ["cli key rotate ci --overlap 1h", "both are accepted for an hour"],
   ],
   parameters: {
@@ -24,7 +24,7 @@ export const rotate = defineCommand<Flags, [name: string], CreatedKey>({
         kind: "parsed",
         parse: parseDurationUpTo(30),
         optional: true,
-        brief: "How long the former secret stays good: 30m, 1h",
+        brief: "How long the previous secret stays valid: 30m, 1h",
         placeholder: "time",
       },
       org: ORG_FLAG,
@@ -39,8 +39,8 @@ export const rotate = defineCommand<Flags, [name: string], CreatedKey>({
     out.line(`${showControls(key.name)}  (${powersOf(key)})`);
     out.line(
       key.previous_until === null
-        ? "The former secret is refused from now on."
-        : `The former secret is good until ${key.previous_until}.`,
+        ? "The previous secret is no longer valid."
+        : `The previous secret is valid until ${key.previous_until}.`,
     );
     printSecret(key, out);
   },

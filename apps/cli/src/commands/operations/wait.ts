@@ -54,7 +54,7 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
 
 function stillGoing({ id, kind, state, target }: Operation): Error {
   return appError("operation_running", {
-    detail: `The operation ${kind} of ${target} has not ended in that time; it is ${state} and goes on.`,
+    detail: `The operation ${kind} of ${target} has not ended in that time. It is ${state} and continues.`,
     hint: `Look at it: cli operations show ${id}`,
     meta: { id, state },
   });

@@ -20,7 +20,7 @@ export const switchTo = defineCommand<JsonFlag, [name: string], Whoami>({
     const { client, credential } = await (await ctx.control()).open();
     if (credential.kind === "api_key") {
       throw appError("no_organization", {
-        detail: `Commands use the API key of ${credential.source}, which stays in the organization that it was made in.`,
+        detail: `Commands use the API key of ${credential.source}, which belongs to the organization in which it was created.`,
         hint: `Name the organization in each command: --org ${organization}   or sign in: cli login`,
       });
     }

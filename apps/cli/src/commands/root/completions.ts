@@ -25,7 +25,7 @@ export const completions = defineCommand<JsonFlag, [shell: string], CompletionRe
     const shell = SHELLS.find((known) => known === typed);
     if (shell === undefined) {
       throw appError("usage", {
-        detail: `There are no completions for '${typed}'; there are for ${SHELLS.join(", ")}.`,
+        detail: `No completions for '${typed}'. Supported shells: ${SHELLS.join(", ")}.`,
         hint: "For example: cli completions bash",
       });
     }

@@ -170,7 +170,7 @@ test("a deployment that somebody has undone meanwhile goes no further", async ()
   at.state.plan = { in_agreement: false };
   at.answers.deployAlive = () => ({ ...DEPLOY, state: "rolled_back" });
   const ran = await at.run(`deploy app.py ${URI} -f`);
-  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("was undone meanwhile") });
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("was undone because it was silent") });
   expect(asked().slice(2)).toEqual(["deployBegin", "deployAlive", "deployEnd"]);
 });
 
@@ -181,7 +181,7 @@ test("a failure in the middle says what was done, and how to go on", async () =>
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran.exit).not.toBe(0);
   expect(ran.stderr).toContain("Done: database, tables. Not done: services.");
-  expect(ran.stderr).toContain(`Go on with: cli deploy app.py ${URI}`);
+  expect(ran.stderr).toContain(`Continue with: cli deploy app.py ${URI}`);
 });
 
 test("of a local database it says which commands to type", async () => {

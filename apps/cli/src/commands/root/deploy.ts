@@ -134,8 +134,8 @@ function isAgreed({ database, schema, services }: Plans): boolean {
 function refuseEarly({ file, flags, target }: Deployment, { database, schema, services }: Plans): void {
   if (schema !== null && schema.summary.unsupported > 0) {
     throw appError("schema_unsupported", {
-      detail: `The tables of ${target.text} cannot become what ${file} declares; nothing was changed.`,
-      hint: "Change the file as the plan says, or back to what it was.",
+      detail: `The tables of ${target.text} cannot be changed to what ${file} declares. Nothing was changed.`,
+      hint: "Change the file as the plan says, or restore its previous content.",
     });
   }
   const destructive = [database, schema, services].reduce((sum, plan) => sum + (plan?.summary.destructive ?? 0), 0);
@@ -143,7 +143,7 @@ function refuseEarly({ file, flags, target }: Deployment, { database, schema, se
   const next = commandLine(["deploy", file, target.text, "--allow-destructive"]);
   throw appError("destructive_refused", {
     detail: `The deployment would destroy data or break callers (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
-    hint: `To do it all the same: ${next}`,
+    hint: `To do it anyway: ${next}`,
     meta: { next },
   });
 }
@@ -227,7 +227,7 @@ async function carryOutSteps(
       if (done.length > 0 && error instanceof AppError) {
         ctx.out.note(`Done: ${done.join(", ")}. Not done: ${STEPS.slice(done.length).join(", ")}.`);
         ctx.out.note(
-          `Go on with: ${commandLine(["deploy", file, target.text])}   or undo it: ${commandLine(["rollback", target.text])}`,
+          `Continue with: ${commandLine(["deploy", file, target.text])}   or undo it: ${commandLine(["rollback", target.text])}`,
         );
       }
       throw error;
@@ -248,8 +248,8 @@ async function bringTables(
   if (plan.summary.destructive > 0 && !allowDestructive) {
     const next = commandLine(["schema", "update", file, target.text, "--allow-destructive"]);
     throw appError("destructive_refused", {
-      detail: `The tables' update would destroy data (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); they are as they were.`,
-      hint: `To do it all the same: ${next}`,
+      detail: `The tables' update would destroy data (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      hint: `To do it anyway: ${next}`,
       meta: { next, plan },
     });
   }
@@ -277,8 +277,8 @@ async function bringServices(
 
 function wasUndone(target: string): AppError {
   return appError("deploy_moved", {
-    detail: `This deployment to ${target} was undone meanwhile: it had said nothing for a minute.`,
-    hint: `See what was asked of it: cli events`,
+    detail: `This deployment to ${target} was undone because it was silent for a minute.`,
+    hint: `See the events: cli events`,
     meta: { target },
   });
 }

@@ -28,9 +28,9 @@ async function follow(plan: SchemaPlan) {
 test.each([
   [
     { unsupported: 1 },
-    "Nothing is done: main cannot become what app.py declares. Change what is marked [UNSUPPORTED].",
+    "Nothing was changed: main cannot be changed to what app.py declares. Change what is marked [UNSUPPORTED].",
   ],
-  [{ destructive: 1 }, "Not done by itself: cli schema update app.py main --allow-destructive"],
+  [{ destructive: 1 }, "Not done automatically: cli schema update app.py main --allow-destructive"],
 ])("what is %j is not done, and the note says what can be", async (summary, note) => {
   const ran = await follow(schemaPlan({ in_agreement: false, summary }));
   expect(ran.exit).toBe(130);

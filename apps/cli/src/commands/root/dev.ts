@@ -65,7 +65,8 @@ async function followFiles(round: Round, watch: ProjectWatch): Promise<void> {
       return next;
     });
     await bringUp(round, paths, saved.signal);
-    if (!saved.signal.aborted) out.note(`watching the files of ${round.file}; Ctrl-C ends it, services go on`);
+    if (!saved.signal.aborted)
+      out.note(`watching the files of ${round.file}; Ctrl-C stops watching, services continue`);
     paths = await coming;
     if (signal.aborted) return;
     const more = paths.length > 3 ? ` and ${paths.length - 3} more` : "";
@@ -101,12 +102,12 @@ async function bringTables({ ctx, file, json, python, target }: Round): Promise<
   if (!json) printSchemaPlan(plan, ctx.out);
   if (plan.summary.unsupported > 0) {
     ctx.out.note(
-      `Nothing is done: ${target} cannot become what ${file} declares. Change what is marked [UNSUPPORTED].`,
+      `Nothing was changed: ${target} cannot be changed to what ${file} declares. Change what is marked [UNSUPPORTED].`,
     );
     return plan;
   }
   if (plan.summary.destructive > 0) {
-    ctx.out.note(`Not done by itself: ${commandLine(["schema", "update", file, target, "--allow-destructive"])}`);
+    ctx.out.note(`Not done automatically: ${commandLine(["schema", "update", file, target, "--allow-destructive"])}`);
     return plan;
   }
   const change = { allow_destructive: false, recompute: false, on_error: "abort" } as const;
@@ -122,7 +123,7 @@ async function bringServices({ ctx, file, json, python, target }: Round): Promis
   if (!json) printServicePlan(plan, ctx.out);
   if (plan.in_agreement) return plan;
   if (plan.summary.destructive > 0) {
-    ctx.out.note(`Not done by itself: ${commandLine(["service", "update", file, target, "--allow-destructive"])}`);
+    ctx.out.note(`Not done automatically: ${commandLine(["service", "update", file, target, "--allow-destructive"])}`);
     return plan;
   }
   const after = await opened.apply({ allow_destructive: false, onProgress: showProgress(ctx.out, json) });

@@ -73,7 +73,7 @@ function asTyped(error: AppError, path: string, typed: string): AppError {
 
 function columnOfNoTable(target: string, column: string): AppError {
   return appError("usage", {
-    detail: `--column ${column} is of one table, and ${target} is a database.`,
+    detail: `--column ${column} belongs to one table, but ${target} is a database.`,
     hint: `Name the table: ${commandLine(["errors", `${target}/TABLE`, "--column", column])}`,
   });
 }

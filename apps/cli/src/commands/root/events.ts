@@ -28,7 +28,7 @@ export const events = defineCommand<Flags, [], AuditEvent[] | undefined>({
   ],
   parameters: {
     flags: {
-      follow: { kind: "boolean", brief: "Go on with new events until Ctrl-C", default: false },
+      follow: { kind: "boolean", brief: "Follow new events until Ctrl-C", default: false },
       limit: {
         kind: "parsed",
         parse: parseCount,

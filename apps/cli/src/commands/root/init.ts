@@ -29,7 +29,7 @@ export const init = defineCommand<JsonFlag, [], InitResult>({
     }
     if (found !== undefined) {
       throw appError("project_exists", {
-        detail: `${folder} lies inside the project ${found.root}; nothing was written.`,
+        detail: `${folder} is inside the project ${found.root}; nothing was written.`,
         hint: `Use that project, or start outside of it. Its configuration: ${join(found.root, found.config_file)}`,
         meta: { project_root: found.root },
       });

@@ -143,7 +143,7 @@ describe("cli login", () => {
     const ran = await login();
     expect(ran).toMatchObject({ exit: 1, stdout: "" });
     expect(ran.stderr).toContain(
-      "error: Nobody confirmed the code in time; nobody was signed in.\nhint: Ask for another",
+      "error: The code was not confirmed in time. You are not signed in.\nhint: Ask for another",
     );
   });
 
@@ -155,7 +155,7 @@ describe("cli login", () => {
     interrupt.abort();
     const ran = await running;
     expect(ran).toMatchObject({ exit: 130, stdout: "" });
-    expect(ran.stderr).toContain("The sign-in was left; nobody was signed in.\n");
+    expect(ran.stderr).toContain("The sign-in was cancelled. You are not signed in.\n");
     expect(ran.stderr).not.toContain("error:");
     expect(existsSync(sessionsFile())).toBe(false);
   });
@@ -305,7 +305,7 @@ describe("cli logout", () => {
     const ran = await world.run("logout --json", { env: { SERVICE_API_URL: url } });
     expect(ran.exit).toBe(0);
     expect(JSON.parse(ran.stdout)).toEqual({ server: url, signed_out: true, revoked: false });
-    expect(ran.stderr).toContain("warning: the server was not told");
+    expect(ran.stderr).toContain("warning: the server could not be reached");
     expect(sessions()).toEqual({});
     server = await startControlServer({});
   });
@@ -314,7 +314,7 @@ describe("cli logout", () => {
     await serve([TOKEN], { answers: { sessionList: () => ({ items: [], next: null }) } });
     await login();
     const ran = await world.run("logout", { env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
-    expect(ran.stderr).toContain("warning: commands go on with the API key of SERVICE_API_KEY.");
+    expect(ran.stderr).toContain("warning: commands continue to use the API key of SERVICE_API_KEY.");
   });
 });
 

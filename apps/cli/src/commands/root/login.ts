@@ -43,7 +43,7 @@ export const login = defineCommand<Flags, [], LoginResult>({
         ? await access.findServer()
         : { url: flags.server, source: "--server", is_running: true };
     if (isPlainAndFar(server.url)) {
-      ctx.out.note(`warning: ${server.url} is not https: whoever sees the traffic can take the sign-in over.`);
+      ctx.out.note(`warning: ${server.url} is not https: anyone who sees the traffic can take over the sign-in.`);
     }
     const { token, credential } = await access.signIn(server, listenerOf(ctx, flags, access.openBrowser));
     const who = await access.connect(server, credential).call("whoami", {}, { signal: ctx.signal });

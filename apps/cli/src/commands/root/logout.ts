@@ -25,7 +25,7 @@ export const logout = defineCommand<JsonFlag, [], LogoutResult>({
     const revoked = await endSession(ctx, access.connect, server, signIn);
     access.keepSignIn(server, undefined);
     const left = await access.findCredential(server);
-    if (left?.kind === "api_key") ctx.out.note(`warning: commands go on with the API key of ${left.source}.`);
+    if (left?.kind === "api_key") ctx.out.note(`warning: commands continue to use the API key of ${left.source}.`);
     return { server: server.url, signed_out: true, revoked };
   },
   render: ({ signed_out: signedOut }, out) => out.line(signedOut ? "Signed out." : "Not signed in."),

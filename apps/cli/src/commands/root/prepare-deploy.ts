@@ -55,7 +55,7 @@ export async function prepareDeploy(
 async function cancel({ out }: Pick<Context, "out">, { client, params }: PlannedDatabase, id: string): Promise<void> {
   const input = { params: { org: params.org, id } };
   await client.call("operationCancel", input, { signal: AbortSignal.timeout(CANCEL_MS) }).catch((error: unknown) => {
-    out.note(`What was begun goes on, for it could not be cancelled: ${toProblem(error).detail}`);
+    out.note(`The operation continues, because it could not be cancelled: ${toProblem(error).detail}`);
   });
 }
 

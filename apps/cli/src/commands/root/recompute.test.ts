@@ -147,7 +147,7 @@ test("failing cells are listed with key, column, type, message and function, and
   const refused = await runCli("errors main --column summary", { client });
   expect([refused.exit, refused.stderr, asked.length]).toEqual([
     2,
-    expect.stringContaining("--column summary is of one table, and main is a database."),
+    expect.stringContaining("--column summary belongs to one table, but main is a database."),
     2,
   ]);
 });

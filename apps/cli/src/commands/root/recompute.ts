@@ -148,7 +148,7 @@ function refuseRuntime({ app, python }: Flags, target: string): void {
   if (app === undefined && python === undefined) return;
   throw appError("usage", {
     detail: `${app === undefined ? "--python" : "--app"} is for local databases: ${target} runs its functions with its own files and image.`,
-    hint: `Leave it out; other code comes by: cli db update ${target}`,
+    hint: `Leave it out. To change the code: cli db update ${target}`,
   });
 }
 
@@ -157,7 +157,7 @@ function refuseRuntime({ app, python }: Flags, target: string): void {
 function isResumed(target: string, cause: AppError): AppError {
   return appError("daemon_failed", {
     detail: `${cause.message} The recompute is not lost: the next daemon continues it.`,
-    hint: `Have it continue, and see where it is: ${commandLine(["jobs", "list", target])}`,
+    hint: `Continue it, and check its progress: ${commandLine(["jobs", "list", target])}`,
     meta: cause.meta,
     cause,
   });
@@ -165,8 +165,8 @@ function isResumed(target: string, cause: AppError): AppError {
 
 function goesOn(target: string, worker: string, cause: unknown): AppError {
   return appError("interrupted", {
-    detail: `The command was interrupted; the recompute goes on in ${worker}.`,
-    hint: `See where it is, or end it: cli jobs list ${target}; cli jobs cancel ${target} <id>`,
+    detail: `The command was interrupted. The recompute continues in ${worker}.`,
+    hint: `Check its progress, or cancel it: cli jobs list ${target}; cli jobs cancel ${target} <id>`,
     cause,
   });
 }

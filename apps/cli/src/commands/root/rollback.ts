@@ -78,7 +78,7 @@ function refuseBlocked(ops: readonly PlanOp[]): void {
   if (first === undefined) return;
   throw appError("schema_mismatch", {
     detail: `The deployment cannot be undone, and nothing was changed: ${blocked.map(({ description }) => description).join("; ")}.`,
-    hint: `Put the former files back where you work, then: ${String(first.details.next)}`,
+    hint: `Restore the previous files in your project, then: ${String(first.details.next)}`,
     meta: { operations: blocked.map(({ description }) => description) },
   });
 }

@@ -68,9 +68,9 @@ describe("cli schema diff of a hosted database", () => {
   test("of a file that does not travel, or is none, says so", async () => {
     at.write({ ".gitignore": "app.py\n" });
     expect((await at.run(`schema diff app.py ${URI}`)).stderr).toContain(
-      "error: app.py is not among the project's files that travel: git ignores it, or the database's entry excludes it.\n",
+      "error: app.py is not uploaded: git ignores it, or the database's entry excludes it.\n",
     );
-    expect((await at.run(`schema diff other.py ${URI}`)).stderr).toContain("There is no file other.py");
+    expect((await at.run(`schema diff other.py ${URI}`)).stderr).toContain("File other.py not found");
     expect(at.asked()).toEqual([]);
   });
 
@@ -129,9 +129,7 @@ describe("cli schema update of a hosted database", () => {
     at.answers.schemaPlan = () => ({ plan: DESTRUCTIVE });
     const refused = await at.run(`schema update app.py ${URI}`);
     expect(refused.exit).toBe(3);
-    expect(refused.stderr).toContain(
-      `hint: To do it all the same: cli schema update app.py ${URI} --allow-destructive\n`,
-    );
+    expect(refused.stderr).toContain(`hint: To do it anyway: cli schema update app.py ${URI} --allow-destructive\n`);
     expect((await at.run(`schema update app.py ${URI} --allow-destructive`)).exit).toBe(3);
     expect((await at.run(`schema update app.py ${URI} -n`)).exit).toBe(2);
     expect(at.asked()).not.toContain("schemaApply");
@@ -148,7 +146,9 @@ describe("cli schema update of a hosted database", () => {
       stderr: expect.stringContaining("error: Row 3 failed.\nhint: Look.\n"),
     });
     at.answers.schemaApply = async function* () {};
-    expect((await at.run(`schema update app.py ${URI}`)).stderr).toContain("whether it was done is not known");
+    expect((await at.run(`schema update app.py ${URI}`)).stderr).toContain(
+      "It is unknown whether the update was applied",
+    );
   });
 
   test("left by Ctrl-C it goes on in the database", async () => {
@@ -165,7 +165,7 @@ describe("cli schema update of a hosted database", () => {
     const ran = await running;
     expect(ran.exit).toBe(130);
     expect(ran.stderr).toContain(
-      `what had begun goes on in ${URI}.\nhint: See where it is: cli schema diff app.py ${URI}\n`,
+      `Work that started continues in ${URI}.\nhint: Check its progress: cli schema diff app.py ${URI}\n`,
     );
   });
 

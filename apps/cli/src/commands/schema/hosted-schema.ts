@@ -73,7 +73,7 @@ async function sendFiles(
   { tree }: ReadProject,
   json: boolean,
 ) {
-  const onRetry = (reason: string) => ctx.out.note(`The upload was cut off; it goes on. ${reason}`);
+  const onRetry = (reason: string) => ctx.out.note(`The upload was interrupted and continues. ${reason}`);
   const onProgress = showUpload(ctx.out, json);
   await uploadBlobs(client, { org, tree, signal: ctx.signal, onProgress, onRetry });
   ctx.out.status("");

@@ -163,7 +163,7 @@ describe("schema update", () => {
     const world = daemon(DESTRUCTIVE);
     const ran = await runCli("schema update app.py main", world);
     expect(ran.exit).toBe(3);
-    expect(ran.stderr).toContain("hint: To do it all the same: cli schema update app.py main --allow-destructive\n");
+    expect(ran.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive\n");
     expect(world.applied).toEqual([]);
   });
 
@@ -224,7 +224,7 @@ describe("schema update", () => {
     };
     const ran = await runCli("schema update app.py main", { client, context: { signal: interrupt.signal } });
     expect(ran.exit).toBe(130);
-    expect(ran.stderr).toContain("goes on in the daemon");
+    expect(ran.stderr).toContain("continues in the daemon");
     expect(ran.stderr).not.toContain("error:");
   });
 

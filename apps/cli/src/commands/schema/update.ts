@@ -30,7 +30,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     ["cli schema update app.py main", "create and extend tables of the local database main"],
     ["cli schema update app.py cloud://acme:main", "those of a hosted one, after cli db update"],
     ["cli schema update app.py main --allow-destructive", "also drop what the file no longer declares"],
-    ["cli schema update app.py main --recompute", "also compute again what former code of your functions computed"],
+    ["cli schema update app.py main --recompute", "also recompute values from previous code of your functions"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [FILE, ANY_TARGET] },
@@ -105,8 +105,8 @@ function skipped(plan: SchemaPlan): SchemaPlan {
 /** Ctrl-C ends the watching: tables are changed as a whole or not at all, and fills belong to the database. */
 function goesOn({ worker }: SchemaTarget, file: string, target: string, cause: unknown): AppError {
   return appError("interrupted", {
-    detail: `The command was interrupted; what had begun goes on in ${worker}.`,
-    hint: `See where it is: ${commandLine(["schema", "diff", file, target])}`,
+    detail: `The command was interrupted. Work that started continues in ${worker}.`,
+    hint: `Check its progress: ${commandLine(["schema", "diff", file, target])}`,
     cause,
   });
 }
@@ -118,7 +118,7 @@ function refuseUnsupported(plan: SchemaPlan): void {
   );
   if (plan.summary.unsupported === 0) return;
   throw appError("schema_unsupported", {
-    detail: `${plan.target} cannot become what ${plan.app_file} declares, and nothing was changed: ${ops.join("; ")}.`,
+    detail: `${plan.target} cannot be changed to what ${plan.app_file} declares. Nothing was changed: ${ops.join("; ")}.`,
     hint: unsupportedHint(plan),
     meta: { plan },
   });
@@ -135,7 +135,7 @@ async function agreeToDestroy(
   if (!flags.allowDestructive) {
     throw appError("destructive_refused", {
       detail: `The update would destroy data (${count(number, "change")} marked DESTRUCTIVE); nothing was changed.`,
-      hint: `To do it all the same: ${again(["--allow-destructive"])}`,
+      hint: `To do it anyway: ${again(["--allow-destructive"])}`,
       meta: { next: again(["--allow-destructive"]), plan },
     });
   }

@@ -36,7 +36,7 @@ export async function readValues(
   for (const { name, value } of values) {
     if (value.length <= MOST_CHARACTERS) continue;
     throw wrong(
-      `The value of ${name} has ${value.length} characters; ${MOST_CHARACTERS} is the most.`,
+      `The value of ${name} has ${value.length} characters; the maximum is ${MOST_CHARACTERS}.`,
       "A secret becomes an environment variable: keep what is longer in a file or a bucket, and its key as the secret.",
     );
   }
@@ -55,7 +55,7 @@ function split(item: string): { name: string; value: string | undefined } {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     throw wrong(
       "A secret's name has letters, digits and '_', and begins with no digit: it becomes an environment variable.",
-      "Write it like this: cli secret set cloud://acme:main OPENAI_API_KEY",
+      "Write: cli secret set cloud://acme:main OPENAI_API_KEY",
     );
   }
   return { name, value: at < 0 ? undefined : item.slice(at + 1) };
@@ -69,7 +69,7 @@ async function readValue(
   if (file !== undefined) return decode(readFile(resolve(ctx.cwd, file), file), `The file ${file}`);
   if (ctx.readInput !== undefined) return decode(await ctx.readInput(), "What was piped in");
   if (ctx.prompt !== undefined) return await ctx.prompt.secret(`Value of ${name} (not shown)`);
-  throw wrong(`There is no terminal to ask for the value of ${name}.`, "Pipe it in, or name a file: --file path");
+  throw wrong(`No terminal to ask for the value of ${name}.`, "Pipe it in, or name a file: --file path");
 }
 
 function readFile(path: string, typed: string): Uint8Array {
@@ -91,7 +91,7 @@ function decode(bytes: Uint8Array, what: string): string {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes).replace(/\r?\n$/, "");
   } catch (cause) {
     throw appError("usage", {
-      detail: `${what} is no UTF-8 text.`,
+      detail: `${what} is not UTF-8 text.`,
       hint: "A secret becomes an environment variable, which is text: encode it, with base64 for example.",
       cause,
     });

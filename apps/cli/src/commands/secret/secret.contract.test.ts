@@ -39,7 +39,7 @@ beforeEach(async () => {
       },
       secretDelete: () => undefined,
       databaseSecretDelete: ({ params }) => {
-        if (params["name"] === "GONE") throw appError("secret_not_found", { detail: "There is no secret GONE." });
+        if (params["name"] === "GONE") throw appError("secret_not_found", { detail: "No secret GONE." });
         return undefined;
       },
     },
@@ -114,7 +114,7 @@ describe("cli secret set", () => {
     [["acme", "A", "B"], "A and B have no value."],
     [["acme", "A=1", "--file", "key.pem"], "--file key.pem is for a NAME without a value"],
     [["acme", "A="], "The value of A is empty."],
-    [["acme", "A"], "There is no terminal to ask for the value of A."],
+    [["acme", "A"], "No terminal to ask for the value of A."],
     [["acme", "A", "--file", "nothing.pem"], "The file nothing.pem cannot be read"],
     [["acme"], "is missing"],
   ])("refuses %j with exit 2 before any request", async (words, what) => {
@@ -139,7 +139,7 @@ describe("cli secret set", () => {
   test("refuses bytes that are no text", async () => {
     const ran = await run("secret set acme A", { input: Uint8Array.of(0xff, 0xfe) });
     expect(ran.exit).toBe(2);
-    expect(ran.stderr).toContain("What was piped in is no UTF-8 text.");
+    expect(ran.stderr).toContain("What was piped in is not UTF-8 text.");
   });
 
   test.each(["cloud://acme:", "cloud://acme:main/docs", "Acme", "cloud://"])(
@@ -164,6 +164,6 @@ describe("cli secret", () => {
     expect((await run("secret delete acme A B")).stdout).toBe("deleted  A  organization\ndeleted  B  organization\n");
     const ran = await run("secret delete cloud://acme:main A GONE B");
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain("There is no secret GONE. Deleted before: A. Not deleted: GONE, B.");
+    expect(ran.stderr).toContain("No secret GONE. Deleted before: A. Not deleted: GONE, B.");
   });
 });

@@ -14,12 +14,18 @@ export const suspend = defineCommand<Flags, [org: string], OperatorAnswer<"suspe
   brief: "Stop an organization's databases and refuse its requests",
   examples: [
     ["cli server suspend acme", "until: cli server resume acme"],
-    ['cli server suspend acme --reason "invoice 4711 is unpaid"', "which its members are told"],
+    ['cli server suspend acme --reason "invoice 4711 is unpaid"', "a reason that its members see"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [{ ...ORG_ARGUMENT, parse: text }] },
     flags: {
-      reason: { kind: "parsed", parse: text, optional: true, brief: "What its members are told", placeholder: "text" },
+      reason: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        brief: "The reason that its members see",
+        placeholder: "text",
+      },
     },
   },
   run: (ctx, { reason }, org) =>

@@ -41,7 +41,7 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
       parameters: [{ brief: "The service with its target: main/ingest", placeholder: "NAME", parse: text }],
     },
     flags: {
-      follow: { kind: "boolean", brief: "Go on with new lines until Ctrl-C", default: false },
+      follow: { kind: "boolean", brief: "Follow new lines until Ctrl-C", default: false },
       tail: {
         kind: "parsed",
         parse: parseCountUpTo(10_000),

@@ -82,7 +82,7 @@ describe("service run", () => {
     setTimeout(() => given.finish(null), 5);
     const ran = await runCli("service run app.py main", given);
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain("ended by itself (it was killed)");
+    expect(ran.stderr).toContain("ended unexpectedly (it was killed)");
   });
 
   test("tables that differ are one line, no service is started", async () => {

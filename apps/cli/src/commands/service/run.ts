@@ -94,8 +94,8 @@ async function serve(ctx: Context, running: RunningService, onListening: (messag
   const end = await Promise.race([running.ended, interrupted]);
   if (end === "interrupted") return await stopInterrupted(running);
   throw appError("service_failed", {
-    detail: `The service ended by itself (${end === null ? "it was killed" : `code ${end}`}).`,
-    hint: "Its last lines stand above.",
+    detail: `The service ended unexpectedly (${end === null ? "it was killed" : `code ${end}`}).`,
+    hint: "See its last lines above.",
   });
 }
 

@@ -84,7 +84,7 @@ describe("service update", () => {
     const world = daemon(START);
     const unanswered = await runCli("service update app.py main", world);
     expect(unanswered.exit).toBe(3);
-    expect(unanswered.stderr).toContain("hint: Answer beforehand: cli service update app.py main -f\n");
+    expect(unanswered.stderr).toContain("hint: To confirm in advance: cli service update app.py main -f\n");
     expect(world.applied).toEqual([]);
     const ran = await runCli("service update app.py main -f", world);
     expect(ran.exit).toBe(0);
@@ -212,7 +212,7 @@ describe("service logs", () => {
   test("--tail wants a number", async () => {
     const ran = await runCli("service logs main/ingest --tail all");
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain("a whole number from 1 to 10000 is wanted");
+    expect(ran.stderr).toContain("expected a whole number from 1 to 10000");
   });
 });
 

@@ -110,7 +110,7 @@ function refuseDestructive(plan: ServicePlan, flags: Flags, next: string): void 
   if (plan.summary.destructive === 0 || flags.allowDestructive) return;
   throw appError("destructive_refused", {
     detail: `The update would break callers (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
-    hint: `To do it all the same: ${next}`,
+    hint: `To do it anyway: ${next}`,
     meta: { next, plan },
   });
 }

@@ -62,7 +62,7 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
 }
 
 function sleepOf({ sleep_after: sleepAfter, wake_on_request: wakeOnRequest }: Database): string {
-  if (sleepAfter === "never") return "never by itself";
+  if (sleepAfter === "never") return "never automatically";
   return `after ${sleepAfter} without use; ${wakeOnRequest ? "a request wakes it" : "no request wakes it"}`;
 }
 

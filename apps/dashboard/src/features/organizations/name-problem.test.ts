@@ -7,15 +7,15 @@ test.each([[""], ["acme"], ["a"], ["3d-models"], ["a".repeat(29)]])("%j has no p
 
 test("a capital letter is a problem, and the name without it is proposed", () => {
   expect(nameProblem("organization", "Acme")).toBe(
-    "'Acme' is no organization name: names have lower-case letters, digits and '-', and a letter or digit at both ends. " +
+    "'Acme' is not a valid organization name: names have lower-case letters, digits and '-', and a letter or digit at both ends. " +
       "Write for example: acme",
   );
 });
 
 test("a name that is too long is told how long it is", () => {
-  expect(nameProblem("organization", "a".repeat(30))).toContain("it has 30 characters, 29 is the most");
+  expect(nameProblem("organization", "a".repeat(30))).toContain("it has 30 characters, the maximum is 29");
 });
 
 test("a letter that only looks like one of ours is a problem", () => {
-  expect(nameProblem("organization", "аcme")).toContain("is no organization name");
+  expect(nameProblem("organization", "аcme")).toContain("is not a valid organization name");
 });

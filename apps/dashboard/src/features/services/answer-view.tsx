@@ -44,7 +44,7 @@ export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
         </Alert>
       )}
       {body === null ? (
-        <p className="text-sm text-muted">The body is no text, so it is not shown.</p>
+        <p className="text-sm text-muted">The body is not text, so it is not shown.</p>
       ) : body === "" ? (
         <p className="text-sm text-muted">There is no body.</p>
       ) : (

@@ -23,7 +23,7 @@ export interface Built {
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-const NO_JSON = "This is no JSON yet.";
+const NO_JSON = "This is not valid JSON yet.";
 
 export function fieldKey({ name, place }: Pick<RouteField, "name" | "place">): string {
   return `${place} ${name}`;

@@ -104,7 +104,7 @@ test("a body has every digit that was written; what is empty is left out, null w
     until: null,
     count: "many",
   });
-  expect([...build({ meta: "{" }).problems]).toEqual([["body meta", "This is no JSON yet."]]);
+  expect([...build({ meta: "{" }).problems]).toEqual([["body meta", "This is not valid JSON yet."]]);
 });
 
 test("an answer is read for a person: indented with its digits, and what is wrong at its field", () => {
@@ -115,9 +115,9 @@ test("an answer is read for a person: indented with its digits, and what is wron
   expect(["/title", "/meta/0/a", "/3/title", "/a~1b", ""].map(fieldOf)).toEqual(["title", "meta", "title", "a/b", ""]);
   const refused = (errors: unknown) =>
     readRefusal({ status: 422, body: JSON.stringify({ code: "invalid_request", detail: "It does not fit.", errors }) });
-  const refusal = refused([{ pointer: "/title", detail: "A text is wanted." }, "odd", { pointer: 1 }]);
+  const refusal = refused([{ pointer: "/title", detail: "Expected a text." }, "odd", { pointer: 1 }]);
   expect(refusal).toMatchObject({ detail: "It does not fit.", hint: undefined });
-  expect([problemOf(refusal, "title"), problemOf(refusal, "meta")]).toEqual(["A text is wanted.", undefined]);
+  expect([problemOf(refusal, "title"), problemOf(refusal, "meta")]).toEqual(["Expected a text.", undefined]);
   expect(refused("many")?.errors).toEqual([]);
   expect(readRefusal({ status: 200, body: '{"code":"x","detail":"y"}' })).toBe(undefined);
 });

@@ -94,6 +94,6 @@ function rowProblem(text: string): string | undefined {
   try {
     return isObject(parseExact(text)) ? undefined : 'A row is a JSON object: {"title": "..."}';
   } catch {
-    return "This is no JSON yet.";
+    return "This is not valid JSON yet.";
   }
 }

@@ -121,7 +121,7 @@ async function reserve({ config, db }: UploadDeps, orgId: string, sent: readonly
 
 function tooMuch(mostBytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
   return appError("payload_too_large", {
-    detail: `The files that the organization has uploaded would take ${bytes} bytes in ${files} pieces; ${mostBytes} is the most (SERVICE_MAX_UPLOADS_GB).`,
+    detail: `The files that the organization has uploaded would take ${bytes} bytes in ${files} pieces; the maximum is ${mostBytes} (SERVICE_MAX_UPLOADS_GB).`,
     hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week.",
     meta: { bytes, most_bytes: mostBytes },
   });

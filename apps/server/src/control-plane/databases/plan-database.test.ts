@@ -221,9 +221,9 @@ describe("a setting", () => {
   });
 
   test.each([
-    [{ "A B": "1" }, /"A B" is no name of a variable/],
+    [{ "A B": "1" }, /"A B" is not a valid variable name/],
     [{ A: "1\0" }, /"A" has a value that no environment can hold/],
-    [{ A: "x".repeat(70_000) }, /the variables have 70001 bytes; 65536 is the most/],
+    [{ A: "x".repeat(70_000) }, /the variables have 70001 bytes; the maximum is 65536/],
   ])("that no process can have is refused: %j", (vars, message) => {
     expect(() => plan({ settings: { vars } as never })).toThrow(message);
   });

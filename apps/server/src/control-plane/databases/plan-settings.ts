@@ -85,7 +85,7 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
   const errors = entries.flatMap(([name, value]): FieldError[] => {
     const what = !VARIABLE.test(name)
-      ? "is no name of a variable: letters, digits and '_', no digit first"
+      ? "is not a valid variable name: expected letters, digits and '_', no digit first"
       : value.includes("\0") || !value.isWellFormed()
         ? "has a value that no environment can hold"
         : undefined;
@@ -95,11 +95,14 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
   if (entries.length > MOST_VARIABLES) {
     errors.push({
       pointer: "/settings/vars",
-      detail: `there are ${entries.length} variables; ${MOST_VARIABLES} is the most`,
+      detail: `there are ${entries.length} variables; the maximum is ${MOST_VARIABLES}`,
     });
   }
   if (bytes > MOST_BYTES) {
-    errors.push({ pointer: "/settings/vars", detail: `the variables have ${bytes} bytes; ${MOST_BYTES} is the most` });
+    errors.push({
+      pointer: "/settings/vars",
+      detail: `the variables have ${bytes} bytes; the maximum is ${MOST_BYTES}`,
+    });
   }
   return errors.slice(0, 20);
 }

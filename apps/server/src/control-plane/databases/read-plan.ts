@@ -189,7 +189,7 @@ async function refuseFull(db: Database | Tx, org: OrgOfDatabases, uri: string): 
   if (found === undefined || found.databases < found.quota) return;
   const leaving = found.leaving === 0 ? "" : `, ${found.leaving} of them being deleted`;
   throw appError("database_quota", {
-    detail: `${uri} would be one too many: ${org.name} has ${found.databases} databases${leaving}, and may have ${found.quota}.`,
+    detail: `${uri} exceeds the quota: ${org.name} has ${found.databases} databases${leaving}; the maximum is ${found.quota}.`,
     hint: "Delete one at once (cli db delete --now), or ask the operator of the server for more.",
     meta: { quota: found.quota, databases: found.databases },
   });
@@ -198,7 +198,7 @@ async function refuseFull(db: Database | Tx, org: OrgOfDatabases, uri: string): 
 function nameTaken(uri: string, row: DatabaseRow): Error {
   const until = row.purge_at?.toISOString() ?? "then";
   return appError("database_exists", {
-    detail: `${uri} is being deleted; its name is free again when its storage is gone, at ${until}.`,
+    detail: `${uri} is being deleted. Its name becomes available when its storage is deleted, at ${until}.`,
     hint: `Take the deletion back: cli db undelete ${uri}`,
     meta: { uri, state: row.state, purged_at: until },
   });

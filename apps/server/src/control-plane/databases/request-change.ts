@@ -70,7 +70,7 @@ async function refusePurged({ tx }: DatabaseChangeDeps, row: DatabaseRow, uri: s
   if (!isOver) return;
   throw appError("database_state", {
     detail: `The storage of ${uri} is being removed; it cannot be undeleted any more.`,
-    hint: `Make a new one once it is gone: cli db update ${uri}`,
+    hint: `Create it again when it is deleted: cli db update ${uri}`,
     meta: { uri, state: row.state },
   });
 }

@@ -54,7 +54,7 @@ test("a database that asks for more than is left is refused, with what is used, 
       code: "resources_quota",
       status: 409,
       detail: expect.stringContaining(
-        "cpu is 3.5, the other databases have 1, and together they may have 4 (SERVICE_ORG_CPU of the server); disk_gb is 51",
+        "cpu is 3.5, the other databases have 1; the maximum together is 4 (SERVICE_ORG_CPU of the server); disk_gb is 51",
       ),
       meta: { used: { cpu: 1, memory_mb: 1_024, disk_gb: 10 }, asked: { cpu: 3.5 }, most: { cpu: 4 } },
       errors: [{ pointer: "/settings/cpu" }, { pointer: "/settings/disk_gb" }],

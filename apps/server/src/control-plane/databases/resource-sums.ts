@@ -50,12 +50,12 @@ export async function refuseSums(db: Database | Tx, org: OrgOfDatabases, input: 
     if (round(used[one] + after[one]) <= most[one]) continue;
     errors.push({
       pointer: `/settings/${one}`,
-      detail: `${one} is ${after[one]}, the other databases have ${round(used[one])}, and together they may have ${most[one]} (${ORG_SETTINGS[one]} of the server)`,
+      detail: `${one} is ${after[one]}, the other databases have ${round(used[one])}; the maximum together is ${most[one]} (${ORG_SETTINGS[one]} of the server)`,
     });
   }
   if (errors.length === 0) return;
   throw appError("resources_quota", {
-    detail: `${databaseUriOf(org.name, name)} asks for more than ${org.name} has left: ${errors.map(({ detail }) => detail).join("; ")}.`,
+    detail: `${databaseUriOf(org.name, name)} requests more than ${org.name} has left: ${errors.map(({ detail }) => detail).join("; ")}.`,
     hint: "Ask for less in the database's entry in service.toml, shrink or delete another database, or ask the operator for more.",
     meta: { used, asked: after, most },
     errors,

@@ -7,7 +7,7 @@ const MOST_SHOWN = 3;
 const WORDS: Readonly<Record<string, string>> = {
   "database.provision": "created",
   "database.update": "updated",
-  "database.build": "had built anew",
+  "database.build": "rebuilt",
   "database.start": "started",
   "database.stop": "stopped",
   "database.restart": "restarted",
@@ -27,7 +27,7 @@ export async function generationMoved(
   const meta = { uri, expected, generation: row?.generation ?? 0 };
   if (row === undefined) {
     return appError("generation_moved", {
-      detail: `${uri} was at generation ${expected} when this was planned, and is gone since.`,
+      detail: `${uri} was at generation ${expected} when this was planned. It no longer exists.`,
       hint,
       meta,
     });

@@ -5,7 +5,7 @@ import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 
 const ASKED: Partial<Readonly<Record<DatabaseEvent, string>>> = {
   update: "updated",
-  build_image: "built anew",
+  build_image: "built again",
   start: "started",
   stop: "stopped",
   restart: "restarted",

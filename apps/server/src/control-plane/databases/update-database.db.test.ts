@@ -225,7 +225,7 @@ describe("an update", () => {
     const lies = files.slice(0, 1).map((entry) => ({ ...entry, size: 9 }));
     expect((await update(stage, "main", { files: lies })).json).toMatchObject({
       code: "tree_invalid",
-      detail: expect.stringContaining('"a.py" has 9 bytes as it says and 3 as they were uploaded'),
+      detail: expect.stringContaining('"a.py" declares 9 bytes but has 3 uploaded bytes'),
     });
   });
 
@@ -294,7 +294,7 @@ describe("a database that does not exist", () => {
     expect(others.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
     expect(others.find(({ status }) => status === 409)?.json).toMatchObject({
       code: "database_quota",
-      detail: expect.stringContaining(`${stage.org.name} has 3 databases, and may have 3`),
+      detail: expect.stringContaining(`${stage.org.name} has 3 databases; the maximum is 3`),
     });
     expect((await plan(stage, "e")).json).toMatchObject({ code: "database_quota" });
   });

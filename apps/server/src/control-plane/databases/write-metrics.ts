@@ -21,9 +21,9 @@ export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{
     });
   const cpu = total("cpu", "Processors' time of all its pods since it was made.");
   const awakeTotal = total("awake", "For how long it has been awake since it was made.");
-  const restarts = gauge("pod_restarts", "How often its pod was started again by itself.");
+  const restarts = gauge("pod_restarts", "How often its pod was restarted automatically.");
   const memory = gauge("memory_bytes", "What its pods have of the machine's memory.");
-  const memoryLimit = gauge("memory_limit_bytes", "The most that they may have.");
+  const memoryLimit = gauge("memory_limit_bytes", "Maximum memory of the pods.");
   const disk = gauge("disk_bytes", "What it has on the disk.");
   const diskLimit = gauge("disk_limit_bytes", "Where writes are refused.");
   for (const row of await readRows(db, org.id)) {

@@ -210,9 +210,9 @@ test("a deployment is undone as one: services go back and what it made goes, the
     "service 'fresh', which was deployed, will be stopped and forgotten",
     "service 'ingest' goes back from release 2 to release 1",
     "the project files will be those from before",
-    "the image will be the former one",
+    "the previous image will be used",
   ]);
-  expect((await rollBack(stage, NO_DEPLOY.deploy)).json.detail).toContain("another deployment was made");
+  expect((await rollBack(stage, NO_DEPLOY.deploy)).json.detail).toContain("another deployment started");
   const first = await rollBack(stage, json.deploy.id);
   expect([first.status, first.json.deploy.state]).toEqual([202, "rolling_back"]);
   expect(first.json.operations.map(({ kind }: { kind: string }) => kind)).toEqual([

@@ -76,7 +76,7 @@ export async function rollBackDeploy(
   const locked = await lockContent(tx, org, asked.database);
   const uri = databaseUriOf(org.name, locked.database.name);
   const deploy = await demandLast(deps, uri, locked);
-  if (deploy.id !== asked.deploy) throw moved(uri, "another deployment was made");
+  if (deploy.id !== asked.deploy) throw moved(uri, "another deployment started");
   demandAwake(org, locked.database);
   const operations =
     (await undoServices(deps, caller, locked, deploy, former)) ?? (await undoDatabase(deps, caller, locked, deploy));
@@ -129,7 +129,7 @@ function partsThatDiffer(deployed: DeployContent, now: DeployContent): string[] 
 function moved(uri: string, what: string): Error {
   return appError("deploy_moved", {
     detail: `Since the last deployment to ${uri} ${what}: undoing it would undo that as well.`,
-    hint: `Go back piece by piece: cli service rollback ${uri}/<service>; or deploy again what shall be`,
+    hint: `Roll back services one by one: cli service rollback ${uri}/<service>   or deploy the version you want`,
     meta: { uri },
   });
 }
@@ -165,7 +165,7 @@ function planServices(locked: LockedContent, deploy: DeployRow, checked: FormerR
 function planDatabase({ content }: LockedContent, { before }: DeployRow): PlanOp[] {
   const lines = [
     ...(content.tree === before.tree ? [] : ["the project files will be those from before"]),
-    ...(content.environment === before.environment ? [] : ["the image will be the former one"]),
+    ...(content.environment === before.environment ? [] : ["the previous image will be used"]),
     ...planResources(content.resources, before.resources).map(({ description }) => description),
     ...planSettings(content.settings, before.settings).map(({ description }) => description),
   ];

@@ -48,8 +48,8 @@ export async function newestEvent(db: Database, orgId: string): Promise<string> 
 export function parseEventId(text: string, where: string): string {
   if (ID.test(text)) return text;
   throw appError("invalid_cursor", {
-    detail: `${JSON.stringify(text.slice(0, 40))} in ${where} is no event's id.`,
-    hint: "Send the id of the last event that was read, or none to begin with new ones.",
+    detail: `${JSON.stringify(text.slice(0, 40))} in ${where} is not the id of an event.`,
+    hint: "Send the id of the last event that you read, or no id to start with new events.",
   });
 }
 

@@ -67,7 +67,7 @@ export async function createInvitation(
   deps.mailLater?.({
     to: email,
     subject: `An invitation to ${org.name}`,
-    text: `${principal.email ?? "Somebody"} invites you to the organization ${org.name} at ${site.url}.\n\nJoin it here, within ${OPEN_DAYS} days:\n${url}\n`,
+    text: `${principal.email ?? "Someone"} invites you to the organization ${org.name} at ${site.url}.\n\nJoin it here, within ${OPEN_DAYS} days:\n${url}\n`,
   });
   return { ...toInvitation({ ...made, invited_by: principal.email }), url, mailed: deps.mailLater !== undefined };
 }

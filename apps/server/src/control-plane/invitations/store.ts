@@ -51,7 +51,7 @@ export function toInvitation(row: InvitationRow): Invitation {
     id: row.id,
     email: row.email,
     role: row.role,
-    invited_by: row.invited_by ?? "somebody who has no account any more",
+    invited_by: row.invited_by ?? "someone whose account was deleted",
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at.toISOString(),
   };

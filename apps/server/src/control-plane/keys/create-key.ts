@@ -72,7 +72,7 @@ function parseGrantOf(org: string, text: string): string {
   if (grant.organization === org) return grant.text;
   throw appError("invalid_grant", {
     detail: `The grant ${grant.text} names the organization ${grant.organization}; a key of ${org} can be granted what is in ${org} alone.`,
-    hint: `Write it like this: --grant ${grant.text.replace(`://${grant.organization}:`, `://${org}:`)}`,
+    hint: `Write: --grant ${grant.text.replace(`://${grant.organization}:`, `://${org}:`)}`,
     meta: { grant: grant.text },
   });
 }

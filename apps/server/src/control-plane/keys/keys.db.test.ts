@@ -158,7 +158,7 @@ const ROWS: Scenario<KeyStage>[] = [
     params: { name: "owners" },
     body: {},
     status: 403,
-    includes: ["acts as whoever made it"],
+    includes: ["acts as its creator"],
     excludes: ["sk_"],
   },
   { as: "outsider", route: "keyRotate", params: { name: "own" }, body: {}, status: 404, excludes: ["sk_"] },

@@ -45,7 +45,7 @@ export async function rotateKey(
 
 function actsAsAnother(name: string): Error {
   return appError("forbidden", {
-    detail: `The key ${name} has no grants and acts as whoever made it: nobody else may have its secret.`,
+    detail: `The key ${name} has no grants and acts as its creator. Only its creator can get its secret.`,
     hint: `Delete it, and have them make another: cli key delete ${name}`,
   });
 }

@@ -110,7 +110,7 @@ async function lockAsCaller(tx: Tx, { principal, org }: MemberChange, permission
 export function demandOwner(org: CallOrg): void {
   if (org.role === "owner") return;
   throw appError("forbidden", {
-    detail: `Owners of ${org.name} are made, changed and removed by its owners; your role is ${org.role}.`,
+    detail: `Only owners of ${org.name} can add, change or remove owners. Your role is ${org.role}.`,
     hint: "Ask an owner.",
     meta: { role: org.role },
   });

@@ -19,7 +19,7 @@ export async function refuseManyOrganizations(tx: Tx, userId: string, most: numb
   const [found] = rows;
   if (found === undefined || found.is_operator || found.made < most) return;
   throw appError("organization_quota", {
-    detail: `You have made ${found.made} organizations, and a person may make ${most} (SERVICE_ORGS_PER_PERSON of the server).`,
+    detail: `You have created ${found.made} organizations. The maximum per person is ${most} (SERVICE_ORGS_PER_PERSON of the server).`,
     hint: "Have a member of an existing organization invite you, or ask the operator of the server for more.",
     meta: { made: found.made, most },
   });

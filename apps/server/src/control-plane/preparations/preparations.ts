@@ -87,7 +87,7 @@ async function refuseMany(tx: Tx, databaseId: string, uri: string): Promise<void
     .executeTakeFirstOrThrow();
   if (Number(open) < MOST_PREPARATIONS) return;
   throw appError("overloaded", {
-    detail: `${open} deployments to ${uri} are being prepared; ${MOST_PREPARATIONS} are the most at a time.`,
+    detail: `${open} deployments to ${uri} are being prepared; the maximum at a time is ${MOST_PREPARATIONS}.`,
     hint: "Wait for one, or cancel it: cli operations list",
     meta: { uri },
   });
@@ -133,7 +133,7 @@ export async function findPrepared(
     .executeTakeFirst();
   if (found !== undefined && found.manifest !== null) return { ...found, manifest: found.manifest };
   throw appError("preparation_not_found", {
-    detail: `Of ${wanted.app_file} for ${wanted.uri} nothing is prepared under ${wanted.id}, or it is not done, or too old.`,
+    detail: `No usable preparation ${wanted.id} of ${wanted.app_file} for ${wanted.uri}: it is missing, unfinished or too old.`,
     hint: `Deploy again: cli deploy ${wanted.app_file} ${wanted.uri}`,
     meta: { uri: wanted.uri, id: wanted.id },
   });

@@ -215,10 +215,7 @@ describe("a secret", () => {
       params: { ...params, name: "C" },
       body: { value: "x" },
     });
-    expect([more.status, more.json.detail]).toEqual([
-      422,
-      `cloud://${stage.org.name} has 200 secrets, which is the most.`,
-    ]);
+    expect([more.status, more.json.detail]).toEqual([422, `cloud://${stage.org.name} has 200 secrets, the maximum.`]);
     await set(server, stage, "secretSet", "A0", "y");
   });
 });

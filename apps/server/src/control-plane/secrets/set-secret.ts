@@ -77,9 +77,9 @@ function checkValue(name: string, value: string): void {
   const what = value.includes("\0")
     ? "holds a NUL character, which no environment variable can"
     : !value.isWellFormed()
-      ? "is no well-formed text"
+      ? "is not well-formed text"
       : bytes > MOST_BYTES
-        ? `has ${bytes} bytes; ${MOST_BYTES} is the most`
+        ? `has ${bytes} bytes; the maximum is ${MOST_BYTES}`
         : undefined;
   if (what === undefined) return;
   throw appError("invalid_request", {
@@ -98,7 +98,7 @@ async function refuseTooMany(deps: SecretDeps, owner: Owner, uri: string): Promi
     .executeTakeFirstOrThrow();
   if (Number(count) <= MOST) return;
   throw appError("invalid_request", {
-    detail: `${uri} has ${MOST} secrets, which is the most.`,
+    detail: `${uri} has ${MOST} secrets, the maximum.`,
     hint: "Delete one that is no longer needed: cli secret delete",
   });
 }

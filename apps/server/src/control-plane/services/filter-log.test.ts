@@ -9,7 +9,7 @@ test.each<[string, Partial<LogFilter>, string, boolean]>([
   ["everything is wanted without a filter", {}, HEALTH, true],
   ["health checks are left out", { has_health: false }, HEALTH, false],
   ["health checks that are asked for by their route are not", { has_health: false, route: "/health" }, HEALTH, true],
-  ["a print is no health check", { has_health: false }, "hello {not json}", true],
+  ["a print is not a health check", { has_health: false }, "hello {not json}", true],
   ["a text is found whatever its case", { search: "post" }, ANSWERED, true],
   ["a text that is not there is not found", { search: "delete" }, ANSWERED, false],
   ["a route is found by its whole path", { route: "/docs/{id}" }, ANSWERED, true],

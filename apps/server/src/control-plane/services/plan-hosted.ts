@@ -80,7 +80,7 @@ function compareProjects({ manifest }: Application, database: Application["datab
   const { environment = null, tree = null } = database.observed ?? {};
   if (files.length > 0) ops.push({ ...op("alter", "project", "additive", listChanges(files)), details: { files } });
   else if (tree !== row.tree) {
-    const text = "the database has other project files, of which the application imports none";
+    const text = "the database has other project files, but the application imports none of them";
     ops.push({ ...op("alter", "project", "additive", text), details: { files: [] } });
   }
   if (environment !== row.environment) {

@@ -100,7 +100,7 @@ async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: n
     detail:
       wanted === null
         ? `${uri} has no release before release ${current} that ever served.`
-        : `${uri} has no release ${wanted}; there ${kept.length === 1 ? "is" : "are"} ${kept.join(", ")}.`,
+        : `${uri} has no release ${wanted}; it has ${kept.join(", ")}.`,
     hint: `See those that it has: cli service releases ${uri}`,
     meta: { uri, release: wanted, kept },
   });
@@ -112,7 +112,7 @@ function isServed({ desired, observed }: ServiceRow, release: number): boolean {
 
 function moved(uri: string): Error {
   return appError("generation_moved", {
-    detail: `${uri}, or its database, changed while its former release was compared with the tables.`,
+    detail: `${uri}, or its database, changed while its previous release was compared with the tables.`,
     hint: `See what it runs now: cli service releases ${uri}`,
     meta: { uri },
   });

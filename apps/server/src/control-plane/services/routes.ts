@@ -112,7 +112,7 @@ function refuseOtherFiles(
 ): void {
   if (userId !== null || (files === null && preparation === undefined)) return;
   throw appError("forbidden", {
-    detail: `The key ${key?.name ?? ""} has grants, and plans with the database's own files alone. The request brings ${files === null ? "a preparation" : "files"}.`,
+    detail: `The key ${key?.name ?? ""} has grants, and can plan only with the database's own files. The request has ${files === null ? "a preparation" : "files"}.`,
     hint: "Leave out files and preparation, or use a session or a key without grants.",
   });
 }

@@ -332,7 +332,7 @@ test("a key updates what it was granted, sees that operation and no other, and l
   for (const brought of [{ files: [] }, { preparation: randomUUID() }]) {
     const refused = await server.ask("servicePlan", { as, params, body: { ...body, ...brought } });
     expect(refused).toMatchObject({ status: 403, json: { code: "forbidden" } });
-    expect(refused.json.detail).toContain("plans with the database's own files alone");
+    expect(refused.json.detail).toContain("can plan only with the database's own files");
   }
   const update = { ...body, expected_version: plan.json.version, allow_destructive: false };
   const { json } = await server.ask("serviceUpdate", { as, params, body: update });

@@ -162,7 +162,7 @@ test("files that the application does not import, another image and other worker
     .execute();
   const again = await ask(stage, "servicePlan", {});
   expect(again.json.plan.services[0].ops[0]).toMatchObject({
-    description: "the database has other project files, of which the application imports none",
+    description: "the database has other project files, but the application imports none of them",
   });
 });
 

@@ -161,7 +161,7 @@ function isSameProject({ database: asked }: Application, { observed }: DatabaseR
 function refuseTooMany(uri: string, count: number): void {
   if (count <= MOST_SERVICES) return;
   throw appError("service_quota", {
-    detail: `${uri} would have ${count} services; ${MOST_SERVICES} are the most.`,
+    detail: `${uri} would have ${count} services; the maximum is ${MOST_SERVICES}.`,
     hint: `Remove some that are no longer needed: cli service prune app.py ${uri}`,
     meta: { uri, count, most: MOST_SERVICES },
   });
@@ -185,7 +185,7 @@ export function refuseLongNames({ folders, manifest, target }: Application): voi
   const long = manifest.services.map(({ name }) => fullName(folders, name)).find((name) => name.length > MOST_NAME);
   if (long === undefined) return;
   throw appError("invalid_target", {
-    detail: `The name ${long.slice(0, 60)}... of a service of ${target} has ${long.length} characters with its folders; ${MOST_NAME} are the most.`,
+    detail: `The name ${long.slice(0, 60)}... of a service of ${target} has ${long.length} characters with its folders; the maximum is ${MOST_NAME}.`,
     hint: "Use fewer folders, or shorter names.",
     meta: { target },
   });

@@ -9,7 +9,7 @@ import { appError } from "@appdb/contract/errors";
  */
 export function checkWebhookUrl(text: string, allowPrivate: boolean, isForeign = isForeignAddress): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !["http:", "https:"].includes(url.protocol)) throw refused(text, "is no https address");
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) throw refused(text, "is not an https address");
   if (url.username !== "" || url.password !== "")
     throw refused(`${url.protocol}//${url.host}`, "holds a user or password");
   if (allowPrivate) return url;

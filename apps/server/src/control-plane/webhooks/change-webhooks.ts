@@ -119,15 +119,15 @@ async function record(deps: WebhookDeps, caller: Caller, action: string, id: str
 
 function wrongAction(action: string): Error {
   return appError("invalid_request", {
-    detail: `${JSON.stringify(action)} is no action of events.`,
+    detail: `${JSON.stringify(action)} is not a known event action.`,
     hint: "Write actions such as key.create, or key.* for all of keys.",
-    errors: [{ pointer: "/actions", detail: "holds what is no action" }],
+    errors: [{ pointer: "/actions", detail: "contains an unknown action" }],
   });
 }
 
 function tooMany(org: string): Error {
   return appError("invalid_request", {
-    detail: `${org} has ${MOST_WEBHOOKS} webhooks, which is the most.`,
+    detail: `${org} has ${MOST_WEBHOOKS} webhooks, the maximum.`,
     hint: "Delete one that is no longer needed.",
   });
 }

@@ -14,7 +14,7 @@ interface Parameter {
 }
 
 /** A function of the library, as scripts/list-functions.py prints it. */
-interface LibraryFunction {
+export interface LibraryFunction {
   readonly id: string;
   readonly namespace: string;
   readonly name: string;
@@ -26,59 +26,27 @@ interface LibraryFunction {
   readonly is_property: boolean;
 }
 
-/** Each group of functions: its heading, and what a reader must know of all of them. `{others}` are those that are not methods. */
-const GROUPS: Readonly<Record<string, readonly [heading: string, note: string]>> = {
-  string: [
-    "`string`",
-    "Also at the top: `from appdb.functions import upper`. All but {others} are methods of a String.",
-  ],
-  json: [
-    "`json`",
-    "All but {others} are methods of a Json value: `doc.tags.len()`. A name without parentheses is a key: `doc.tags.len`.",
-  ],
-  math: ["`math`", "Methods of a Float and an Int; an Int given for a Float is converted."],
-  timestamp: ["`timestamp`", "A stored timestamp is in UTC, and so are its parts. `now` is also at the top."],
-  date: ["`date`", ""],
-  uuid: ["`uuid`", "`uuid4` and `uuid7` also at the top."],
-  array: ["`array`", ""],
-  lists: [
-    "Over the elements of a list",
-    "At the top (`map(doc.tags, lambda tag: tag.name)`) and as methods of a Json value. The function is called once, while the file is read.",
-  ],
-  aggregates: [
-    "Aggregates",
-    "At the top, for queries alone: a value of many rows. A null is left out. `make_list` is also `json.make_list`.",
-  ],
-};
-
-/** docs/functions.md: every function of the library, with what computes it. */
-export function functionsPage(generated: string): string {
-  const functions = listFunctions();
-  const lines = [
-    "# Functions",
-    "",
-    generated,
-    "",
-    "`import appdb.functions as fn`, then `fn.json.len(doc)`; or `from appdb.functions.json import len`. Most are methods too, and",
-    "the parts of a timestamp or date are properties: `ts.year`. `cast(value, db.Int)` is `value.astype(db.Int)`.",
-    "",
-    "A null in an argument that may not be null (no `| None` below) gives null. What a function returns is what Python returns.",
-    "The last column says where it is computed: **SQL** inside PostgreSQL, which never gives another value (a row for which it",
-    "raises is computed in Python), **SQL for constants** where the arguments that shape it are constants, else **Python**, in a worker.",
-    "An argument that has a default is SQL where it is left out or a constant.",
-  ];
-  for (const [namespace, [heading, note]] of Object.entries(GROUPS)) {
-    const group = functions.filter((one) => one.namespace === namespace);
-    const others = group.filter((one) => !one.is_method).map(({ name }) => `\`${name}\``);
-    lines.push("", `## ${heading}`, "", ...(note === "" ? [] : [note.replace("{others}", others.join(", ")), ""]));
-    lines.push("| function | result | computed by |", "|---|---|---|", ...group.map(row));
-  }
-  return `${lines.join("\n")}\n`;
-}
-
-function listFunctions(): LibraryFunction[] {
+export function listFunctions(): LibraryFunction[] {
   const listed = execFileSync(TOOLS_PYTHON, ["-B", join(ROOT, "scripts", "list-functions.py")]);
   return JSON.parse(listed.toString()) as LibraryFunction[];
+}
+
+/** A table for each namespace, by name: `functions.string`. */
+export function functionTables(functions: readonly LibraryFunction[]): Record<string, () => string[]> {
+  const namespaces = [...new Set(functions.map(({ namespace }) => namespace))];
+  const table = (name: string) => functions.filter(({ namespace }) => namespace === name).map(row);
+  const header = ["| function | result | computed by |", "|---|---|---|"];
+  return Object.fromEntries(namespaces.map((name) => [`functions.${name}`, () => [...header, ...table(name)]]));
+}
+
+/** The functions of a namespace that are not methods, by the namespace. */
+export function namesOfPlainFunctions(functions: readonly LibraryFunction[]): Record<string, string> {
+  const plain: Record<string, string> = {};
+  for (const { is_method: isMethod, name, namespace } of functions) {
+    if (!isMethod)
+      plain[namespace] = plain[namespace] === undefined ? `\`${name}\`` : `${plain[namespace]}, \`${name}\``;
+  }
+  return plain;
 }
 
 function row(one: LibraryFunction): string {
