@@ -25,7 +25,7 @@ import {
   WEBHOOKS_AT_ONCE,
 } from "../../apps/server/src/audit/webhook-limits.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/queue/shares.ts";
-import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/operation-lines.ts";
+import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/images/operation-lines.ts";
 import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";
 import { ROOT } from "./paths.mjs";
 
