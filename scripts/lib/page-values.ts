@@ -22,7 +22,7 @@ import { STREAMS } from "../../apps/server/src/gateway/domain-server.ts";
 import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/send-by-link.ts";
 import * as strangers from "../../apps/server/src/gateway/strangers.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/queue/shares.ts";
-import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/operation-lines.ts";
+import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/images/operation-lines.ts";
 import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";
 import { type LibraryFunction, namesOfPlainFunctions } from "./function-tables.ts";
 import { ROOT } from "./paths.mjs";

@@ -12,10 +12,10 @@ import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeService } from "../testing/services.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
 import { createTestMachine, type TestMachine } from "../testing/test-machine.ts";
-import { collectBlobs } from "./collect-blobs.ts";
-import { collectTrees } from "./collect-trees.ts";
-import { collectUnusedImages } from "./collect-unused-images.ts";
-import { removeOrphanServices } from "./resume-services.ts";
+import { collectBlobs } from "./cleanup/collect-blobs.ts";
+import { collectTrees } from "./cleanup/collect-trees.ts";
+import { collectUnusedImages } from "./cleanup/collect-unused-images.ts";
+import { removeOrphanServices } from "./services/resume-services.ts";
 
 const GONE = "0190a0a0-0000-7000-8000-00000000dead";
 const WEEK_AGO = new Date(Date.now() - 8 * 86_400_000);

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
 import { forgetPreparations } from "../control-plane/preparations/preparations.ts";
 import { forgetDeliveries } from "../control-plane/webhooks/due-deliveries.ts";
-import { collectBlobs } from "./collect-blobs.ts";
-import { collectTrees } from "./collect-trees.ts";
-import { collectUnusedImages } from "./collect-unused-images.ts";
-import type { ReconcileDeps } from "./database-deps.ts";
-import { removeOrphanStorage } from "./resume-databases.ts";
-import { removeOrphanServices } from "./resume-services.ts";
+import { collectBlobs } from "./cleanup/collect-blobs.ts";
+import { collectTrees } from "./cleanup/collect-trees.ts";
+import { collectUnusedImages } from "./cleanup/collect-unused-images.ts";
+import type { ReconcileDeps } from "./core/reconcile-deps.ts";
+import { removeOrphanStorage } from "./databases/resume-databases.ts";
+import { removeOrphanServices } from "./services/resume-services.ts";
 
 const LINES = "30 days";
 

@@ -15,20 +15,20 @@ import { repeatJobs } from "../queue/repeat-jobs.ts";
 import { AT_ONCE } from "../queue/shares.ts";
 import { type Crew, keepWorking } from "../queue/worker-pool.ts";
 import { cleanIdempotency } from "../requests/idempotency.ts";
-import { buildImage } from "./build-image.ts";
 import { collect } from "./collect.ts";
-import type { ReconcileDeps } from "./database-deps.ts";
-import { retryAtOnce } from "./machine-errors.ts";
-import { moveAllFormerStorage } from "./move-former-storage.ts";
+import { retryAtOnce } from "./core/failures.ts";
+import type { ReconcileDeps } from "./core/reconcile-deps.ts";
+import { buildImage } from "./databases/build-image.ts";
+import { monitorDatabases } from "./databases/monitor-databases.ts";
+import { moveAllFormerStorage } from "./databases/move-former-storage.ts";
+import { reconcileDatabase } from "./databases/reconcile-database.ts";
+import { endAllPods, endOrphans, findUnfinished, markMissingDatabasesLost } from "./databases/resume-databases.ts";
+import { prepareImage } from "./images/prepare-image.ts";
 import { claimPodsHome } from "./pods-home.ts";
-import { prepareImage } from "./prepare-image.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
-import { reconcileDatabase } from "./reconcile-database.ts";
-import { reconcileService } from "./reconcile-service.ts";
-import { endAllPods, endOrphans, findUnfinished, loseGone } from "./resume-databases.ts";
-import { findUnfinishedServices, loseGoneServices } from "./resume-services.ts";
-import { ServiceKeys } from "./service-keys.ts";
-import { watchDatabases } from "./watch-databases.ts";
+import { reconcileService } from "./services/reconcile-service.ts";
+import { findUnfinishedServices, markMissingServicesLost } from "./services/resume-services.ts";
+import { ServiceKeys } from "./services/service-keys.ts";
 
 /** Most workers wait for something else than PostgreSQL; each crew has one that listens. */
 const CONNECTIONS = 40;
@@ -112,15 +112,15 @@ async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
   deps.machine.ensureTemplate().catch((error) => deps.log.warn({ err: error }, "no cluster was made ahead"));
   await moveAllFormerStorage(deps);
   await retryAtOnce(deps.db);
-  await lookThrough(deps, "at the start");
-  return watchDatabases(deps);
+  await sweep(deps, "at the start");
+  return monitorDatabases(deps);
 }
 
 /** Ends what nothing asks for, and takes up what was left: jobs that were lost, and pods that ended while nobody looked. */
-async function lookThrough(deps: ReconcileDeps, when: "at the start" | "meanwhile"): Promise<void> {
+async function sweep(deps: ReconcileDeps, when: "at the start" | "meanwhile"): Promise<void> {
   await endOrphans(deps);
-  await loseGone(deps);
-  await loseGoneServices(deps);
+  await markMissingDatabasesLost(deps);
+  await markMissingServicesLost(deps);
   await stopSuspended(deps.db, deps.recordEvent);
   await findUnfinished(deps.db, when);
   await findUnfinishedServices(deps, when);
@@ -141,7 +141,7 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
       await cleanIdempotency(deps.db);
       for (const orgId of await findDueOrganizations(deps.db)) await enqueueDeliveries(deps.db, orgId);
       if (databases === undefined) return;
-      await lookThrough(databases, "meanwhile");
+      await sweep(databases, "meanwhile");
     }),
   };
   const quick: TaskList = {
@@ -154,20 +154,20 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
   ];
   if (databases === undefined) return crews;
   quick["reconcile-database"] = task("reconcile-database", ({ database_id: databaseId }, { attempt, ended }) =>
-    reconcileDatabase(databases, { database_id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
+    reconcileDatabase(databases, { id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
   );
   upkeep.collect = task("collect", () => collect(databases));
   const services: TaskList = {
     "reconcile-service": task("reconcile-service", ({ service_id: serviceId }, { attempt, ended }) =>
-      reconcileService(databases, { service_id: serviceId, attempt, signal: AbortSignal.any([stopping, ended]) }),
+      reconcileService(databases, { id: serviceId, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
   const builds: TaskList = {
     "build-image": task("build-image", ({ database_id: databaseId }, { attempt, ended }) =>
-      buildImage(databases, { database_id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
+      buildImage(databases, { id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
     "prepare-image": task("prepare-image", ({ preparation_id: preparationId }, { attempt, ended }) =>
-      prepareImage(databases, { preparation_id: preparationId, attempt, signal: AbortSignal.any([stopping, ended]) }),
+      prepareImage(databases, { id: preparationId, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
   return [...crews, { tasks: services, at_once: AT_ONCE.services }, { tasks: builds, at_once: AT_ONCE.builds }];

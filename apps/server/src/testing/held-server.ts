@@ -1,5 +1,5 @@
 import { runMain } from "@appdb/adapters/processes/run-main";
-import type { ReconcileStep } from "../reconciler/database-deps.ts";
+import type { ReconcileStep } from "../reconciler/core/reconcile-deps.ts";
 import { runServer } from "../run-server.ts";
 
 /**

@@ -8,7 +8,7 @@ import { requestState } from "../control-plane/databases/state.ts";
 import type { DesiredDatabase } from "../database/desired.ts";
 import { startOperation } from "../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../queue/jobs.ts";
-import type { ReconcileStep, ServiceStep } from "../reconciler/database-deps.ts";
+import type { ReconcileStep, ServiceStep } from "../reconciler/core/reconcile-deps.ts";
 import { type Reconciler, startReconciler } from "../reconciler/reconciler.ts";
 import { makeDatabase } from "./databases.ts";
 import type { TestServer } from "./open-server.ts";

@@ -81,7 +81,7 @@ export const CONTROL_ROUTES = {
   memberRemove: remove(`${ORG}/members/:id`, "member.read", "Remove a member, or leave"),
   invitationList: get(`${ORG}/invitations`, "member.invite", "List open invitations"),
   /** Answers the link once, whether it was also mailed or not. */
-  invitationCreate: post(`${ORG}/invitations`, "member.invite", "Invite a person"),
+  invitationCreate: post(`${ORG}/invitations`, "member.invite", "Invite a member"),
   invitationRevoke: remove(`${ORG}/invitations/:id`, "member.invite", "Withdraw an invitation"),
   invitationShow: get("/v1/invitations/:token", "public", "Show an invitation"),
   invitationAccept: post("/v1/invitations/:token/accept", "signed_in", "Join by an invitation"),

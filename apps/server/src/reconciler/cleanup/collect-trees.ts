@@ -1,0 +1,129 @@
+import { randomBytes } from "node:crypto";
+import { lstat, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { whenThere } from "@appdb/adapters/files/if-there";
+import { sql } from "kysely";
+import { SERVER_PATHS } from "../../config/config.ts";
+import { databasePlaces, NO_FILES } from "../../pods/database-places.ts";
+import { findPodToken } from "../../pods/pod-token.ts";
+import { removeReadOnly } from "../../storage/materialize-tree.ts";
+import { readStorageUse } from "../../storage/storage-use.ts";
+import { countedFolders, forgetUnpacked, recountUnpacked } from "../../storage/unpacked.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { isNamed, isStale, UNUSED_MS } from "./unused.ts";
+
+/** Of what is being written, or removed. */
+const DRAFT = "draft-";
+
+/** Longer than any is written: its server was killed. */
+const DRAFT_MS = 86_400_000;
+/** Of an organization that stores most of what it may, what nothing uses goes sooner. */
+const CROWDED_SHARE = 0.8;
+const CROWDED_MS = 86_400_000;
+
+type CollectTreesDeps = Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">;
+
+/**
+ * Removes project files that lie unpacked and that nothing uses: they are neither what their database has or is to have, nor what one of
+ * its tables was made from, nor young. Then the lists of which nothing is unpacked any more. What is counted as unpacked is what lies there
+ * afterwards. Answers how many folders went.
+ */
+export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
+  const { db, machine } = deps;
+  const rows = await db
+    .selectFrom("control.databases")
+    .select(["id", "org_id", "desired", "observed", "needed_trees"])
+    .execute();
+  const unusedMs = await readUnusedMs(deps, [...new Set(rows.map(({ org_id: orgId }) => orgId))]);
+  let removed = 0;
+  for (const row of rows) {
+    const folder = join(machine.place.home, SERVER_PATHS.files, row.id);
+    const counted = await countedFolders(db, row.id);
+    const names = (await whenThere(readdir(folder))) ?? [];
+    await recountUnpacked(db, row, counted, names);
+    if (names.length === 0) continue;
+    const needed = row.observed === null ? [] : ((await askNeeded(deps, row.id)) ?? row.needed_trees);
+    const kept = new Set([
+      NO_FILES,
+      row.desired.tree,
+      row.observed?.tree,
+      ...(await treesOfReleases(db, row.id)),
+      ...(needed ?? names.filter((name) => !name.startsWith(DRAFT))),
+    ]);
+    const left: string[] = [];
+    for (const name of names) {
+      const oldMs = name.startsWith(DRAFT) ? DRAFT_MS : (unusedMs.get(row.org_id) ?? UNUSED_MS);
+      if (kept.has(name) || !(await takeAway(folder, name, oldMs))) {
+        left.push(name);
+        continue;
+      }
+      await forgetUnpacked(db, { database_id: row.id, folder: name });
+      removed += 1;
+    }
+    await sql`update control.trees set used_at = now() where org_id = ${row.org_id} and digest = any(${left})`.execute(
+      db,
+    );
+  }
+  await sql`update control.trees t set used_at = now() where ${isNamed("tree", "t")}`.execute(db);
+  await sql`delete from control.trees t where ${isStale} and not ${isNamed("tree", "t")}`.execute(db);
+  return removed;
+}
+
+/** How long what nothing uses is kept, for each organization. */
+async function readUnusedMs(
+  { config, db }: CollectTreesDeps,
+  orgIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const { storage } = config.quotas;
+  const found = new Map<string, number>();
+  for (const orgId of orgIds) {
+    const { total } = await readStorageUse(db, orgId);
+    const share = Math.max(total.bytes / storage.most_bytes, total.files / storage.most_files);
+    found.set(orgId, share > CROWDED_SHARE ? CROWDED_MS : UNUSED_MS);
+  }
+  return found;
+}
+
+/** Of releases of its services: a rollback finds them as they were. */
+async function treesOfReleases(db: CollectTreesDeps["db"], databaseId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom("control.releases as r")
+    .innerJoin("control.services as s", "s.id", "r.service_id")
+    .select("r.tree")
+    .distinct()
+    .where("s.database_id", "=", databaseId)
+    .execute();
+  return rows.flatMap(({ tree }) => tree ?? []);
+}
+
+/** Which trees the tables of a database were made from, which its pod alone can tell; undefined when none answers. */
+export async function askNeeded(
+  { db, envelope, machine }: Pick<CollectTreesDeps, "db" | "envelope" | "machine">,
+  databaseId: string,
+): Promise<readonly string[] | undefined> {
+  const token = await findPodToken({ db, envelope }, databaseId);
+  return token && (await machine.askTrees(databasePlaces(machine.place, databaseId).socket, token));
+}
+
+/** Removes a folder that was not used for long; it is gone at once. One that somebody uses at this moment is put back. */
+async function takeAway(folder: string, name: string, oldMs: number): Promise<boolean> {
+  const path = join(folder, name);
+  const away = join(folder, `${DRAFT}${randomBytes(8).toString("hex")}`);
+  if (!(await isOld(path, oldMs))) return false;
+  await rename(path, away);
+  const isBack =
+    !(await isOld(away, oldMs)) &&
+    (await rename(away, path).then(
+      () => true,
+      // it was written again meanwhile
+      () => false,
+    ));
+  if (!isBack) await removeReadOnly(away);
+  return !isBack;
+}
+
+/** By when it was written, or asked for last (`materializeTree`). */
+async function isOld(path: string, oldMs: number): Promise<boolean> {
+  const found = await whenThere(lstat(path));
+  return found !== undefined && found.mtimeMs < Date.now() - oldMs;
+}

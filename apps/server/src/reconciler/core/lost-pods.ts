@@ -1,0 +1,154 @@
+import { VERSION } from "@appdb/contract/version";
+import { sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+import type { OperationError } from "../../operations/run-operation.ts";
+import type { ReconcileDeps } from "./reconcile-deps.ts";
+import { type Resource, type ResourceColumns, type Snapshot, stateAfter } from "./resource.ts";
+
+/** Workers look only now and then for jobs that became due. They hear at once of a job that is due when it is added. */
+const SHORT_MS = 500;
+
+type LossDeps = Pick<ReconcileDeps, "db" | "log" | "recordEvent">;
+
+/** A resource as it was read before its pod was lost. */
+export interface ServingResource extends Pick<Snapshot, "uri"> {
+  readonly row: Pick<Snapshot["row"], "id" | "org_id" | "generation" | "state">;
+}
+
+export interface LostPod {
+  readonly pod_id: string;
+  readonly reason: string;
+  /** Before it is started again. */
+  readonly pause_ms: number;
+  /** Its process runs but does not answer. */
+  readonly is_running?: boolean;
+}
+
+/** What happens to a lost pod next, for the log. */
+export function describeNext({ is_running: isRunning }: LostPod): string {
+  return isRunning === true ? "its pod runs, and is ended if it stays silent" : "its pod is started again";
+}
+
+/**
+ * Marks a resource as STARTING because its pod does not answer, and adds the job that starts it. Returns false when the resource changed,
+ * or another reconciler marked it first.
+ */
+export async function markPodLost<S extends Snapshot, Event extends string>(
+  resource: Resource<S, Event>,
+  deps: LossDeps,
+  serving: ServingResource,
+  pod: LostPod,
+): Promise<boolean> {
+  const { pause_ms: pauseMs, pod_id: podId, reason } = pod;
+  const { id } = serving.row;
+  const isLost = await leaveServing(resource, deps, serving, { event: "lost", reason, set: {} }, async (tx) => {
+    await tx
+      .updateTable("control.pods")
+      .set({ state: "NOT_READY", reason, memory_bytes: null, restarts: sql<number>`restarts + 1` })
+      .where("id", "=", podId)
+      .execute();
+    await resource.enqueue(tx, id, pauseMs < SHORT_MS ? 0 : pauseMs / 1_000);
+  });
+  if (isLost) {
+    const fields = { [resource.log_key]: id, uri: serving.uri, reason, pause_ms: pauseMs };
+    deps.log.warn(fields, `a ${resource.kind} was lost; ${describeNext(pod)}`);
+  }
+  return isLost;
+}
+
+/**
+ * Marks a resource as FAILED because its pod ended repeatedly, until someone asks for another start. Returns whether it did. One that is
+ * being updated is STARTING instead: its next instance is on its way.
+ */
+export async function markFailedByLosses<S extends Snapshot, Event extends string>(
+  resource: Resource<S, Event>,
+  deps: LossDeps,
+  serving: ServingResource,
+  { reason }: Pick<LostPod, "reason">,
+  failed: { readonly failure: OperationError; readonly set?: ResourceColumns; also?(tx: Tx): Promise<void> },
+): Promise<boolean> {
+  const { row, uri } = serving;
+  const set = { ...failed.set, failure: JSON.stringify(failed.failure), retry_at: null };
+  const hasLeft = await leaveServing(resource, deps, serving, { event: "start_failed", reason, set }, async (tx) => {
+    await failed.also?.(tx);
+  });
+  if (hasLeft) deps.log.error({ [resource.log_key]: row.id, uri, reason }, `a ${resource.kind} has failed`);
+  return hasLeft;
+}
+
+/** Marks resources as lost whose pod does not run. Pods that run have their own watch. Returns how many it marked. */
+export async function markMissingPodsLost<S extends Snapshot, Event extends string>(
+  resource: Resource<S, Event>,
+  deps: LossDeps & Pick<ReconcileDeps, "machine">,
+  serving: readonly { readonly id: string; readonly generation: number; readonly pod_id: string }[],
+  podOf: (snapshot: S) => string,
+): Promise<number> {
+  if (serving.length === 0) return 0;
+  const pods = await deps.machine.driver.list({ kind: resource.kind });
+  const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  let lost = 0;
+  for (const { generation, id, pod_id: podId } of serving) {
+    if (running.has(podId)) continue;
+    const snapshot = await resource.loadSnapshot(deps.db, id);
+    // another instance may have taken over meanwhile
+    if (snapshot?.row.generation !== generation || podOf(snapshot) !== podId) continue;
+    if (await markPodLost(resource, deps, snapshot, { pod_id: podId, reason: "its pod is gone", pause_ms: 0 }))
+      lost += 1;
+  }
+  return lost;
+}
+
+/** What the answer of a pod to a health check means. A pod of another version is stopped and counts as silent. */
+export async function judgeHealth(
+  { log, machine }: Pick<ReconcileDeps, "log" | "machine">,
+  podId: string,
+  health: { readonly state: string; readonly version: string } | undefined,
+  graceMs: number,
+): Promise<"ready" | "starting" | "silent"> {
+  if (health === undefined) return "silent";
+  if (health.version !== VERSION) {
+    log.info({ pod: podId, version: health.version }, "a pod of another version is started again");
+    await machine.driver.stop(podId, graceMs);
+    return "silent";
+  }
+  return health.state === "ready" ? "ready" : "starting";
+}
+
+async function leaveServing<S extends Snapshot, Event extends string>(
+  resource: Resource<S, Event>,
+  { db, recordEvent }: LossDeps,
+  { row, uri }: ServingResource,
+  change: { readonly event: "lost" | "start_failed"; readonly reason: string; readonly set: ResourceColumns },
+  also: (tx: Tx) => Promise<void>,
+): Promise<boolean> {
+  if (row.state !== "AVAILABLE" && row.state !== "UPDATING") return false;
+  // an update has another instance on its way
+  const event = row.state === "UPDATING" ? "lost" : change.event;
+  const set = event === change.event ? change.set : {};
+  const state = stateAfter(resource, row.state, event);
+  return await db.transaction().execute(async (tx) => {
+    const changed = await tx
+      .updateTable(resource.table)
+      .set({ ...resource.not_serving, ...set, state })
+      .where("id", "=", row.id)
+      .where("state", "=", row.state)
+      .where("generation", "=", row.generation)
+      .returning("id")
+      .executeTakeFirst();
+    if (changed === undefined) return false;
+    if (event === change.event) await also(tx);
+    else await resource.enqueue(tx, row.id);
+    await recordEvent(tx, {
+      action: event === "lost" ? `${resource.kind}.lost` : `${resource.kind}.fail`,
+      target: uri,
+      actor: "system",
+      org_id: row.org_id,
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "failed",
+      detail: { reason: change.reason },
+    });
+    return true;
+  });
+}

@@ -1,0 +1,30 @@
+import type { Pod } from "@appdb/contract/routes/control-databases";
+import type { Database, Tx } from "../../database/pool.ts";
+
+/** How long a pod may take to end in order: PostgreSQL writes what it has in memory. */
+export const STOP_GRACE_MS = 20_000;
+const MOST_REASON = 500;
+
+export interface PodToKeep {
+  readonly id: string;
+  readonly kind: "database" | "service";
+  readonly state: Pod["state"];
+  /** ISO 8601; left as it is when it is left out. */
+  readonly started_at?: string;
+  readonly reason: string | null;
+}
+
+/** Writes down how a pod of a database is, for people. */
+export async function keepPod(db: Database | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
+  const values = {
+    state: pod.state,
+    reason: pod.reason === null ? null : pod.reason.slice(0, MOST_REASON),
+    ...(pod.started_at === undefined ? {} : { started_at: new Date(pod.started_at), draining_since: null }),
+    ...(pod.state === "STOPPED" || pod.state === "FAILED" ? { memory_bytes: null } : {}),
+  };
+  await db
+    .insertInto("control.pods")
+    .values({ id: pod.id, database_id: databaseId, kind: pod.kind, started_at: null, memory_bytes: null, ...values })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
+    .execute();
+}

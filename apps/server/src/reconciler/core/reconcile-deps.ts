@@ -1,0 +1,69 @@
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { Logger } from "@appdb/engine/ports";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import type { Notifications } from "../../database/notifications.ts";
+import type { Database } from "../../database/pool.ts";
+import type { KeySnapshots } from "../../edge/key-snapshots.ts";
+import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import type { Machine } from "../../pods/machine.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
+
+/** Steps of a database in their order; its desired state decides which of them happen. A test kills the process after each. */
+export const RECONCILE_STEPS = [
+  "begun",
+  "building",
+  "image_there",
+  "built",
+  "prepared",
+  "committed",
+  "pod_stopped",
+  "pod_started",
+  "pod_ready",
+  "storage_removed",
+  "ended",
+] as const;
+export type ReconcileStep = (typeof RECONCILE_STEPS)[number];
+
+/** Steps of a service. */
+export const SERVICE_STEPS = [
+  "service begun",
+  "service prepared",
+  "service pod_started",
+  "service pod_ready",
+  "service switched",
+  "service retired",
+  "service pod_stopped",
+  "service ended",
+] as const;
+export type ServiceStep = (typeof SERVICE_STEPS)[number];
+
+export interface KeyedDatabase {
+  readonly id: string;
+  readonly org_id: string;
+  readonly organization: string;
+  readonly name: string;
+}
+
+/** Pushes snapshots of keys to the pods of services. */
+export interface ServiceKeyPusher extends AsyncDisposable {
+  /** Sends every snapshot to the pods of a database's services from now on. Resolves when the first one was sent. */
+  follow(database: KeyedDatabase): Promise<void>;
+  /** Gives an instance the current snapshot before its first request. @throws pod_failed when it takes none */
+  push(database: KeyedDatabase, door: ServiceDoor): Promise<void>;
+}
+
+export interface ReconcileDeps {
+  readonly config: Pick<ServerConfig, "home" | "quotas">;
+  readonly db: Database;
+  readonly log: Logger;
+  readonly recordEvent: RecordEvent;
+  readonly envelope: Envelope;
+  readonly notifications: Notifications;
+  readonly snapshots: KeySnapshots;
+  readonly service_keys: ServiceKeyPusher;
+  readonly machine: Machine;
+  readonly blobs: BlobStore;
+  /** Called after steps, so that a test can kill the process there. */
+  readonly reconcileStepDone?: ((step: ReconcileStep | ServiceStep) => Promise<void>) | undefined;
+}

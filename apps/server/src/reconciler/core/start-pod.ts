@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describeExit } from "@appdb/adapters/pods/loss-policy";
+import type { PodSpec, PodStatus } from "@appdb/adapters/pods/pod-driver";
+import { appError } from "@appdb/contract/errors";
+import type { Tx } from "../../database/pool.ts";
+import { keepPod, type PodToKeep } from "./pod-rows.ts";
+import type { ReconcileDeps } from "./reconcile-deps.ts";
+import type { Snapshot } from "./resource.ts";
+
+const POLL_MS = 10;
+/** The driver is asked less often than the pod. */
+const INSPECT_MS = 100;
+
+/** Starts a pod and records that. A pod that runs stays as it is, with the environment that it started with. */
+export async function startPod(
+  { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
+  { database_id: databaseId, kind }: Pick<PodToKeep, "kind"> & { readonly database_id: string },
+  spec: PodSpec,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = await machine.driver.inspect(spec.id);
+  if (before?.state === "running") return;
+  const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
+  const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
+  await keepPod(db, databaseId, { id: spec.id, kind, state: "STARTING", started_at: startedAt, reason });
+}
+
+export interface ReadyPolicy {
+  /** `The database's pod` */
+  readonly pod: string;
+  /** `answer` or `serve` */
+  readonly verb: string;
+  /** Until its first answer, and between answers. */
+  readonly silent_ms: number;
+  readonly starting_ms: number;
+  /** What it needed when memory ran out. */
+  memory(memoryMb: number): string;
+  readonly hints: { readonly memory: string; readonly ended: string; readonly silent: string };
+  /** The end of its log, with a lead-in; empty when it wrote nothing. */
+  readLastWords(logFolder: string, since: Date): Promise<string>;
+}
+
+/**
+ * Waits until a pod is ready. Returns its status.
+ * @throws pod_failed with the last lines of its log when it ends before, or is silent for too long
+ */
+export async function waitReady(
+  { driver }: Pick<ReconcileDeps["machine"], "driver">,
+  spec: PodSpec,
+  policy: ReadyPolicy,
+  ask: () => Promise<{ readonly state: string } | undefined>,
+  signal: AbortSignal,
+): Promise<PodStatus> {
+  const begun = performance.now();
+  let inspected = begun - INSPECT_MS;
+  let status: PodStatus | undefined;
+  for (let heard = begun; ; ) {
+    signal.throwIfAborted();
+    if (performance.now() - inspected >= INSPECT_MS) {
+      inspected = performance.now();
+      status = await driver.inspect(spec.id);
+      if (status?.state !== "running") throw await toEndedError(spec, policy, status);
+    }
+    const health = await ask();
+    if (health?.state === "ready" && status !== undefined) return status;
+    if (health !== undefined) heard = performance.now();
+    const waitedMs = performance.now() - begun;
+    if (performance.now() - heard > policy.silent_ms || waitedMs > policy.starting_ms) {
+      throw appError("pod_failed", {
+        detail: `${policy.pod} runs and does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await lastWords(spec, policy, status)}`,
+        hint: policy.hints.silent,
+      });
+    }
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+async function toEndedError(spec: PodSpec, policy: ReadyPolicy, status: PodStatus | undefined): Promise<Error> {
+  const { exit = null } = status ?? {};
+  const isOutOfMemory = exit?.is_out_of_memory === true;
+  const why = isOutOfMemory ? policy.memory(spec.limits.memory_mb) : describeExit(exit);
+  return appError("pod_failed", {
+    detail: `${policy.pod} did not start: ${why}.${await lastWords(spec, policy, status)}`,
+    hint: isOutOfMemory ? policy.hints.memory : policy.hints.ended,
+    meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory: isOutOfMemory },
+  });
+}
+
+async function lastWords(spec: PodSpec, policy: ReadyPolicy, status: PodStatus | undefined): Promise<string> {
+  return await policy.readLastWords(spec.log_folder, new Date(status?.started_at ?? 0));
+}
+
+/** Records that a resource is back after a loss: no operation asked for this start. */
+export async function recordRecovery(
+  { recordEvent }: Pick<ReconcileDeps, "recordEvent">,
+  tx: Tx,
+  kind: PodToKeep["kind"],
+  { open, row, uri }: Snapshot,
+): Promise<void> {
+  if (open.length > 0) return;
+  await recordEvent(tx, {
+    action: `${kind}.recover`,
+    target: uri,
+    org_id: row.org_id,
+    actor: "system",
+    principal: undefined,
+    ip_address: null,
+    client: null,
+    outcome: "succeeded",
+  });
+}

@@ -1,0 +1,149 @@
+import { AppError } from "@appdb/contract/errors";
+import type { ObservedDatabase } from "../../database/desired.ts";
+import { isDatabaseLost } from "../../database/pool.ts";
+import type { OperationError } from "../../operations/run-operation.ts";
+import type { BuiltImage } from "../../pods/machine.ts";
+import { enqueueBuildImage, enqueueReconcileDatabase } from "../../queue/jobs.ts";
+import { type Outcome, type ReconcileInput, watchSnapshot } from "../core/create-reconciler.ts";
+import { nameDatabase, toFailure, unexpected } from "../core/failures.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { applyChange, currentOperation, isUnchanged } from "../core/resource.ts";
+import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "../images/make-image.ts";
+import { openOperationLines } from "../images/operation-lines.ts";
+import { chooseDatabaseWork, DATABASES, type DatabaseSnapshot, desiredSpec } from "./database-resource.ts";
+
+const MOST_ATTEMPTS = 2;
+
+/** Whether the pod has to wait for an image: there is none of its environment, or another build was asked for. */
+export async function needsBuild(
+  { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
+  snapshot: DatabaseSnapshot,
+  wanted: ObservedDatabase,
+): Promise<boolean> {
+  if (wanted.environment === null) return false;
+  return isForced(snapshot, wanted) || !(await isImageThere({ db, machine }, snapshot.row.org_id, wanted.environment));
+}
+
+/** Another build was asked for, and this operation has not made it yet. */
+function isForced(snapshot: DatabaseSnapshot, wanted: ObservedDatabase): boolean {
+  const { observed, last_build: lastBuild } = snapshot.row;
+  const operation = currentOperation(snapshot);
+  const isMade = lastBuild?.state === "succeeded" && lastBuild.operation_id === operation?.id;
+  return operation !== undefined && wanted.builds !== (observed?.builds ?? 0) && !isMade;
+}
+
+/** Leaves the build to a job of its own: it takes minutes, and starts of other databases do not wait for it. */
+export async function startBuild(deps: ReconcileDeps, snapshot: DatabaseSnapshot): Promise<Outcome> {
+  await deps.db.transaction().execute(async (tx) => {
+    if (!(await isUnchanged(DATABASES, tx, snapshot))) return;
+    const lastBuild = buildOf(snapshot, "running", null);
+    await tx
+      .updateTable("control.databases")
+      .set({ last_build: lastBuild })
+      .where("id", "=", snapshot.row.id)
+      .execute();
+    await enqueueBuildImage(tx, snapshot.row.id);
+  });
+  await deps.reconcileStepDone?.("building");
+  return "later";
+}
+
+/** Builds the image that a database waits for, with what the builder says kept beside the operation; then the database goes on. */
+export async function buildImage(
+  deps: ReconcileDeps,
+  { id: databaseId, attempt, signal }: ReconcileInput,
+): Promise<void> {
+  const snapshot = await DATABASES.loadSnapshot(deps.db, databaseId);
+  if (snapshot === undefined || chooseDatabaseWork(snapshot) !== "run") return;
+  const wanted = desiredSpec(snapshot);
+  if (!(await needsBuild(deps, snapshot, wanted))) return await enqueueReconcileDatabase(deps.db, databaseId);
+  await using watch = await watchSnapshot(DATABASES, deps, snapshot);
+  const either = AbortSignal.any([signal, watch.signal]);
+  try {
+    const built = await build(deps, snapshot, wanted, either);
+    await deps.reconcileStepDone?.("image_there");
+    await succeed(deps, snapshot, wanted, built);
+    await deps.reconcileStepDone?.("built");
+  } catch (error) {
+    // nobody waits for it any more; what is to become of the database without it is looked at
+    if (watch.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, databaseId);
+    if (signal.aborted || isDatabaseLost(error)) throw error;
+    if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
+    if (!(error instanceof AppError)) deps.log.error({ err: error, db: databaseId }, "an image could not be built");
+    await fail(deps, snapshot, wanted, toFailure(error instanceof AppError ? error : unexpected()));
+  }
+}
+
+async function build(
+  deps: ReconcileDeps,
+  snapshot: DatabaseSnapshot,
+  wanted: ObservedDatabase,
+  signal: AbortSignal,
+): Promise<BuiltImage> {
+  const { id, org_id: orgId } = snapshot.row;
+  await using lines = await openOperationLines(deps, currentOperation(snapshot)?.id);
+  const image = { org_id: orgId, database_id: id, hash: wanted.environment ?? "", tree: wanted.tree };
+  const add = (line: string) => lines.add("info", line);
+  return await makeImage(deps, { ...image, is_forced: isForced(snapshot, wanted) }, add, signal);
+}
+
+async function succeed(
+  { db, log }: ReconcileDeps,
+  snapshot: DatabaseSnapshot,
+  wanted: ObservedDatabase,
+  built: BuiltImage,
+): Promise<void> {
+  const { id, org_id: orgId } = snapshot.row;
+  await db.transaction().execute(async (tx) => {
+    await keepBuilt(tx, { org_id: orgId, hash: wanted.environment ?? "" }, built);
+    if (!(await isUnchanged(DATABASES, tx, snapshot))) return;
+    const lastBuild = buildOf(snapshot, "succeeded", null);
+    await tx.updateTable("control.databases").set({ last_build: lastBuild }).where("id", "=", id).execute();
+    await enqueueReconcileDatabase(tx, id);
+  });
+  log.info({ db: id, image: wanted.environment, packages: built.packages.length, bytes: built.bytes }, "image built");
+}
+
+/** A database that runs goes on with the image that it has; one that never ran has failed. */
+async function fail(
+  deps: ReconcileDeps,
+  snapshot: DatabaseSnapshot,
+  wanted: ObservedDatabase,
+  met: OperationError,
+): Promise<void> {
+  const { org_id: orgId, state } = snapshot.row;
+  const error = adviseBuild(nameDatabase(met, snapshot.uri), snapshot);
+  deps.log.info({ db: snapshot.row.id, image: wanted.environment, code: error.code }, "an image was not built");
+  await applyChange(DATABASES, deps, snapshot, {
+    event: state === "STARTING" ? "start_failed" : "build_failed",
+    end: { state: "failed", error },
+    set: {
+      last_build: buildOf(snapshot, "failed", error),
+      ...(state === "UPDATING" ? {} : { failure: JSON.stringify(error) }),
+    },
+    also: (tx) => keepNotBuilt(tx, { org_id: orgId, hash: wanted.environment ?? "" }),
+  });
+}
+
+/** Every hint ends with the command that tries again; of one that never ran no update is taken. */
+function adviseBuild(error: OperationError, { row, uri }: DatabaseSnapshot): OperationError {
+  const { hint } = error;
+  const [again, update] = [`cli db build-image ${uri}`, `cli db update ${uri}`];
+  if (hint === null) return { ...error, hint: `Correct it and build again: ${again}` };
+  if (hint.includes(again)) return error;
+  if (hint.includes(update)) return row.state === "UPDATING" ? error : { ...error, hint: hint.replace(update, again) };
+  return { ...error, hint: `${hint.replace(/\.$/, "")}; then build again: ${again}` };
+}
+
+function buildOf(
+  snapshot: DatabaseSnapshot,
+  state: "running" | "succeeded" | "failed",
+  error: OperationError | null,
+): string {
+  return JSON.stringify({
+    state,
+    error,
+    operation_id: currentOperation(snapshot)?.id ?? null,
+    at: new Date().toISOString(),
+  });
+}

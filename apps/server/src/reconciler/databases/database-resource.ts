@@ -1,0 +1,123 @@
+import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { sql } from "kysely";
+import type { DatabaseRow } from "../../control-plane/databases/store.ts";
+import type { DesiredDatabase, ObservedDatabase } from "../../database/desired.ts";
+import type { Database } from "../../database/pool.ts";
+import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
+import { nameDatabase } from "../core/failures.ts";
+import { currentOperation, type OpenOperation, type Resource, selectOperations } from "../core/resource.ts";
+
+/** A database as one statement read it. */
+export interface DatabaseSnapshot {
+  readonly row: DatabaseRow;
+  readonly uri: string;
+  /** The newest of all, ended or not. */
+  readonly newest: OpenOperation | undefined;
+  readonly open: readonly OpenOperation[];
+  readonly is_retry_due?: boolean;
+}
+
+export const DATABASES: Resource<DatabaseSnapshot, DatabaseEvent> = {
+  kind: "database",
+  table: "control.databases",
+  log_key: "db",
+  loadSnapshot: loadDatabaseSnapshot,
+  nextState,
+  enqueue: enqueueReconcileDatabase,
+  channels: (snapshot) => [
+    ["control_databases", snapshot.row.id],
+    ["control_operations", currentOperation(snapshot)?.id],
+  ],
+  nameFailure: nameDatabase,
+  not_serving: { awake_because: null },
+};
+
+/** Undefined when the database is gone. */
+async function loadDatabaseSnapshot(db: Database, id: string): Promise<DatabaseSnapshot | undefined> {
+  const found = await db
+    .selectFrom("control.databases as d")
+    .innerJoin("control.organizations as o", "o.id", "d.org_id")
+    .selectAll("d")
+    .select([
+      "o.name as org_name",
+      sql<boolean>`coalesce(d.retry_at <= now(), false)`.as("is_retry_due"),
+      selectOperations(sql`p.database_id = d.id and p.service_id is null and (p.state in ('pending', 'running')
+        or p.id = (select n.id from control.operations n where n.database_id = d.id and n.service_id is null order by n.id desc limit 1))`).as(
+        "operations",
+      ),
+    ])
+    .where("d.id", "=", id)
+    .executeTakeFirst();
+  if (found === undefined) return undefined;
+  const { is_retry_due: isRetryDue, org_name: orgName, operations, ...row } = found;
+  return {
+    row,
+    uri: databaseUriOf(orgName, row.name),
+    newest: operations.at(-1),
+    open: operations.filter(({ state }) => state === "pending" || state === "running"),
+    is_retry_due: isRetryDue,
+  };
+}
+
+export type DatabaseWork = "run" | "retry" | "settle" | "stop" | "remove";
+
+/** The next work; undefined when the database is as desired. */
+export function chooseDatabaseWork(snapshot: DatabaseSnapshot): DatabaseWork | undefined {
+  switch (snapshot.row.state) {
+    case "PROVISIONING":
+    case "UPDATING":
+    case "STARTING":
+      return "run";
+    case "STOPPING":
+      return "stop";
+    case "DELETING":
+      return "remove";
+    case "STOPPED":
+      return snapshot.open.length > 0 ? "stop" : undefined;
+    case "AVAILABLE":
+      return snapshot.open.length > 0 ? "settle" : undefined;
+    case "FAILED":
+      if (snapshot.open.length > 0) return "settle";
+      return snapshot.is_retry_due === true ? "retry" : undefined;
+  }
+}
+
+/**
+ * What the pod must run: the desired state during an update, else what it ran before. A cancelled update, or one whose build failed,
+ * leaves the desired state as it is, and a later start does not apply it.
+ */
+export function desiredSpec({ row, open }: Pick<DatabaseSnapshot, "row" | "open">): ObservedDatabase {
+  const { desired, observed } = row;
+  if (observed === null || row.state === "PROVISIONING") return toObserved(desired);
+  if (row.state === "UPDATING" && open.length > 0) return toObserved(desired);
+  return { ...observed, restarts: desired.restarts };
+}
+
+/** A database that never ran, and whose creation was cancelled. */
+export function isCancelledCreation({ row, newest }: Pick<DatabaseSnapshot, "row" | "newest">): boolean {
+  return row.state === "PROVISIONING" && row.observed === null && newest?.state === "cancelled";
+}
+
+function toObserved({ is_awake: _, ...wanted }: DesiredDatabase): ObservedDatabase {
+  return wanted;
+}
+
+/** Whether a pod that runs must restart: for another image, size or environment, or because of a request. Files need no restart: requests
+ *  name their tree. */
+export function needsRestart(observed: ObservedDatabase | null, wanted: ObservedDatabase): boolean {
+  if (observed === null) return true;
+  const partOf = ({ environment, builds, resources, restarts, settings }: ObservedDatabase) => [
+    environment,
+    builds,
+    restarts,
+    settings.db_input_media_dest,
+    settings.db_output_media_dest,
+    resources.cpu,
+    resources.memory_mb,
+    resources.disk_gb,
+    resources.workers,
+    Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1)),
+  ];
+  return JSON.stringify(partOf(observed)) !== JSON.stringify(partOf(wanted));
+}

@@ -1,0 +1,402 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { Secret } from "@appdb/adapters/secret";
+import { eventually } from "@appdb/testkit/eventually";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { RESOURCES } from "../../testing/databases.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { startReconciler } from "../reconciler.ts";
+
+let server: TestServer;
+let stage: ReconcilerStage;
+beforeEach(async () => {
+  server = await openServer();
+  stage = await openReconcilerStage(server);
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+const HASH = "a".repeat(64);
+const OTHER_HASH = "b".repeat(64);
+const TREE = "c".repeat(64);
+
+describe("a database", () => {
+  test("that was declared is AVAILABLE once its pod answers, with nothing but the base library", async () => {
+    await using _reconciler = await stage.start();
+    const seen = await stage.settles("AVAILABLE");
+    expect(seen).toMatchObject({
+      operations: ["database.provision succeeded"],
+      observed: { tree: null, environment: null, resources: RESOURCES },
+      pods: [{ state: "READY", reason: null }],
+      observed_generation: seen.generation,
+    });
+    const told = stage.machine.pods.told(stage.pod);
+    expect(told).toMatchObject({ role: "database", database_id: stage.id, resources: RESOURCES, notices: [] });
+    expect(existsSync(told.runtime.project_root)).toBe(true);
+    expect(told.token.length).toBeGreaterThan(40);
+    const { rows } = await sql`select from control.databases where id = ${stage.id} and (sealed_pod_token is null
+      or encode(sealed_pod_token, 'escape') like ${`%${told.token}%`})`.execute(server.deps.db);
+    expect(rows).toEqual([]);
+  });
+
+  test("that is updated runs the new image, files and size after one restart", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "succeeds", lines: ["\x1b[1mPrepared\x1b[0m six", "Installed six==1.17.0"] });
+    const resources = { cpu: 2, memory_mb: 2_048, disk_gb: 20, workers: 3 };
+    const operation = await stage.ask("update", { environment: HASH, tree: TREE, resources });
+    const seen = await stage.settles("AVAILABLE");
+    expect(seen).toMatchObject({
+      observed: { environment: HASH, tree: TREE, resources },
+      last_build: { state: "succeeded", error: null },
+      operations: ["database.provision succeeded", "database.update succeeded"],
+      observed_generation: seen.generation,
+    });
+    expect(stage.machine.pods.starts(stage.pod)).toBe(2);
+    const told = stage.machine.pods.told(stage.pod);
+    expect(existsSync(join(told.files_folder, TREE))).toBe(true);
+    expect(told.limits.workers).toBe(3);
+    const { rows } = await sql`select number, line from control.operation_lines
+      where operation_id = ${operation} order by number`.execute(server.deps.db);
+    expect(rows).toEqual([
+      { number: 1, line: "Prepared six" },
+      { number: 2, line: "Installed six==1.17.0" },
+    ]);
+  });
+
+  test("is built once for an environment, and again when another build is asked for", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    for (const hash of [HASH, OTHER_HASH]) await stage.storeEnvironment(hash);
+    for (const environment of [HASH, OTHER_HASH, HASH]) {
+      await stage.ask("update", { environment });
+      await stage.settles("AVAILABLE");
+    }
+    expect(stage.machine.builds()).toBe(2);
+    await stage.ask("build_image");
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ last_build: { state: "succeeded" } });
+    expect(stage.machine.builds()).toBe(3);
+    expect(stage.machine.pods.starts(stage.pod)).toBe(5);
+  });
+
+  test("goes on as it is when a build fails, and a restart does not bring what was not built", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "fails" });
+    await stage.ask("update", { environment: HASH });
+    expect(await stage.settles("AVAILABLE")).toMatchObject({
+      failure: null,
+      last_build: {
+        state: "failed",
+        error: { code: "build_failed", hint: `Run: cli db update cloud://${stage.org.name}:data` },
+      },
+      observed: { environment: null },
+      operations: ["database.provision succeeded", "database.update failed"],
+    });
+    expect(stage.machine.pods.starts(stage.pod)).toBe(1);
+    await stage.ask("restart");
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ observed: { environment: null, restarts: 1 } });
+    expect([stage.machine.pods.starts(stage.pod), stage.machine.builds()]).toEqual([2, 1]);
+    stage.machine.build({ outcome: "succeeds" });
+    await stage.ask("build_image");
+    expect(await stage.settles("AVAILABLE")).toMatchObject({
+      observed: { environment: HASH },
+      last_build: { state: "succeeded" },
+    });
+  });
+
+  test("is FAILED when its first build fails, whatever of ours was to blame, and runs once it is built", async () => {
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "breaks" });
+    await stage.server.deps.db
+      .updateTable("control.databases")
+      .set({ desired: sql`desired || ${JSON.stringify({ environment: HASH })}::jsonb` })
+      .where("id", "=", stage.id)
+      .execute();
+    await using _reconciler = await stage.start();
+    const seen = await stage.settles("FAILED");
+    expect(seen).toMatchObject({ failure: { code: "internal_error" }, observed: null });
+    expect(JSON.stringify(seen)).not.toContain("secret");
+    stage.machine.build({ outcome: "succeeds" });
+    await stage.ask("build_image");
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ failure: null, observed: { environment: HASH } });
+  });
+
+  test("sleeps without a pod, keeps what it has, and wakes with new secrets", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const { token } = stage.machine.pods.told(stage.pod);
+    await stage.ask("stop");
+    expect(await stage.settles("STOPPED")).toMatchObject({ pods: [], awake_because: null });
+    expect(stage.machine.pods.running()).toEqual([]);
+    const params = { org: stage.org.name };
+    for (const [name, value] of [
+      ["OPENAI_API_KEY", "sk-1"],
+      ["LD_PRELOAD", "/tmp/evil.so"],
+      ["PYTHONSTARTUP", "x"],
+    ]) {
+      const set = await server.ask("secretSet", {
+        as: stage.owner,
+        params: { ...params, name },
+        body: { value },
+      } as never);
+      expect(set.status).toBeLessThan(300);
+    }
+    await stage.ask("start");
+    await stage.settles("AVAILABLE");
+    const told = stage.machine.pods.told(stage.pod);
+    expect(told.token).toBe(token);
+    expect(told.runtime.env).toMatchObject({ OPENAI_API_KEY: "sk-1" });
+    expect(Object.keys(told.runtime.env)).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(LD_|PYTHON)/)]));
+    expect(told.notices).toEqual([expect.stringContaining("LD_PRELOAD"), expect.stringContaining("PYTHONSTARTUP")]);
+  });
+
+  test("goes to sleep by itself after its time, and not while it is busy", async () => {
+    await server.deps.db
+      .updateTable("control.databases")
+      .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
+      .where("id", "=", stage.id)
+      .execute();
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    stage.machine.pods.say(stage.pod, { busy: "2 connections", idle_ms: 3_600_000 });
+    await eventually(async () => expect((await stage.see()).awake_because).toBe("2 connections"), {
+      timeout_ms: 10_000,
+    });
+    stage.machine.pods.say(stage.pod, { busy: null, idle_ms: 10_000 });
+    await eventually(async () => expect((await stage.see()).awake_because).toBe("idle; sleeps in 2m"), {
+      timeout_ms: 10_000,
+    });
+    stage.machine.pods.say(stage.pod, { idle_ms: 91_000 });
+    expect(await stage.settles("STOPPED")).toMatchObject({
+      operations: expect.arrayContaining(["database.stop succeeded"]),
+    });
+    const { rows } = await sql`select actor, detail from control.operations where kind = 'database.stop'`.execute(
+      server.deps.db,
+    );
+    expect(rows).toEqual([{ actor: "system", detail: "it was idle for 90s" }]);
+  });
+
+  test("is deleted, taken back, and then deleted for good with its files, its secrets and its row", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const { data_folder: dataFolder, files_folder: filesFolder } = stage.machine.pods.told(stage.pod);
+    await stage.ask("delete");
+    await stage.settles("DELETING");
+    expect([stage.machine.pods.running(), existsSync(dataFolder)]).toEqual([[], true]);
+    await stage.ask("undelete");
+    await stage.settles("STOPPED");
+    await stage.ask("start");
+    await stage.settles("AVAILABLE");
+    await stage.ask("delete", {}, { is_now: true });
+    expect(await stage.settles(undefined)).toMatchObject({
+      operations: expect.arrayContaining(["database.delete succeeded"]),
+    });
+    expect([existsSync(dataFolder), existsSync(filesFolder)]).toEqual([false, false]);
+    expect(stage.machine.pods.forgotten()).toEqual([stage.id]);
+    const { rows } = await sql`select from control.data_keys where database_id = ${stage.id}`.execute(server.deps.db);
+    expect(rows).toEqual([]);
+  });
+
+  test("that was deleted goes for good when its days are over", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.ask("delete");
+    await stage.settles("DELETING");
+    await sql`update control.databases set purge_at = now() - interval '1 second' where id = ${stage.id}`.execute(
+      server.deps.db,
+    );
+    await sql`select graphile_worker.add_job('sweep', '{}'::json)`.execute(server.deps.db);
+    await stage.settles(undefined);
+  });
+});
+
+describe("a request", () => {
+  test("that comes during a build has it called off", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "hangs" });
+    await stage.ask("update", { environment: HASH });
+    await eventually(() => expect(stage.machine.builds()).toBe(1));
+    await stage.ask("delete");
+    expect(await stage.settles("DELETING")).toMatchObject({
+      operations: ["database.provision succeeded", "database.update cancelled", "database.delete succeeded"],
+    });
+  });
+
+  test("that is cancelled while it waits for its build leaves the database as it was", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "hangs" });
+    const operation = await stage.ask("update", { environment: HASH });
+    await eventually(() => expect(stage.machine.builds()).toBe(1));
+    await sql`update control.operations set state = 'cancelled', ended_at = now() where id = ${operation}`.execute(
+      server.deps.db,
+    );
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ observed: { environment: null } });
+    expect(stage.machine.pods.starts(stage.pod)).toBe(1);
+  });
+
+  test("is told why a pod does not start: its last words after some tries", async () => {
+    stage.machine.pods.behave({ start: "exits", says: "the cluster is of a later version" });
+    await using _reconciler = await stage.start();
+    const seen = await stage.settles("FAILED");
+    expect(seen.failure).toMatchObject({
+      code: "pod_failed",
+      detail: expect.stringMatching(/did not start: it ended with code 1\. It said last: .*later version/),
+    });
+    expect(seen.pods).toMatchObject([{ state: "FAILED" }]);
+    expect(existsSync(databasePlaces(stage.machine.place, stage.id).run_folder)).toBe(false);
+    expect(stage.machine.pods.starts(stage.pod)).toBe(5);
+    stage.machine.pods.behave({
+      start: "exits",
+      exit: { signal: "SIGKILL", code: null, is_out_of_memory: true },
+      times: 1,
+    });
+    await stage.ask("retry");
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ failure: null });
+  });
+
+  test("is told that memory was short", async () => {
+    stage.machine.pods.behave({ start: "exits", exit: { signal: "SIGKILL", code: null, is_out_of_memory: true } });
+    await using _reconciler = await stage.start();
+    expect((await stage.settles("FAILED")).failure?.detail).toMatch(/needed more than its 1024 MB of memory/);
+  });
+});
+
+describe("a pod", () => {
+  test("that ends is missed within a second and started again", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    // it was seen to be ready
+    await eventually(async () => expect((await stage.see()).awake_because).toBe("it never sleeps by itself"), {
+      timeout_ms: 10_000,
+    });
+    stage.machine.pods.end(stage.pod);
+    await eventually(async () => expect(stage.machine.pods.starts(stage.pod)).toBe(2));
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ restarts: 1 });
+    const { rows } =
+      await sql`select action, outcome from control.events where action like 'database.%' and operation_id is null
+      order by id`.execute(server.deps.db);
+    expect(rows).toEqual([
+      { action: "database.lost", outcome: "failed" },
+      { action: "database.recover", outcome: "succeeded" },
+    ]);
+  });
+
+  test("is started again after a power cut, several at once, and not where its database sleeps", async () => {
+    {
+      await using _reconciler = await stage.start();
+      await stage.settles("AVAILABLE");
+    }
+    stage.machine.pods.end(stage.pod);
+    await using _reconciler = await stage.start();
+    expect((await stage.see()).state).toBe("STARTING");
+    await stage.settles("AVAILABLE");
+    expect(stage.machine.pods.starts(stage.pod)).toBe(2);
+  });
+
+  test("of a database that is gone is ended", async () => {
+    {
+      await using _reconciler = await stage.start();
+      await stage.settles("AVAILABLE");
+    }
+    await server.deps.db.deleteFrom("control.databases").where("id", "=", stage.id).execute();
+    await using _reconciler = await stage.start();
+    await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
+  });
+
+  test("ends with the server, and is started by the next one; one that is kept goes on", async () => {
+    const reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await reconciler.stop("end pods");
+    expect(stage.machine.pods.running()).toEqual([]);
+    expect((await stage.see()).state).toBe("STARTING");
+    const next = await stage.start();
+    await stage.settles("AVAILABLE");
+    await next.stop("keep pods");
+    expect(stage.machine.pods.running()).toEqual([stage.pod]);
+    await using _third = await stage.start();
+    expect((await stage.see()).state).toBe("AVAILABLE");
+    expect(stage.machine.pods.starts(stage.pod)).toBe(2);
+  });
+
+  test("leaves no folder for sockets when the server stops before it was started", async () => {
+    const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
+    let interrupt: (() => void) | undefined;
+    const reconciler = await startReconciler({
+      ...server.deps,
+      machine: stage.machine,
+      pool_options: server.deps.pool.options,
+      allow_private: false,
+      reconcileStepDone: (step) =>
+        new Promise((resolve, reject) => {
+          if (step !== "prepared") return resolve();
+          interrupt = () => reject(new Error("The server stops."));
+        }),
+    });
+    await eventually(() => expect(interrupt).toBeDefined());
+    expect(existsSync(runFolder)).toBe(true);
+    const stopped = reconciler.stop("end pods");
+    interrupt?.();
+    await stopped;
+    expect(existsSync(runFolder)).toBe(false);
+    await using _next = await stage.start();
+    await stage.settles("AVAILABLE");
+  });
+});
+
+describe("two reconcilers", () => {
+  test("of one home start a database once", async () => {
+    await using other = await openServer({ beside: server });
+    await using _one = await stage.start();
+    await using _two = await startReconciler({
+      ...other.deps,
+      machine: stage.machine,
+      pool_options: other.deps.pool.options,
+      allow_private: false,
+    });
+    await stage.settles("AVAILABLE");
+    await stage.ask("restart");
+    await stage.settles("AVAILABLE");
+    expect(stage.machine.pods.starts(stage.pod)).toBe(2);
+  });
+
+  test("of two homes do not: the second leaves databases alone and says so", async () => {
+    {
+      await using _one = await stage.start();
+      await stage.settles("AVAILABLE");
+    }
+    await using other = await openServer({ beside: server });
+    const { createTestMachine } = await import("../../testing/test-machine.ts");
+    const machine = createTestMachine(other.home);
+    await using _two = await startReconciler({
+      ...other.deps,
+      machine,
+      pool_options: other.deps.pool.options,
+      allow_private: false,
+    });
+    expect(other.log.lines).toContainEqual(
+      expect.objectContaining({ level: "error", message: expect.stringContaining("leaves databases alone") }),
+    );
+    await stage.ask("stop");
+    await server.deps.db
+      .insertInto("control.organizations")
+      .values({ name: "later", display_name: "Later", database_quota: 1 })
+      .execute();
+    await sql`select graphile_worker.add_job('sweep', '{}'::json)`.execute(server.deps.db);
+    // what is no pod's is done all the same
+    await eventually(async () => {
+      const { rows } = await sql`select from control.databases where state = 'PROVISIONING'`.execute(server.deps.db);
+      expect(rows).toHaveLength(1);
+    });
+    expect([(await stage.see()).state, stage.machine.pods.running()]).toEqual(["STOPPING", [stage.pod]]);
+    expect(await stage.machine.askHealth("nowhere", new Secret("x"))).toBeUndefined();
+  });
+});

@@ -1,0 +1,199 @@
+import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import { type PodEvent, watchPods } from "@appdb/adapters/pods/pod-keeper";
+import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
+import type { Secret } from "@appdb/adapters/secret";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { PodHealth } from "@appdb/contract/pod-spec";
+import { type Database, sayError } from "../../database/pool.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { findPodToken } from "../../pods/pod-token.ts";
+import { parseServicePodId, servicePlaces } from "../../pods/service-places.ts";
+import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
+import { STOP_GRACE_MS } from "../core/pod-rows.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { ServicePodMonitor } from "../services/monitor-services.ts";
+import { DATABASES } from "./database-resource.ts";
+import { failLostDatabase } from "./fail-database.ts";
+import { keepMetered } from "./keep-metered.ts";
+import { findAwake, sleepDatabase } from "./sleep-database.ts";
+
+/** What changes all the time, or takes a while to find out, is written so often at the most. */
+const USAGE_MS = 30_000;
+/** Times of use that are no further apart are one. */
+const NEAR_MS = 5_000;
+
+/**
+ * Watches the pods of databases: whose pod is gone or does not answer is not AVAILABLE and is started again, whose time has come is
+ * put to sleep, and how they are is written down where it changed. Databases that are asleep have no pod, and are not looked at.
+ */
+export function monitorDatabases(deps: ReconcileDeps): AsyncDisposable {
+  const stopping = new AbortController();
+  const monitoring = monitorPods(deps, stopping.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await monitoring;
+    },
+  };
+}
+
+async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<void> {
+  const { db, log, machine } = deps;
+  const services = new ServicePodMonitor(deps);
+  const databases = new DatabasePodMonitor(deps, services);
+  const isService = (pod: PodStatus) => pod.labels.kind === "service";
+  const keeper = {
+    driver: machine.driver,
+    log,
+    clock: createSteadyClock(),
+    probe: (pod: PodStatus) => (isService(pod) ? services.probe(pod) : databases.probe(pod)),
+    isWanted: async (pod: PodStatus) =>
+      isService(pod) ? services.isWanted(pod) : (await readAwake(db, pod.labels.database_id)) !== undefined,
+    logFolder: (pod: PodStatus) => logFolderOf(machine.place, pod),
+  };
+  for await (const event of watchPods(keeper, signal)) {
+    const is_service = parseServicePodId(event.pod_id) !== undefined;
+    await (is_service ? services.hear(event) : hear(deps, event)).catch((error) =>
+      log.error({ err: error, pod: event.pod_id }, "the end of a pod was not heard"),
+    );
+  }
+}
+
+async function hear(deps: ReconcileDeps, event: PodEvent): Promise<void> {
+  // whoever started it waits for that
+  if (event.event === "ready") return;
+  const row = await readAwake(deps.db, event.database_id);
+  if (row === undefined) return;
+  const serving = { row: { ...row, state: "AVAILABLE" as const }, uri: row.uri };
+  if (event.event === "failed") await failLostDatabase(deps, serving, event);
+  else await markPodLost(DATABASES, deps, serving, event);
+}
+
+/** What is remembered of a pod from one answer to the next. */
+interface Page {
+  readonly token: Secret;
+  usage: string;
+  usage_ms: number;
+}
+
+class DatabasePodMonitor {
+  readonly #deps: ReconcileDeps;
+  readonly #pages = new Map<string, Page>();
+  readonly #services: ServicePodMonitor;
+  readonly #clock = createSteadyClock();
+
+  constructor(deps: ReconcileDeps, services: ServicePodMonitor) {
+    this.#deps = deps;
+    this.#services = services;
+  }
+
+  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+    const { log, machine } = this.#deps;
+    const { database_id: databaseId } = pod.labels;
+    const page = await this.#open(pod);
+    if (page === undefined) return "starting";
+    const health = await machine.askHealth(databasePlaces(machine.place, databaseId).socket, page.token);
+    const verdict = await judgeHealth(this.#deps, pod.id, health, STOP_GRACE_MS);
+    if (health === undefined || verdict !== "ready") return verdict;
+    await this.#write(pod, page, health).catch((error) => {
+      log.warn({ ...sayError(error), db: databaseId }, "how a database is was not written down");
+    });
+    return verdict;
+  }
+
+  async #open({ id, labels }: PodStatus): Promise<Page | undefined> {
+    const known = this.#pages.get(id);
+    if (known !== undefined) return known;
+    const token = await findPodToken(this.#deps, labels.database_id);
+    if (token === undefined) return undefined;
+    const page: Page = { token, usage: "", usage_ms: Number.NEGATIVE_INFINITY };
+    this.#pages.set(id, page);
+    return page;
+  }
+
+  async #write(pod: PodStatus, page: Page, health: PodHealth): Promise<void> {
+    const deps = this.#deps;
+    const row = await readAwake(deps.db, pod.labels.database_id);
+    if (row === undefined) return;
+    const nowMs = this.#clock.now();
+    const services = this.#services.useOf(pod.labels.database_id);
+    const idleMs = Math.floor(Math.min(health.idle_ms, services?.idle_ms ?? health.idle_ms));
+    const { sleep_after: sleepAfter } = row.desired.settings;
+    const busy = health.busy ?? sayRequests(services?.in_flight ?? 0);
+    const { because, is_due: isDue } = findAwake({ sleep_after: sleepAfter, busy, idle_ms: idleMs });
+    if (isDue && (await sleepDatabase(deps, row))) {
+      this.#pages.delete(pod.id);
+      return;
+    }
+    const set: { awake_because?: string; last_used_at?: Date; usage?: string } = {};
+    if (row.awake_because !== because) set.awake_because = because;
+    if (nowMs - page.usage_ms >= USAGE_MS || row.usage?.is_disk_full !== health.is_disk_full) {
+      page.usage_ms = nowMs;
+      const usage = await this.#weigh(pod, health);
+      await keepMetered(deps.db, row.id, health);
+      if (page.usage !== usage) set.usage = usage;
+      page.usage = usage;
+      const lastUsedAt = new Date(Date.now() - idleMs);
+      if (Math.abs((row.last_used_at?.getTime() ?? 0) - lastUsedAt.getTime()) > NEAR_MS) set.last_used_at = lastUsedAt;
+    }
+    if (Object.keys(set).length === 0) return;
+    await deps.db
+      .updateTable("control.databases")
+      .set(set)
+      .where("id", "=", row.id)
+      .where("state", "=", "AVAILABLE")
+      .execute();
+  }
+
+  /** What it takes of the machine with its services, as the database's row has it. */
+  async #weigh(
+    pod: PodStatus,
+    { disk_bytes: diskBytes, disk_limit_bytes: diskLimitBytes, is_disk_full: isDiskFull }: PodHealth,
+  ): Promise<string> {
+    const { db, machine } = this.#deps;
+    const { database_id: databaseId } = pod.labels;
+    let memoryBytes: number | null = null;
+    for (const { id } of await machine.driver.list({ database_id: databaseId })) {
+      const ofPod = (await machine.driver.inspect(id))?.memory_bytes ?? null;
+      if (ofPod !== null) memoryBytes = (memoryBytes ?? 0) + ofPod;
+      await db
+        .updateTable("control.pods")
+        .set({ memory_bytes: ofPod === null ? null : String(ofPod) })
+        .where("id", "=", id)
+        .execute();
+    }
+    return JSON.stringify({
+      disk_bytes: diskBytes,
+      disk_limit_bytes: diskLimitBytes,
+      memory_bytes: memoryBytes,
+      is_disk_full: isDiskFull,
+    });
+  }
+}
+
+function sayRequests(inFlight: number): string | null {
+  if (inFlight === 0) return null;
+  return inFlight === 1 ? "1 request runs" : `${inFlight} requests run`;
+}
+
+function logFolderOf(place: ReconcileDeps["machine"]["place"], { id, labels }: PodStatus): string {
+  const { database_id: databaseId } = labels;
+  const pod = parseServicePodId(id);
+  if (pod === undefined) return databasePlaces(place, databaseId).log_folder;
+  return servicePlaces(place, { id: pod.service_id, database_id: databaseId }, pod.instance).log_folder;
+}
+
+export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;
+
+/** A database that is AVAILABLE; undefined for one that is not. */
+async function readAwake(db: Database, id: string) {
+  const row = await db
+    .selectFrom("control.databases as d")
+    .innerJoin("control.organizations as o", "o.id", "d.org_id")
+    .select(["d.id", "d.org_id", "d.name", "d.generation", "d.desired", "d.awake_because", "d.last_used_at", "d.usage"])
+    .select("o.name as org")
+    .where("d.id", "=", id)
+    .where("d.state", "=", "AVAILABLE")
+    .executeTakeFirst();
+  return row === undefined ? undefined : { ...row, uri: databaseUriOf(row.org, row.name) };
+}

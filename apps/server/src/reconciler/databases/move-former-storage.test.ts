@@ -1,0 +1,148 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import { POD_USERS } from "@appdb/adapters/pods/pod-users";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SERVER_PATHS } from "../../config/config.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import type { Machine } from "../../pods/machine.ts";
+import { servicePlaces } from "../../pods/service-places.ts";
+import { moveAllFormerStorage, moveFormerStorage } from "./move-former-storage.ts";
+
+const ID = "0190a0a0-0000-7000-8000-000000000001";
+const VICTIM = "0190a0a0-0000-7000-8000-000000000002";
+const SERVICE = "0190a0a0-0000-7000-8000-00000000000a";
+let home: string;
+let calls: string[];
+
+beforeEach(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "former-")));
+  calls = [];
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function depsOf() {
+  const driver = {
+    list: async ({ kind }: { kind?: string }) => (kind === "service" ? [] : [{ id: `db-${ID}` } as PodStatus]),
+    stop: async (id: string) => void calls.push(`stop ${id}`),
+    forget: async (id: string) => void calls.push(`forget ${id}`),
+  };
+  // what a move asks of a machine
+  const machine = { place: { home, runtime_base: home }, pod_users: POD_USERS, driver } as unknown as Machine;
+  return { machine, log: createSilentLog() };
+}
+
+/** As version 0.8.0 left the folder of a database that has one service. */
+function makeFormer(id = ID): string {
+  const folder = join(home, SERVER_PATHS.databases, id);
+  put(folder, { "postgres/18/PG_VERSION": "18", "manifests/one": "m", "log/pod.log": "line of the database" });
+  put(join(folder, "services", SERVICE), { "log/pod.log": "line of the service", "scratch-1/spool": "rows" });
+  return folder;
+}
+
+function put(folder: string, files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(folder, name);
+    mkdirSync(join(path, ".."), { recursive: true });
+    writeFileSync(path, text);
+  }
+}
+
+function expectMoved(): void {
+  const deps = depsOf();
+  const places = databasePlaces(deps.machine.place, ID);
+  const ofService = servicePlaces(deps.machine.place, { id: SERVICE, database_id: ID }, 1);
+  expect(readdirSync(places.folder).sort()).toEqual(["data", "log"]);
+  expect(readdirSync(places.data_folder).sort()).toEqual(["manifests", "postgres"]);
+  expect(readFileSync(join(places.log_folder, "pod.log"), "utf8")).toBe("line of the database");
+  expect(readFileSync(join(ofService.log_folder, "pod.log"), "utf8")).toBe("line of the service");
+  expect(existsSync(ofService.scratch_folder)).toBe(false);
+  expect(readdirSync(join(home, SERVER_PATHS.movingDatabases))).toEqual([]);
+}
+
+test("storage of version 0.8.0 moves once, after its pods have ended", async () => {
+  makeFormer();
+  expect(await moveAllFormerStorage(depsOf())).toBe(1);
+  expectMoved();
+  expect(calls).toContain(`stop db-${ID}`);
+  calls = [];
+  expect(await moveAllFormerStorage(depsOf())).toBe(0);
+  expectMoved();
+  expect(calls).toEqual([]);
+});
+
+test("a move that was killed goes on, whatever step it came to", async () => {
+  const moving = join(home, SERVER_PATHS.movingDatabases, ID);
+  const steps = [
+    (folder: string) => folder,
+    (folder: string) => renameSync(folder, join(moving, "data")),
+    () => renameSync(join(moving, "data", "log"), join(moving, "log")),
+    () => {
+      const { log_folder: logFolder } = servicePlaces(
+        { home, runtime_base: home },
+        { id: SERVICE, database_id: ID },
+        1,
+      );
+      mkdirSync(join(logFolder, ".."), { recursive: true });
+      renameSync(join(moving, "data", "services", SERVICE, "log"), logFolder);
+    },
+    () => rmSync(join(moving, "data", "services"), { recursive: true }),
+  ];
+  for (let done = 1; done <= steps.length; done += 1) {
+    rmSync(join(home, "server"), { recursive: true, force: true });
+    const folder = makeFormer();
+    mkdirSync(moving, { recursive: true });
+    for (const step of steps.slice(0, done)) step(folder);
+    expect(await moveFormerStorage(depsOf(), ID)).toBe(true);
+    expectMoved();
+  }
+});
+
+test("links that a pod left lead nowhere: nothing of another database is moved or removed", async () => {
+  const folder = makeFormer();
+  const victim = makeFormer(VICTIM);
+  for (const name of ["log", "services"]) rmSync(join(folder, name), { recursive: true });
+  symlinkSync(join(victim, "log"), join(folder, "log"));
+  // the ids of all databases look like ids of services there
+  symlinkSync("..", join(folder, "services"));
+  await moveFormerStorage(depsOf(), ID);
+  const places = databasePlaces({ home, runtime_base: home }, ID);
+  expect(readdirSync(places.folder)).toEqual(["data"]);
+  expect(existsSync(places.services_folder)).toBe(false);
+  expect(readFileSync(join(victim, "log", "pod.log"), "utf8")).toBe("line of the database");
+  expect(readFileSync(join(victim, "postgres/18/PG_VERSION"), "utf8")).toBe("18");
+});
+
+test("a link in the place of a service, or of its log, is not moved", async () => {
+  const folder = makeFormer();
+  const victim = makeFormer(VICTIM);
+  const other = "0190a0a0-0000-7000-8000-00000000000b";
+  symlinkSync(victim, join(folder, "services", other));
+  rmSync(join(folder, "services", SERVICE, "log"), { recursive: true });
+  symlinkSync(join(victim, "log"), join(folder, "services", SERVICE, "log"));
+  await moveFormerStorage(depsOf(), ID);
+  expect(existsSync(databasePlaces({ home, runtime_base: home }, ID).services_folder)).toBe(false);
+  expect(lstatSync(join(victim, "log")).isDirectory()).toBe(true);
+});
+
+test("storage that was made in the new places stays where it is", async () => {
+  const { data_folder: dataFolder, folder } = databasePlaces({ home, runtime_base: home }, ID);
+  put(dataFolder, { "postgres/18/PG_VERSION": "18" });
+  expect(await moveFormerStorage(depsOf(), ID)).toBe(false);
+  expect(readdirSync(folder)).toEqual(["data"]);
+});

@@ -1,0 +1,95 @@
+import { lstat, mkdir, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { whenThere } from "@appdb/adapters/files/if-there";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { inTenantFolder } from "@appdb/adapters/files/tenant-files";
+import type { UserRange } from "@appdb/adapters/pods/pod-users";
+import { SERVER_PATHS } from "../../config/config.ts";
+import { isUuid } from "../../database/uuid.ts";
+import { DATABASE_PARTS, databasePlaces } from "../../pods/database-places.ts";
+import { SERVICE_LOG } from "../../pods/service-places.ts";
+import { makePassage } from "../core/make-folder.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { endPods } from "./stop-database.ts";
+
+/*
+ * Version 0.8.0 gave a pod the whole folder `databases/<id>`: cluster, `log`, and `services/<service id>/{log,scratch-N}`. A pod
+ * could put links there. Now the folder is the server's, and what the pod writes lies below it. Everything moves by renames, from
+ * descriptors of the folders that pods owned. The folder is complete in `moving-databases/<id>` before it takes its name again.
+ */
+
+type MoveDeps = Pick<ReconcileDeps, "machine">;
+
+/** Moves the storage of all databases. A database whose storage does not move keeps it, and is tried again when it starts. */
+export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, "log">): Promise<number> {
+  const { log, machine } = deps;
+  const ids = new Set<string>();
+  for (const place of [SERVER_PATHS.databases, SERVER_PATHS.movingDatabases]) {
+    for (const name of (await whenThere(readdir(join(machine.place.home, place)))) ?? [])
+      if (isUuid(name)) ids.add(name);
+  }
+  let moved = 0;
+  for (const id of ids) {
+    try {
+      if (await moveFormerStorage(deps, id)) moved += 1;
+    } catch (error) {
+      log.error({ err: error, db: id }, "the storage of a database could not be moved to its new place");
+    }
+  }
+  if (moved > 0) log.info({ databases: moved }, "storage of databases was moved to its new places");
+  return moved;
+}
+
+/**
+ * Moves the storage of a database if it lies as version 0.8.0 left it; ends its pods first. Answers whether it did. Safe to repeat
+ * and to be killed in.
+ */
+export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Promise<boolean> {
+  const { place, pod_users: podUsers } = deps.machine;
+  const { folder, services_folder: servicesFolder } = databasePlaces(place, databaseId);
+  const moving = join(place.home, SERVER_PATHS.movingDatabases, databaseId);
+  const data = join(moving, DATABASE_PARTS.data);
+  const isMoving = (await whenThere(lstat(moving))) !== undefined;
+  const is_former = await isFormer(folder, podUsers);
+  if (!isMoving && !is_former) return false;
+  await endPods(deps, databaseId);
+  await mkdir(moving, { recursive: true, mode: 0o711 });
+  if (is_former && (await whenThere(lstat(data))) === undefined) await rename(folder, data);
+  await inTenantFolder(data, async (path) => {
+    await takeFolder(path, DATABASE_PARTS.log, join(moving, DATABASE_PARTS.log));
+    await takeServiceLogs(join(path, "services"), servicesFolder);
+    // scratch files of instances that ended
+    await removeFolder(join(path, "services"));
+  });
+  await rename(moving, folder);
+  return true;
+}
+
+/** A folder that a pod owns, or that has a cluster in it: neither is so now. */
+async function isFormer(folder: string, { count, first }: UserRange): Promise<boolean> {
+  const found = await whenThere(lstat(folder));
+  if (found === undefined) return false;
+  const hasCluster = (await whenThere(lstat(join(folder, "postgres")))) !== undefined;
+  return hasCluster || (found.uid >= first && found.uid < first + count);
+}
+
+async function takeServiceLogs(former: string, servicesFolder: string): Promise<void> {
+  await inTenantFolder(former, async (path) => {
+    for (const name of (await readdir(path)).filter(isUuid)) {
+      await inTenantFolder(join(path, name), async (service) => {
+        if ((await whenThere(lstat(join(service, SERVICE_LOG))))?.isDirectory() !== true) return;
+        for (const folder of [servicesFolder, join(servicesFolder, name)]) await makePassage(folder);
+        await takeFolder(service, SERVICE_LOG, join(servicesFolder, name, SERVICE_LOG));
+      });
+    }
+  });
+}
+
+/** Moves a folder out of a pod's folder. Anything else of that name goes: a pod put it there. */
+async function takeFolder(from: string, name: string, to: string): Promise<void> {
+  if ((await whenThere(lstat(to))) !== undefined) return;
+  if ((await whenThere(rename(join(from, name), to))) === undefined && (await whenThere(lstat(to))) === undefined)
+    return;
+  if ((await lstat(to)).isDirectory()) return;
+  await removeFolder(to);
+}

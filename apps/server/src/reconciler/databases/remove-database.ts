@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { sql } from "kysely";
+import { SERVER_PATHS } from "../../config/config.ts";
+import { endOperation } from "../../operations/run-operation.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import type { Outcome } from "../core/create-reconciler.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { applyChange, begin, currentOperation, isUnchanged } from "../core/resource.ts";
+import { DATABASES, type DatabaseSnapshot } from "./database-resource.ts";
+import { endPods, forgetPods } from "./stop-database.ts";
+
+/**
+ * Ends the pods of a database that is to be deleted. Its storage stays until its time is over, and can be taken back until then;
+ * then the storage goes, and the row with its secrets.
+ */
+export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnapshot): Promise<Outcome> {
+  const { row } = snapshot;
+  if (!(await begin(DATABASES, deps, snapshot))) return "moved";
+  await deps.reconcileStepDone?.("begun");
+  await endPods(deps, row.id);
+  await deps.reconcileStepDone?.("pod_stopped");
+  if (!(await isDue(deps, row.id))) {
+    await applyChange(DATABASES, deps, snapshot, {
+      event: "stopped",
+      end: { state: "succeeded" },
+      set: { awake_because: null },
+      also: (tx) => forgetPods(tx, row.id),
+    });
+    await deps.reconcileStepDone?.("ended");
+    return "later";
+  }
+  await removeStorage(deps, row.id);
+  await deps.reconcileStepDone?.("storage_removed");
+  await deps.db.transaction().execute(async (tx) => {
+    if (!(await isUnchanged(DATABASES, tx, snapshot))) return;
+    const operation = currentOperation(snapshot);
+    if (operation !== undefined) {
+      await endOperation({ tx, recordEvent: deps.recordEvent }, operation.id, { state: "succeeded" });
+    }
+    await tx.deleteFrom("control.databases").where("id", "=", row.id).execute();
+    await deps.recordEvent(tx, {
+      action: "database.purge",
+      target: snapshot.uri,
+      org_id: row.org_id,
+      actor: "system",
+      principal: undefined,
+      ip_address: null,
+      client: null,
+      outcome: "succeeded",
+      detail: {},
+    });
+  });
+  await deps.reconcileStepDone?.("ended");
+  return "moved";
+}
+
+/** Removes all that a database has on this machine. */
+export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
+  const {
+    files_folder: filesFolder,
+    folder,
+    run_folder: runFolder,
+    services_folder: servicesFolder,
+  } = databasePlaces(machine.place, databaseId);
+  const moving = join(machine.place.home, SERVER_PATHS.movingDatabases, databaseId);
+  for (const path of [servicesFolder, filesFolder, runFolder, moving, folder]) await removeFolder(path);
+  await machine.driver.forgetDatabase(databaseId);
+}
+
+/** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */
+async function isDue({ db }: Pick<ReconcileDeps, "db">, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("control.databases")
+    .select(sql<boolean>`purge_at <= now()`.as("is_due"))
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row?.is_due === true;
+}

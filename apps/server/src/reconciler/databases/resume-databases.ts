@@ -1,0 +1,164 @@
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { whenThere } from "@appdb/adapters/files/if-there";
+import { sql } from "kysely";
+import { SERVER_PATHS } from "../../config/config.ts";
+import type { Database } from "../../database/pool.ts";
+import { isUuid } from "../../database/uuid.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { parseServicePodId } from "../../pods/service-places.ts";
+import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
+import { markMissingPodsLost } from "../core/lost-pods.ts";
+import { mapBounded } from "../core/map-bounded.ts";
+import { STOP_GRACE_MS } from "../core/pod-rows.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { endServicePod } from "../services/service-pods.ts";
+import { leaveServicesStarting } from "../services/services-of-database.ts";
+import { DATABASES } from "./database-resource.ts";
+import { removeStorage } from "./remove-database.ts";
+import { endPods } from "./stop-database.ts";
+
+const STOPS_AT_ONCE = 8;
+/** Where databases have a folder under their id. */
+const STORAGE = [
+  SERVER_PATHS.databases,
+  SERVER_PATHS.movingDatabases,
+  SERVER_PATHS.files,
+  SERVER_PATHS.services,
+] as const;
+/** A database's folders may be there before its row is snapshot. */
+const YOUNG_MS = 3_600_000;
+
+/**
+ * Adds a job for every database that is on its way, and for those whose storage is to go for good; for those that have one as well
+ * when a reconciler starts: theirs may wait for the pause after a failure.
+ */
+export async function findUnfinished(db: Database, when: "at the start" | "meanwhile"): Promise<number> {
+  const hasNone = sql<boolean>`not exists (select from graphile_worker.jobs j
+    where j.key in ('reconcile-database ' || d.id, 'build-image ' || d.id) and j.attempts < j.max_attempts)`;
+  const { rows } = await sql<{ id: string }>`
+    select d.id from control.databases d
+    where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now()
+        or (d.state = 'FAILED' and d.retry_at <= now()) or exists (
+        select from control.operations p where p.database_id = d.id and p.service_id is null and p.state in ('pending', 'running')))
+      and ${when === "at the start" ? sql<boolean>`true` : hasNone}`.execute(db);
+  for (const { id } of rows) await enqueueReconcileDatabase(db, id);
+  return rows.length;
+}
+
+/** Ends pods that nothing says should run: of databases and services that are gone, or that were stopped while nobody worked. */
+export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<number> {
+  const pods = await machine.driver.list({});
+  if (pods.length === 0) return 0;
+  const rows = await db
+    .selectFrom("control.databases")
+    .select("id")
+    .where("state", "not in", ["STOPPED", "FAILED"])
+    .execute();
+  const known = new Set(rows.map(({ id }) => id));
+  const services = await db
+    .selectFrom("control.services")
+    .select("id")
+    .where("state", "not in", ["STOPPED", "FAILED"])
+    .execute();
+  const knownServices = new Set(services.map(({ id }) => id));
+  const orphans = pods.filter(({ id, labels }) => {
+    const service = parseServicePodId(id);
+    return !known.has(labels.database_id) || (service !== undefined && !knownServices.has(service.service_id));
+  });
+  await mapBounded(orphans, STOPS_AT_ONCE, async ({ id, labels, state }) => {
+    if (state === "running") log.warn({ pod: id }, "a pod that nothing asks for was ended");
+    const service = parseServicePodId(id);
+    if (service !== undefined) {
+      const placed = { id: service.service_id, database_id: labels.database_id };
+      return await endServicePod({ machine }, placed, service.instance);
+    }
+    await machine.driver.stop(id, STOP_GRACE_MS);
+    await machine.driver.forget(id);
+  });
+  return orphans.length;
+}
+
+/** Marks databases as lost whose pod does not run. */
+export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<number> {
+  const rows = await deps.db
+    .selectFrom("control.databases")
+    .select(["id", "generation"])
+    .where("state", "=", "AVAILABLE")
+    .execute();
+  const podOf = (id: string) => databasePlaces(deps.machine.place, id).pod_id;
+  const serving = rows.map(({ generation, id }) => ({ id, generation, pod_id: podOf(id) }));
+  return await markMissingPodsLost(DATABASES, deps, serving, ({ row }) => podOf(row.id));
+}
+
+/** Removes what lies on this machine of databases that are gone. */
+export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> {
+  const { home } = deps.machine.place;
+  const ids = new Set<string>();
+  for (const place of STORAGE) {
+    for (const id of await foldersIn(join(home, place))) ids.add(id);
+  }
+  if (ids.size === 0) return 0;
+  const rows = await deps.db
+    .selectFrom("control.databases")
+    .select("id")
+    .where("id", "in", [...ids])
+    .execute();
+  for (const { id } of rows) ids.delete(id);
+  for (const id of ids) {
+    deps.log.info({ db: id }, "what a database left behind was removed");
+    await removeStorage(deps, id);
+  }
+  return ids.size;
+}
+
+/** Names of folders that are ids and have been there for a while. */
+async function foldersIn(folder: string): Promise<string[]> {
+  const names = (await whenThere(readdir(folder))) ?? [];
+  const old: string[] = [];
+  for (const name of names.filter(isUuid)) {
+    const found = await whenThere(lstat(join(folder, name)));
+    if (found?.isDirectory() === true && found.birthtimeMs < Date.now() - YOUNG_MS) old.push(name);
+  }
+  return old;
+}
+
+/** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
+export async function endAllPods(deps: ReconcileDeps): Promise<void> {
+  const { log, machine } = deps;
+  const pods = await machine.driver.list({});
+  const ids = [...new Set(pods.map(({ labels }) => labels.database_id))];
+  const ended: string[] = [];
+  await mapBounded(ids, STOPS_AT_ONCE, async (id) => {
+    // the pods of one database that cannot be ended keep no other one running
+    await endPods({ machine }, id).then(
+      () => ended.push(id),
+      (error) => log.error({ err: error, db: id }, "the pods of a database were not ended with the server"),
+    );
+  });
+  // the next start finds that they are gone
+  await leaveStarting(deps, ended).catch((error) =>
+    log.warn({ err: error }, "it was not written down that the pods were ended"),
+  );
+  if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");
+}
+
+async function leaveStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
+  await leaveServicesStarting(db, ended);
+  if (ended.length > 0) {
+    await db
+      .updateTable("control.databases")
+      .set({ state: "STARTING", awake_because: null })
+      .where("state", "=", "AVAILABLE")
+      .where("id", "in", ended)
+      .execute();
+  }
+  // of those that had no pod yet, what was prepared for one goes too
+  const beginning = await db
+    .selectFrom("control.databases")
+    .select("id")
+    .where("state", "in", ["PROVISIONING", "STARTING", "UPDATING"])
+    .execute();
+  const prepared = beginning.map(({ id }) => id).filter((id) => !ended.includes(id));
+  await mapBounded(prepared, STOPS_AT_ONCE, async (id) => endPods({ machine }, id));
+}

@@ -1,0 +1,130 @@
+import { readLastWords } from "@appdb/adapters/pods/pod-log";
+import type { Outcome } from "../core/create-reconciler.ts";
+import { keepPod, STOP_GRACE_MS } from "../core/pod-rows.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { applyChange, begin, currentOperation } from "../core/resource.ts";
+import { type ReadyPolicy, recordRecovery, startPod, waitReady } from "../core/start-pod.ts";
+import { wakeServices } from "../services/services-of-database.ts";
+import { needsBuild, startBuild } from "./build-image.ts";
+import {
+  DATABASES,
+  type DatabaseSnapshot,
+  desiredSpec,
+  isCancelledCreation,
+  needsRestart,
+} from "./database-resource.ts";
+import { failDatabaseStart, failUpdate } from "./fail-database.ts";
+import { preparePod } from "./prepare-pod.ts";
+
+const LAST_WORDS = 5;
+const RETRY_HINT = "See its log: cli db logs <db_uri>   then try again: cli db retry <db_uri>";
+
+const READY: ReadyPolicy = {
+  pod: "The database's pod",
+  verb: "answer",
+  silent_ms: 20_000,
+  // PostgreSQL replays its log after a crash; a large cluster is copied before an upgrade
+  starting_ms: 3_600_000,
+  memory: (memoryMb) => `it needed more than its ${memoryMb} MB of memory`,
+  hints: {
+    memory: "Give it more memory_mb in its entry of service.toml, then: cli db build-image <db_uri>",
+    ended: RETRY_HINT,
+    silent: RETRY_HINT,
+  },
+  async readLastWords(logFolder, since) {
+    const words = await readLastWords(logFolder, since, LAST_WORDS);
+    return words.length === 0 ? "" : ` It said last: ${words.join(" | ")}`;
+  },
+};
+
+/** Starts the pod with its image and files, waits until it answers, and records what it runs. */
+export async function runDatabase(
+  deps: ReconcileDeps,
+  snapshot: DatabaseSnapshot,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { machine } = deps;
+  const { row } = snapshot;
+  const done = deps.reconcileStepDone ?? (async () => undefined);
+  if (isCancelledCreation(snapshot))
+    return await failDatabaseStart(deps, snapshot, cancelledCreation(snapshot.uri), signal);
+  if (!(await begin(DATABASES, deps, snapshot))) return "moved";
+  await done("begun");
+  const wanted = desiredSpec(snapshot);
+  if (await needsBuild(deps, snapshot, wanted)) return await startBuild(deps, snapshot);
+  const pod = await preparePod(deps, snapshot, wanted, signal);
+  if ("code" in pod) {
+    // nothing was done to a running pod yet
+    return row.state === "UPDATING"
+      ? await failUpdate(deps, snapshot, pod)
+      : await failDatabaseStart(deps, snapshot, pod, signal);
+  }
+  await done("prepared");
+  if (!(await commit(deps, snapshot))) return "moved";
+  await done("committed");
+  const { socket, spec, token } = pod;
+  if (needsRestart(row.observed, wanted)) {
+    await machine.driver.stop(spec.id, STOP_GRACE_MS);
+    await done("pod_stopped");
+  }
+  await startPod(deps, { kind: "database", database_id: row.id }, spec, signal);
+  // their pods start at the same time, and find PostgreSQL when it is there
+  if (row.state === "STARTING") await wakeServices(deps.db, row.id);
+  await done("pod_started");
+  const status = await waitReady(machine, spec, READY, () => machine.askHealth(socket, token), signal);
+  await done("pod_ready");
+  await applyChange(DATABASES, deps, snapshot, {
+    event: "ready",
+    end: { state: "succeeded" },
+    set: {
+      observed: JSON.stringify(wanted),
+      observed_generation: isAllOf(snapshot, wanted) ? row.generation : row.observed_generation,
+      failure: null,
+      failed_starts: 0,
+      awake_because: "just started",
+      last_used_at: new Date(),
+      // from now on its tables may be made from others
+      needed_trees: null,
+    },
+    also: async (tx) => {
+      await keepPod(tx, row.id, {
+        id: spec.id,
+        kind: "database",
+        state: "READY",
+        started_at: status.started_at,
+        reason: null,
+      });
+      await wakeServices(tx, row.id);
+      await recordRecovery(deps, tx, "database", snapshot);
+    },
+  });
+  await done("ended");
+  return "moved";
+}
+
+/** Makes the operation impossible to cancel from here on. Returns false when it was cancelled. */
+async function commit({ db }: Pick<ReconcileDeps, "db">, snapshot: DatabaseSnapshot): Promise<boolean> {
+  const operation = currentOperation(snapshot);
+  if (operation === undefined) return true;
+  const kept = await db
+    .updateTable("control.operations")
+    .set({ is_cancellable: false })
+    .where("id", "=", operation.id)
+    .where("state", "=", "running")
+    .executeTakeFirst();
+  return kept.numUpdatedRows > 0n;
+}
+
+/** Whether this is the whole desired state. */
+function isAllOf({ row }: DatabaseSnapshot, wanted: ReturnType<typeof desiredSpec>): boolean {
+  const { is_awake: _, ...desired } = row.desired;
+  return JSON.stringify(desired) === JSON.stringify(wanted);
+}
+
+function cancelledCreation(uri: string) {
+  return {
+    code: "operation_cancelled",
+    detail: `The operation that made ${uri} was cancelled before it had run.`,
+    hint: `Go on with it: cli db build-image ${uri}   or remove it: cli db delete ${uri}`,
+  };
+}

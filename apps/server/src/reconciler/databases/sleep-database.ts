@@ -1,0 +1,86 @@
+import { requestState } from "../../control-plane/databases/state.ts";
+import type { DatabaseRow } from "../../control-plane/databases/store.ts";
+import { startOperation } from "../../operations/run-operation.ts";
+import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+
+const MINUTE_MS = 60_000;
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: MINUTE_MS, h: 3_600_000, d: 86_400_000 };
+
+/** Puts a database to sleep that was idle for long enough, as a person would stop it. False when it is something else by now. */
+export async function sleepDatabase(
+  { db, recordEvent }: Pick<ReconcileDeps, "db" | "recordEvent">,
+  database: Pick<DatabaseRow, "id" | "org_id" | "generation"> & { readonly uri: string },
+): Promise<boolean> {
+  return await db.transaction().execute(async (tx) => {
+    const row = await tx
+      .selectFrom("control.databases")
+      .select(["state", "desired", "generation"])
+      .where("id", "=", database.id)
+      .forUpdate()
+      .executeTakeFirst();
+    if (row === undefined || row.state !== "AVAILABLE" || row.generation !== database.generation) return false;
+    await tx
+      .updateTable("control.databases")
+      .set({
+        state: requestState(database.uri, row.state, "stop"),
+        desired: JSON.stringify({ ...row.desired, is_awake: false }),
+        generation: row.generation + 1,
+      })
+      .where("id", "=", database.id)
+      .execute();
+    const operation = await startOperation(
+      { tx, recordEvent },
+      {
+        org_id: database.org_id,
+        database_id: database.id,
+        kind: "database.stop",
+        target: database.uri,
+        is_cancellable: false,
+        actor: "system",
+        principal: undefined,
+        ip_address: null,
+        client: null,
+        detail: `it was idle for ${row.desired.settings.sleep_after}`,
+      },
+    );
+    if (operation === undefined) throw new Error("A database that is AVAILABLE is being stopped.");
+    await enqueueReconcileDatabase(tx, database.id);
+    return true;
+  });
+}
+
+interface AwakeInput {
+  /** Of the settings: `15m`, `never`. */
+  readonly sleep_after: string;
+  /** What keeps it awake, as its pod says; null when it is idle. */
+  readonly busy: string | null;
+  /** Since something was last asked of it, by its pod's steady clock. */
+  readonly idle_ms: number;
+}
+
+/** Why a database is awake, for a person, and whether it has been idle for long enough to sleep. */
+export function findAwake(input: AwakeInput): { readonly because: string; readonly is_due: boolean } {
+  if (input.busy !== null) return { because: input.busy, is_due: false };
+  const afterMs = readSleepAfter(input.sleep_after);
+  if (afterMs === undefined) return { because: "it never sleeps by itself", is_due: false };
+  const { idle_ms: idleMs } = input;
+  const idle = idleMs < MINUTE_MS ? "idle" : `idle ${sayTime(idleMs, Math.floor)}`;
+  return {
+    because: `${idle}; sleeps in ${sayTime(Math.max(0, afterMs - idleMs), Math.ceil)}`,
+    is_due: idleMs >= afterMs,
+  };
+}
+
+/** Milliseconds; undefined for `never`. */
+function readSleepAfter(text: string): number | undefined {
+  const [, count, unit = ""] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const unitMs = UNITS_MS[unit];
+  return count === undefined || unitMs === undefined ? undefined : Number(count) * unitMs;
+}
+
+/** In whole minutes, and beyond two hours in whole hours: it is written down whenever it changes. */
+function sayTime(ms: number, round: (value: number) => number): string {
+  const minutes = round(ms / MINUTE_MS);
+  return minutes < 120 ? `${minutes}m` : `${round(minutes / 60)}h`;
+}

@@ -1,0 +1,85 @@
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import type { Tx } from "../../database/pool.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { findPodToken } from "../../pods/pod-token.ts";
+import { lookAtDatabaseLater } from "../../queue/jobs.ts";
+import { askNeeded } from "../cleanup/collect-trees.ts";
+import type { Outcome } from "../core/create-reconciler.ts";
+import { STOP_GRACE_MS } from "../core/pod-rows.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { applyChange, begin, currentOperation } from "../core/resource.ts";
+import { drainServicePods, endServicePods, isDrainInTime, LOOK_AGAIN_S } from "../services/service-pods.ts";
+import { leaveServicesStopped } from "../services/services-of-database.ts";
+import { DATABASES, type DatabaseSnapshot } from "./database-resource.ts";
+import { keepMetered } from "./keep-metered.ts";
+
+/** Ends the database's pods once what runs in its services is answered, in a later job where that takes long; its data stay. */
+export async function stopDatabase(
+  deps: ReconcileDeps,
+  snapshot: DatabaseSnapshot,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (!(await begin(DATABASES, deps, snapshot))) return "moved";
+  await deps.reconcileStepDone?.("begun");
+  const operation = currentOperation(snapshot);
+  const left = await drainServicePods(
+    deps,
+    snapshot.row.id,
+    operation?.state === "running" ? "again" : "first",
+    signal,
+  );
+  if (left > 0 && operation !== undefined && (await isDrainInTime(deps, operation.id))) {
+    await lookAtDatabaseLater(deps.db, snapshot.row.id, LOOK_AGAIN_S);
+    return "later";
+  }
+  await keepNeeded(deps, snapshot.row.id);
+  await keepUsed(deps, snapshot.row.id);
+  await endPods(deps, snapshot.row.id);
+  await deps.reconcileStepDone?.("pod_stopped");
+  await applyChange(DATABASES, deps, snapshot, {
+    event: "stopped",
+    end: { state: "succeeded" },
+    set: { awake_because: null, failure: null },
+    also: (tx) => forgetPods(tx, snapshot.row.id),
+  });
+  await deps.reconcileStepDone?.("ended");
+  return "moved";
+}
+
+/** Writes down which project files its tables need, which nobody can ask for while it sleeps. */
+async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
+  const needed = await askNeeded(deps, id);
+  if (needed === undefined) return;
+  const neededTrees = JSON.stringify(needed);
+  await deps.db.updateTable("control.databases").set({ needed_trees: neededTrees }).where("id", "=", id).execute();
+}
+
+/** Writes down what its pod has used, which is forgotten with it. */
+async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
+  const token = await findPodToken({ db, envelope }, id);
+  const health = token && (await machine.askHealth(databasePlaces(machine.place, id).socket, token));
+  if (health !== undefined) await keepMetered(db, id, health);
+}
+
+/** Says that a database has no pods any more, and its services none either. */
+export async function forgetPods(tx: Tx, databaseId: string): Promise<void> {
+  await leaveServicesStopped(tx, databaseId);
+  await tx.deleteFrom("control.pods").where("database_id", "=", databaseId).execute();
+}
+
+/**
+ * Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. Those of its services come
+ * first: what they are answering still needs PostgreSQL.
+ */
+export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
+  const { driver, place } = machine;
+  const { pod_id: podId, run_folder: runFolder } = databasePlaces(place, databaseId);
+  await endServicePods({ machine }, databaseId);
+  const known = (await driver.list({ database_id: databaseId })).map(({ id }) => id);
+  for (const id of new Set([podId, ...known])) {
+    await driver.stop(id, STOP_GRACE_MS);
+    await driver.forget(id);
+  }
+  // it lies in the system's folder for sockets, where nobody else would look for it
+  await removeFolder(runFolder);
+}

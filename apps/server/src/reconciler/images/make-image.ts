@@ -1,0 +1,99 @@
+import { sql } from "kysely";
+import type { Database, Tx } from "../../database/pool.ts";
+import type { BuiltImage, Machine } from "../../pods/machine.ts";
+import { openSecrets } from "../../secrets/secret-store.ts";
+import { demandDisk } from "../../storage/disk-floor.ts";
+import { releaseImage, reserveImage } from "../../storage/image-room.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+
+/** An image that a database is to have. */
+export interface WantedImage {
+  readonly org_id: string;
+  readonly database_id: string;
+  /** Of its environment, which was stored. */
+  readonly hash: string;
+  /** Of the project files, which path dependencies lie in. */
+  readonly tree: string | null;
+  /** Also when there is one. */
+  readonly is_forced: boolean;
+}
+
+/** Whether the image of an environment is whole, on this machine. */
+export async function isImageThere(
+  { db, machine }: { readonly db: Database; readonly machine: Pick<Machine, "hasImage"> },
+  orgId: string,
+  hash: string,
+): Promise<boolean> {
+  const image = await db
+    .selectFrom("control.images")
+    .select("state")
+    .where("org_id", "=", orgId)
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+  return image?.state === "ready" && (await machine.hasImage(orgId, hash));
+}
+
+/** Builds an image with the database's secrets, in the room that is reserved for it. @throws storage_quota, disk_full, build_failed, system_packages_refused; the abort's reason */
+export async function makeImage(
+  { config, db, envelope, machine }: Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">,
+  wanted: WantedImage,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<BuiltImage> {
+  const { database_id: databaseId, hash, org_id: orgId } = wanted;
+  const image = await db
+    .selectFrom("control.images")
+    .select("environment")
+    .where("org_id", "=", orgId)
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+  if (image === undefined) throw new Error(`The environment ${hash} of a database is not stored.`);
+  const secrets = await openSecrets(db, envelope, { org_id: orgId, database_id: databaseId });
+  await demandDisk({ config });
+  const mostBytes = await reserveImage(db, config.quotas.storage, wanted);
+  const { environment } = image;
+  try {
+    return await machine.buildImage({ ...wanted, secrets, environment, most_bytes: mostBytes }, onLine, signal);
+  } catch (error) {
+    await releaseImage(db, wanted);
+    throw error;
+  }
+}
+
+/** Writes down that an image is whole: whoever wants its environment finds it built. */
+export async function keepBuilt(
+  tx: Tx,
+  { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,
+  { bytes, files, packages, python }: BuiltImage,
+): Promise<void> {
+  await tx
+    .updateTable("control.images")
+    .set({
+      state: "ready",
+      python,
+      packages: JSON.stringify(packages),
+      bytes: String(bytes),
+      files,
+      reserved_bytes: "0",
+      reserved_until: null,
+      built_at: sql<Date>`now()`,
+      used_at: sql<Date>`now()`,
+    })
+    .where("org_id", "=", orgId)
+    .where("hash", "=", hash)
+    .execute();
+}
+
+/** Writes down that an image could not be built; one that was there before stays as it is. */
+export async function keepNotBuilt(
+  tx: Tx,
+  { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,
+): Promise<void> {
+  await tx
+    .updateTable("control.images")
+    .set({ state: "failed" })
+    .where("org_id", "=", orgId)
+    .where("hash", "=", hash)
+    .where("state", "=", "building")
+    .execute();
+}

@@ -1,0 +1,111 @@
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+import { sql } from "kysely";
+import type { Database } from "../../database/pool.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+
+/** Of an operation; a builder that loops says more. */
+const MOST_LINES = 10_000;
+/** Of those that came after too many, the last ones: an error stands at the end. */
+const LAST_LINES = 200;
+const MOST_CHARACTERS = 2_000;
+/** Of all operations of an organization together: those of the oldest go first. */
+export const MOST_LINE_BYTES = 256 * 1024 ** 2;
+/** What a row takes beside its text. */
+const ROW_BYTES = 100;
+const BATCH = 500;
+const PAUSE_MS = 100;
+
+export interface OperationLines extends AsyncDisposable {
+  add(level: LogLine["level"], line: string): void;
+}
+
+type Line = Pick<LogLine, "level" | "line"> & { readonly at: Date };
+
+/**
+ * Keeps what an operation says, many lines by one statement, and has whoever follows it told. What it said in an earlier attempt
+ * stays before. Without an operation nobody asked for it, and nothing is kept.
+ */
+export async function openOperationLines(
+  { db, log }: Pick<ReconcileDeps, "db" | "log">,
+  operationId: string | undefined,
+): Promise<OperationLines> {
+  if (operationId === undefined) return { add: () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  await forgetOldLines(db, operationId);
+  let number = await lastNumber(db, operationId);
+  let waiting: Line[] = [];
+  const late: Line[] = [];
+  let leftOut = 0;
+  let writing = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  const write = () => {
+    timer = undefined;
+    const lines = waiting.map((line) => ({ ...line, operation_id: operationId, number: ++number }));
+    waiting = [];
+    writing = writing
+      .then(() => insert(db, lines))
+      .catch((error) => log.warn({ err: error, op: operationId }, "lines of an operation were not kept"));
+  };
+  return {
+    add(level, text) {
+      const line: Line = { level, line: clean(text), at: new Date() };
+      if (number + waiting.length >= MOST_LINES) {
+        late.push(line);
+        if (late.length > LAST_LINES && late.shift() !== undefined) leftOut += 1;
+        return;
+      }
+      waiting.push(line);
+      timer ??= setTimeout(write, PAUSE_MS);
+    },
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      if (leftOut > 0) waiting.push({ level: "warn", line: `(${leftOut} lines are left out here)`, at: new Date() });
+      waiting.push(...late);
+      if (waiting.length > 0) write();
+      await writing;
+    },
+  };
+}
+
+async function lastNumber(db: Database, operationId: string): Promise<number> {
+  const row = await db
+    .selectFrom("control.operation_lines")
+    .select(({ fn }) => fn.max("number").as("last"))
+    .where("operation_id", "=", operationId)
+    .executeTakeFirst();
+  return row?.last ?? 0;
+}
+
+async function insert(db: Database, lines: (Line & { operation_id: string; number: number })[]): Promise<void> {
+  for (let at = 0; at < lines.length; at += BATCH) {
+    const batch = lines.slice(at, at + BATCH);
+    const bytes = batch.reduce((sum, { line }) => sum + Buffer.byteLength(line) + ROW_BYTES, 0);
+    await db.transaction().execute(async (tx) => {
+      await tx.insertInto("control.operation_lines").values(batch).execute();
+      await sql`update control.operations set line_bytes = line_bytes + ${bytes} where id = ${batch[0]?.operation_id}`.execute(
+        tx,
+      );
+    });
+  }
+}
+
+/** Removes the lines of the oldest operations of an operation's organization, as far as all have too many together. */
+export async function forgetOldLines(
+  db: Database,
+  operationId: string,
+  mostBytes: number = MOST_LINE_BYTES,
+): Promise<void> {
+  await sql`with said as (
+      select id, ended_at, sum(line_bytes) over (order by id desc) as bytes from control.operations
+      where line_bytes > 0 and org_id = (select org_id from control.operations where id = ${operationId})),
+    old as (select id from said where bytes > ${mostBytes} and ended_at is not null and id <> ${operationId}),
+    gone as (delete from control.operation_lines where operation_id in (select id from old))
+    update control.operations set line_bytes = 0 where id in (select id from old)`.execute(db);
+}
+
+/** PostgreSQL's texts hold no NUL; colours and what else moves a cursor are for a terminal. */
+function clean(text: string): string {
+  return text
+    .replaceAll(/\p{Cc}\[[0-9;]*[A-Za-z]|[^\P{Cc}\t]/gu, "")
+    .slice(0, MOST_CHARACTERS)
+    .toWellFormed();
+}

@@ -1,0 +1,115 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { NO_PACKAGES } from "../../testing/databases.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
+import type { Reconciler } from "../reconciler.ts";
+
+let server: TestServer;
+let stage: ReconcilerStage;
+let reconciler: Reconciler;
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openReconcilerStage(server);
+  reconciler = await stage.start();
+  await stage.settles("AVAILABLE");
+});
+afterAll(async () => {
+  await reconciler[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(() => stage.machine.build({ outcome: "succeeds" }));
+
+const NAMED = (stage: ReconcilerStage) => ({ org: stage.org.name, db: "data" });
+
+/** Asks for an image of another Python: each of them is built once. */
+async function prepare(pythonVersion: string) {
+  const environment = { ...NO_PACKAGES, python_version: pythonVersion };
+  const request = { settings: { cpu: 2 }, files: [], environment };
+  const params = NAMED(stage);
+  const body = { ...request, app_file: "app.py" };
+  const begun = await server.ask("preparationBegin", { as: stage.owner, params, body });
+  expect(begun.status, begun.text).toBe(202);
+  return { operation: begun.json.operation.id as string, id: begun.json.id as string, request, params };
+}
+
+const operation = async (id: string) =>
+  (await server.ask("operationShow", { as: stage.owner, params: { org: stage.org.name, id } })).json;
+const ends = (id: string, state: string) =>
+  eventually(async () => expect(await operation(id)).toMatchObject({ state }), { timeout_ms: 10_000 });
+const manifests = async (id: string) =>
+  (await sql<{ manifest: unknown }>`select manifest from control.preparations where id = ${id}`.execute(server.deps.db))
+    .rows;
+
+/** All of a database that a preparation leaves alone. */
+async function seen() {
+  const { awake_because: _, jobs: __, ...row } = await stage.see();
+  return { ...row, operations: row.operations.filter((text) => !text.startsWith("database.prepare")) };
+}
+
+test("an image is built and reads the application while its database is left as it is; the update finds it built", async () => {
+  const before = await seen();
+  const builds = stage.machine.builds();
+  stage.machine.build({ outcome: "succeeds", lines: ["Installed six"] });
+  const { id, operation, params, request } = await prepare("3.12");
+  await ends(operation, "succeeded");
+  expect(await seen()).toEqual(before);
+  expect(await manifests(id)).toMatchObject([{ manifest: { tables: [] } }]);
+  const { rows } =
+    await sql`select line from control.operation_lines where operation_id = ${operation} order by number`.execute(
+      server.deps.db,
+    );
+  expect(rows).toEqual([{ line: "Installed six" }, { line: "read app.py" }]);
+  expect(stage.machine.pods.starts(stage.pod)).toBe(1);
+
+  const again = await prepare("3.12");
+  await ends(again.operation, "succeeded");
+  const update = { ...request, expected_generation: before.generation };
+  await server.ask("databaseUpdate", { as: stage.owner, params, body: update });
+  await stage.settles("AVAILABLE");
+  expect((await stage.see()).observed?.environment).not.toBe(null);
+  expect(stage.machine.builds()).toBe(builds + 1);
+});
+
+test("a build that fails, and one that is cancelled, leave the database as it is", async () => {
+  const before = await seen();
+  stage.machine.build({ outcome: "fails" });
+  const failed = await prepare("3.13");
+  await ends(failed.operation, "failed");
+  const { error } = await operation(failed.operation);
+  expect(error).toMatchObject({
+    code: "build_failed",
+    hint: `Run: cli deploy app.py cloud://${stage.org.name}:data`,
+  });
+  const builds = stage.machine.builds();
+  stage.machine.build({ outcome: "hangs" });
+  const cancelled = await prepare("3.13");
+  await eventually(() => expect(stage.machine.builds()).toBe(builds + 1));
+  const params = { org: stage.org.name, id: cancelled.operation };
+  expect((await server.ask("operationCancel", { as: stage.owner, params })).status).toBe(200);
+  await eventually(async () => expect((await stage.see()).jobs).toBe(0));
+  expect(await manifests(cancelled.id)).toEqual([{ manifest: null }]);
+  expect(await seen()).toEqual(before);
+  // what was called off stands in nobody's way
+  stage.machine.build({ outcome: "succeeds" });
+  await ends((await prepare("3.13")).operation, "succeeded");
+});
+
+test("what was killed once the image was built is gone on with, and at most four are prepared at once", async () => {
+  const builds = stage.machine.builds();
+  await reconciler.stop("keep pods");
+  const { id, operation } = await prepare("3.14");
+  expect(await stage.killBehind("image_there")).toBe(true);
+  expect(await manifests(id)).toEqual([{ manifest: null }]);
+  for (let more = 0; more < 3; more++) await prepare("3.14");
+  const refused = server.ask("preparationBegin", {
+    as: stage.owner,
+    params: NAMED(stage),
+    body: { settings: {}, files: [], environment: NO_PACKAGES, app_file: "app.py" },
+  });
+  expect((await refused).json).toMatchObject({ code: "overloaded", detail: expect.stringContaining("4 deployments") });
+  reconciler = await stage.start();
+  await ends(operation, "succeeded");
+  expect(stage.machine.builds()).toBeLessThanOrEqual(builds + 2);
+});

@@ -1,8 +1,0 @@
-import { expect, test } from "vitest";
-import { sayNext } from "./lose-database.ts";
-
-test("the log says whether a lost pod is started again or still runs", () => {
-  const pod = { pod_id: "db-1", reason: "it does not answer", pause_ms: 0 };
-  expect(sayNext({ ...pod, is_running: true })).toBe("its pod runs, and is ended if it stays silent");
-  expect(sayNext(pod)).toBe("its pod is started again");
-});

@@ -1,0 +1,87 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { sql } from "kysely";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { AT_ONCE } from "../../queue/shares.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { openTestService, type TestService } from "../../testing/test-service.ts";
+
+let server: TestServer;
+let stage: ReconcilerStage;
+beforeEach(async () => {
+  server = await openServer();
+  stage = await openReconcilerStage(server);
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+/** A service in whose first instance a stream is open. */
+async function openStreaming(name: string): Promise<TestService> {
+  const service = await openTestService(stage, name);
+  await service.settles("AVAILABLE");
+  stage.machine.pods.say(service.pod(1), { in_flight: 1 });
+  return service;
+}
+
+const countLocked = async () => {
+  const { rows } = await sql`select from graphile_worker.jobs where locked_at is not null`.execute(server.deps.db);
+  return rows.length;
+};
+
+test("services that are updated with open streams hold no worker, and each serves until its streams have ended", {
+  timeout: 90_000,
+}, async () => {
+  await using _reconciler = await stage.start();
+  await stage.settles("AVAILABLE");
+  const { pods } = stage.machine;
+  const streaming: TestService[] = [];
+  for (let at = 0; at < AT_ONCE.services; at += 1) streaming.push(await openStreaming(`s${at}`));
+  const other = await openTestService(stage, "other");
+  await other.settles("AVAILABLE");
+  for (const service of streaming) await service.ask("update");
+  for (const service of streaming) {
+    await eventually(async () => expect(await service.see()).toMatchObject({ observed: { instance: 2 }, open: 0 }));
+    await eventually(() => expect(pods.isDraining(service.pod(1))).toBe(true));
+  }
+  // every stream is open, and no job waits for one
+  expect(pods.running()).toEqual(expect.arrayContaining(streaming.map((service) => service.pod(1))));
+  await eventually(async () => expect(await countLocked()).toBe(0));
+  await other.ask("update");
+  await other.settles("AVAILABLE");
+  expect(pods.running()).toEqual(expect.arrayContaining(streaming.map((service) => service.pod(1))));
+  for (const service of streaming) pods.say(service.pod(1), { in_flight: 0 });
+  for (const service of streaming) {
+    expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
+  }
+});
+
+test("a stream that does not end is cut when its time is over, also by a reconciler that did not begin to drain it", async () => {
+  const first = await stage.start();
+  await stage.settles("AVAILABLE");
+  const service = await openStreaming("ingest");
+  await service.ask("update");
+  await eventually(() => expect(stage.machine.pods.isDraining(service.pod(1))).toBe(true));
+  await first.stop("keep pods");
+  await sql`update control.pods set draining_since = now() - interval '61 seconds' where draining_since is not null`.execute(
+    server.deps.db,
+  );
+  expect(stage.machine.pods.running()).toContain(service.pod(1));
+  await using _second = await stage.start();
+  expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
+  expect(stage.machine.pods.running().sort()).toEqual([stage.pod, service.pod(2)].sort());
+});
+
+test("a database that is stopped with open streams holds no worker meanwhile, and stops when their time is over", async () => {
+  await using _reconciler = await stage.start();
+  await stage.settles("AVAILABLE");
+  const service = await openStreaming("ingest");
+  await stage.ask("stop");
+  await eventually(() => expect(stage.machine.pods.isDraining(service.pod(1))).toBe(true));
+  await eventually(async () => expect(await countLocked()).toBe(0));
+  expect(await stage.see()).toMatchObject({ state: "STOPPING", open: 1, jobs: 1 });
+  expect(stage.machine.pods.running()).toContain(service.pod(1));
+  await sql`update control.operations set started_at = now() - interval '21 seconds' where state = 'running'`.execute(
+    server.deps.db,
+  );
+  await stage.settles("STOPPED");
+  expect(stage.machine.pods.running()).toEqual([]);
+});

@@ -1,0 +1,99 @@
+import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import type { PodEvent } from "@appdb/adapters/pods/pod-keeper";
+import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
+import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import { parseServicePodId } from "../../pods/service-places.ts";
+import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { failLostService } from "./fail-service.ts";
+import { findDoor, SERVICE_GRACE_MS } from "./service-pods.ts";
+import { keyedDatabaseOf, loadServiceSnapshot, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
+
+/** What an instance said longer ago tells nothing of now. */
+const FRESH_MS = 10_000;
+
+/** What is remembered of an instance from one answer to the next. */
+interface Page {
+  readonly database_id: string;
+  readonly door: ServiceDoor;
+  heard_ms: number;
+  in_flight: number;
+  idle_ms: number;
+}
+
+/** How the services of a database are used. */
+export interface ServicesUse {
+  readonly in_flight: number;
+  /** Since the last request of any of them ended. */
+  readonly idle_ms: number;
+}
+
+/** Watches the pods of services: those that have ended are started again. */
+export class ServicePodMonitor {
+  readonly #deps: ReconcileDeps;
+  readonly #pages = new Map<string, Page>();
+  readonly #clock = createSteadyClock();
+
+  constructor(deps: ReconcileDeps) {
+    this.#deps = deps;
+  }
+
+  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+    const page = await this.#open(pod);
+    if (page === undefined) return "starting";
+    const health = await this.#deps.machine.askService(page.door);
+    const verdict = await judgeHealth(this.#deps, pod.id, health, SERVICE_GRACE_MS);
+    if (health === undefined || verdict === "silent") return "silent";
+    page.heard_ms = this.#clock.now();
+    page.in_flight = health.in_flight;
+    page.idle_ms = health.idle_ms;
+    return verdict;
+  }
+
+  /** Whether it is the instance that serves. The job of the service starts and ends all others. */
+  async isWanted({ id }: PodStatus): Promise<boolean> {
+    return (await this.#loadServing(id)) !== undefined;
+  }
+
+  async hear(event: PodEvent): Promise<void> {
+    const snapshot = await this.#loadServing(event.pod_id);
+    if (snapshot === undefined) return;
+    // said again when a keeper begins: pods that were left running get keys from it
+    if (event.event === "ready") await this.#deps.service_keys.follow(keyedDatabaseOf(snapshot));
+    else if (event.event === "failed") await failLostService(this.#deps, snapshot, event);
+    else await markPodLost(SERVICES, this.#deps, snapshot, event);
+  }
+
+  /** Undefined when no pod of the database answered lately. */
+  useOf(databaseId: string): ServicesUse | undefined {
+    const now = this.#clock.now();
+    for (const [id, { heard_ms: heardMs }] of this.#pages) if (now - heardMs > FRESH_MS) this.#pages.delete(id);
+    const pages = [...this.#pages.values()].filter((page) => page.database_id === databaseId);
+    if (pages.length === 0) return undefined;
+    return {
+      in_flight: pages.reduce((sum, { in_flight: inFlight }) => sum + inFlight, 0),
+      idle_ms: Math.min(...pages.map(({ heard_ms: heardMs, idle_ms: idleMs }) => idleMs + (now - heardMs))),
+    };
+  }
+
+  async #open({ id, labels }: PodStatus): Promise<Page | undefined> {
+    const known = this.#pages.get(id);
+    const pod = parseServicePodId(id);
+    if (known !== undefined || pod === undefined) return known;
+    const { database_id: databaseId } = labels;
+    const door = await findDoor(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
+    if (door === undefined) return undefined;
+    const page: Page = { database_id: databaseId, door, heard_ms: this.#clock.now(), in_flight: 0, idle_ms: 0 };
+    this.#pages.set(id, page);
+    return page;
+  }
+
+  /** The service of the pod; undefined for an instance that does not serve, or ends with its database. */
+  async #loadServing(podId: string): Promise<ServiceSnapshot | undefined> {
+    const pod = parseServicePodId(podId);
+    const snapshot = pod && (await loadServiceSnapshot(this.#deps.db, pod.service_id));
+    if (snapshot === undefined || snapshot.row.observed?.instance !== pod?.instance) return undefined;
+    if (snapshot.database.state === "STOPPING") return undefined;
+    return snapshot.row.state === "AVAILABLE" || snapshot.row.state === "UPDATING" ? snapshot : undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AppError } from "@appdb/contract/errors";
+import { notReached } from "../../pods/pod-client.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import type { PreparedService } from "./prepare-service.ts";
+import { loadServiceSnapshot, type ServiceSnapshot } from "./service-resource.ts";
+
+/** How long an instance waits for a database that starts beside it. One that takes longer has its services started once it is there. */
+const BESIDE_MS = 20_000;
+const POLL_MS = 10;
+
+/**
+ * Has the database's pod make the role that a service connects as, and waits until the database is AVAILABLE if it starts at this moment.
+ * @throws database_not_reached; what the pod refuses it with
+ */
+export async function reachDatabase(
+  deps: ReconcileDeps,
+  snapshot: ServiceSnapshot,
+  prepared: Pick<PreparedService, "database">,
+  signal: AbortSignal,
+): Promise<void> {
+  const isStarting = snapshot.database.state === "STARTING";
+  const until = performance.now() + (isStarting ? BESIDE_MS : 0);
+  await ensureRole(deps, snapshot, prepared, until, signal);
+  if (isStarting) await awaitAvailable(deps, snapshot, until, signal);
+}
+
+/** A pod that listens answers when its PostgreSQL is there. */
+async function ensureRole(
+  { machine }: ReconcileDeps,
+  { row }: ServiceSnapshot,
+  { database }: Pick<PreparedService, "database">,
+  until: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      await machine.ensureServiceRole(database, row.id, signal);
+      return;
+    } catch (error) {
+      const isSilent = error instanceof AppError && error.code === "database_not_reached";
+      if (!isSilent || performance.now() >= until) throw error;
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  }
+}
+
+/** Whoever starts it tells. */
+async function awaitAvailable(
+  { db, notifications }: ReconcileDeps,
+  { database, row }: ServiceSnapshot,
+  until: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let tell = () => {};
+  let told = new Promise<void>((resolve) => (tell = resolve));
+  const stop = await notifications.listen("control_databases", (id) => {
+    if (id === undefined || id === database.id) tell();
+  });
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const now = await loadServiceSnapshot(db, row.id);
+      if (now === undefined || now.database.state !== "STARTING") return;
+      const leftMs = until - performance.now();
+      if (leftMs <= 0) throw notReached(database.uri);
+      // what loses the race is nothing that the server waits for at its end
+      await Promise.race([told, sleep(leftMs, undefined, { signal, ref: false })]);
+      told = new Promise((resolve) => (tell = resolve));
+    }
+  } finally {
+    stop();
+  }
+}

@@ -1,0 +1,103 @@
+import { readLastWords } from "@appdb/adapters/pods/pod-log";
+import { markServed } from "../../control-plane/services/releases.ts";
+import type { ObservedService } from "../../database/service-tables.ts";
+import type { Outcome } from "../core/create-reconciler.ts";
+import { keepPod } from "../core/pod-rows.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { applyChange, begin, isUnchanged } from "../core/resource.ts";
+import { type ReadyPolicy, recordRecovery, startPod, waitReady } from "../core/start-pod.ts";
+import { prepareService } from "./prepare-service.ts";
+import { reachDatabase } from "./reach-database.ts";
+import {
+  desiredServiceSpec,
+  keyedDatabaseOf,
+  needsInstance,
+  SERVICES,
+  type ServiceSnapshot,
+} from "./service-resource.ts";
+import { endNewInstances } from "./stop-service.ts";
+
+/** Imports of an application's libraries take seconds. */
+const START_MS = 60_000;
+const LAST_LINES = 40;
+/** Of which lines of requests are left out: the instance that serves writes them into the same log. */
+const LINES_READ = 2_000;
+const OF_REQUESTS = /^request \{/;
+
+const READY: ReadyPolicy = {
+  pod: "The pod of <service_uri>",
+  verb: "serve",
+  silent_ms: START_MS,
+  starting_ms: START_MS,
+  memory: (memoryMb) => `it needed more than the ${memoryMb} MB of memory that its database has`,
+  hints: {
+    memory: "Give the database more memory_mb in its entry of service.toml, then: cli db update",
+    ended: "Correct what its last lines say, then bring it there: cli deploy <app_file> <target>",
+    silent: "See its log: cli service logs <service_uri>",
+  },
+  async readLastWords(logFolder, since) {
+    const written = await readLastWords(logFolder, since, LINES_READ);
+    const words = written.filter((line) => !OF_REQUESTS.test(line)).slice(-LAST_LINES);
+    return words.length === 0 ? "" : ` It said last:\n${words.map((line) => `  ${line}`).join("\n")}`;
+  },
+};
+
+/**
+ * Starts the desired instance of a service. The previous instance serves until the new one is ready; one statement then switches the
+ * requests. A lost instance is started again as it was.
+ */
+export async function runService(
+  deps: ReconcileDeps,
+  snapshot: ServiceSnapshot,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { machine } = deps;
+  const { row } = snapshot;
+  const done = deps.reconcileStepDone ?? (async () => undefined);
+  if (!(await begin(SERVICES, deps, snapshot))) return "moved";
+  await done("service begun");
+  const instance = await openInstance(deps, snapshot);
+  if (instance === undefined) return "moved";
+  const prepared = await prepareService(deps, snapshot, instance, signal);
+  await done("service prepared");
+  await startPod(deps, { kind: "service", database_id: row.database_id }, prepared.spec, signal);
+  await done("service pod_started");
+  await reachDatabase(deps, snapshot, prepared, signal);
+  const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.door), signal);
+  await done("service pod_ready");
+  // those of its start may hold a key that was revoked since
+  await deps.service_keys.push(keyedDatabaseOf(snapshot), prepared.door);
+  const observed: ObservedService = { ...desiredServiceSpec(snapshot), instance };
+  await applyChange(SERVICES, deps, snapshot, {
+    event: "ready",
+    end: { state: "succeeded" },
+    set: { observed: JSON.stringify(observed), observed_generation: row.generation, failure: null, failed_starts: 0 },
+    also: async (tx) => {
+      const { id } = prepared.spec;
+      const pod = { id, kind: "service", state: "READY", started_at: status.started_at, reason: null } as const;
+      await keepPod(tx, row.database_id, pod);
+      await markServed(tx, row.id, observed.release);
+      await recordRecovery(deps, tx, "service", snapshot);
+    },
+  });
+  await done("service switched");
+  return "moved";
+}
+
+/** The instance to start: a new one, or the one that was lost. Undefined when the service changed since the snapshot. */
+async function openInstance(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<number | undefined> {
+  const { observed, id } = snapshot.row;
+  if (observed !== null && !needsInstance(snapshot)) return observed.instance;
+  // of an interrupted or stale start
+  await endNewInstances(deps, snapshot);
+  return await deps.db.transaction().execute(async (tx) => {
+    if (!(await isUnchanged(SERVICES, tx, snapshot))) return undefined;
+    const { instance } = await tx
+      .updateTable("control.services")
+      .set(({ eb }) => ({ instance: eb("instance", "+", 1) }))
+      .where("id", "=", id)
+      .returning("instance")
+      .executeTakeFirstOrThrow();
+    return instance;
+  });
+}

@@ -1,0 +1,44 @@
+import { nextServiceState } from "@appdb/contract/control/service-states";
+import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
+import type { Database, Tx } from "../../database/pool.ts";
+import { enqueueReconcileService } from "../../queue/jobs.ts";
+
+/** Has services looked at whose database is there again, or on its way: those that shall run are started. */
+export async function wakeServices(tx: Database | Tx, databaseId: string): Promise<void> {
+  const rows = await tx
+    .selectFrom("control.services")
+    .select(["id", "state", "desired"])
+    .where("database_id", "=", databaseId)
+    .where("state", "!=", "AVAILABLE")
+    .execute();
+  for (const { desired, id, state } of rows) {
+    if (state === "FAILED" || (state === "STOPPED" && !desired.is_running)) continue;
+    await enqueueReconcileService(tx, id);
+  }
+}
+
+/** Says that the services of a database have no pods any more; what they shall be stays. */
+export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<void> {
+  const from = SERVICE_STATES.filter((state) => nextServiceState(state, "stopped") === "STOPPED");
+  const rows = await tx
+    .updateTable("control.services")
+    .set({ state: "STOPPED", observed: null, failure: null })
+    .where("database_id", "=", databaseId)
+    .where("state", "in", from)
+    .where("state", "!=", "STOPPED")
+    .returning("id")
+    .execute();
+  // operations that are open end with that
+  for (const { id } of rows) await enqueueReconcileService(tx, id);
+}
+
+/** Their pods were ended with the server: the next one starts them with their databases. */
+export async function leaveServicesStarting(db: Database, databaseIds: readonly string[]): Promise<void> {
+  if (databaseIds.length === 0) return;
+  await db
+    .updateTable("control.services")
+    .set({ state: "STARTING" })
+    .where("database_id", "in", databaseIds)
+    .where("state", "in", ["AVAILABLE", "UPDATING"])
+    .execute();
+}

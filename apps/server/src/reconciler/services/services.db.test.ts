@@ -1,0 +1,302 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { serviceFolder, servicePlaces } from "../../pods/service-places.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { openTestService } from "../../testing/test-service.ts";
+import { failLostService } from "./fail-service.ts";
+import { loadServiceSnapshot } from "./service-resource.ts";
+
+const TREE = "c".repeat(64);
+const HASH = "a".repeat(64);
+
+let server: TestServer;
+let stage: ReconcilerStage;
+beforeEach(async () => {
+  server = await openServer();
+  stage = await openReconcilerStage(server);
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+describe("a service", () => {
+  test("that is deployed serves what its release says, with the keys of its organization", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    expect(await service.settles("AVAILABLE")).toMatchObject({
+      observed: { release: 1, restarts: 0, instance: 1 },
+      operations: ["service.update succeeded"],
+      pods: [{ id: service.pod(1), state: "READY" }],
+    });
+    const told = stage.machine.pods.toldService(service.pod(1));
+    const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
+    const folder = serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id });
+    // measured by the pod of its database, which may be another user's
+    expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
+    expect(told).toMatchObject({
+      role: "service-pod",
+      service: "ingest",
+      instance: 1,
+      database: "data",
+      organization: stage.org.name,
+      dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}&password=[\w-]{43}$/),
+      resources: { workers: 1 },
+    });
+    expect(told.token).not.toBe(stage.machine.pods.told(stage.pod).token);
+    expect(told.run_folder).not.toBe(runFolder);
+    expect(told.last_keys).toBeDefined();
+    expect((await stage.see()).operations).toEqual(["database.provision succeeded"]);
+  });
+
+  test("that is updated is served by one instance or the other at every moment, and by the former until it has answered", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    stage.machine.pods.say(service.pod(1), { in_flight: 1 });
+    await service.ask("update", { tree: TREE, workers: 2 });
+    const looked: unknown[] = [];
+    await eventually(async () => {
+      const seen = await service.see();
+      const running = stage.machine.pods.running();
+      looked.push(seen?.observed?.instance);
+      expect(running).toContain(service.pod(seen?.observed?.instance ?? 0));
+      expect(seen?.state).toMatch(/UPDATING|AVAILABLE/);
+      expect(seen?.observed?.release).toBe(2);
+    });
+    // the operation ends when the new one serves; the former still answers
+    expect(await service.see()).toMatchObject({ state: "AVAILABLE", open: 0, observed: { release: 2, instance: 2 } });
+    expect(stage.machine.pods.running()).toEqual(expect.arrayContaining([service.pod(1), service.pod(2)]));
+    expect(new Set(looked)).not.toContain(undefined);
+    expect(stage.machine.pods.toldService(service.pod(2))).toMatchObject({
+      limits: { workers: 2 },
+      runtime: { project_root: expect.stringContaining(TREE) },
+    });
+    stage.machine.pods.say(service.pod(1), { in_flight: 0 });
+    expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
+    const { run_folder: runFolder, scratch_folder: scratchFolder } = servicePlaces(
+      stage.machine.place,
+      { id: service.id, database_id: stage.id },
+      1,
+    );
+    expect([runFolder, scratchFolder].filter(existsSync)).toEqual([]);
+  });
+
+  test("goes on as it is when its new instance never serves, and says the last lines of that", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    stage.machine.pods.behave({ start: "exits", says: "ModuleNotFoundError: No module named 'tiny'" });
+    await service.ask("update", { tree: TREE });
+    const seen = await service.settles("AVAILABLE");
+    expect(seen).toMatchObject({
+      observed: { release: 1, instance: 1 },
+      desired: { release: 1, is_running: true },
+      failure: null,
+      operations: ["service.update succeeded", "service.update failed"],
+      pods: [{ id: service.pod(1) }],
+    });
+    expect(seen.errors.at(-1)?.detail).toMatch(
+      /data\/ingest did not start: it ended with code 1\..*\n.*No module named 'tiny'/,
+    );
+    expect(seen.errors.at(-1)?.hint).toMatch(/cli deploy <app_file> cloud:\/\/[\w-]+:\w+$/);
+    // a rollback looks for one that has served
+    const { rows } = await sql`select number, served_at is not null as has_served from control.releases
+      where service_id = ${service.id} order by number`.execute(server.deps.db);
+    expect(rows).toEqual([
+      { number: 1, has_served: true },
+      { number: 2, has_served: false },
+    ]);
+    stage.machine.pods.behave({});
+    await service.ask("update", { environment: HASH });
+    expect((await service.settles("AVAILABLE")).errors.at(-1)).toMatchObject({ code: "image_missing" });
+    await service.ask("restart");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { release: 1, restarts: 1 } });
+  });
+
+  test("is FAILED when its first instance never serves, and serves once it is corrected", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    stage.machine.pods.behave({ start: "exits", says: "SyntaxError: invalid syntax" });
+    const service = await openTestService(stage);
+    expect(await service.settles("FAILED")).toMatchObject({
+      failure: { code: "pod_failed", detail: expect.stringContaining("SyntaxError") },
+      observed: null,
+      operations: ["service.update failed"],
+      pods: [{ state: "FAILED" }],
+    });
+    stage.machine.pods.behave({});
+    await service.ask("update");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ state: "READY" }] });
+  });
+
+  test("is stopped, restarted with new secrets, and forgotten with its folder", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    await service.ask("stop");
+    expect(await service.settles("STOPPED")).toMatchObject({ observed: null, pods: [] });
+    expect(stage.machine.pods.running()).toEqual([stage.pod]);
+    const params = { org: stage.org.name, name: "OPENAI_API_KEY" };
+    await server.ask("secretSet", { as: stage.owner, params, body: { value: "sk-1" } } as never);
+    await service.ask("restart");
+    const { observed } = await service.settles("AVAILABLE");
+    expect(stage.machine.pods.toldService(service.pod(observed?.instance ?? 0)).runtime.env).toMatchObject({
+      OPENAI_API_KEY: "sk-1",
+    });
+    expect(stage.machine.roles()).toEqual([service.id]);
+    await service.ask("prune");
+    await service.settles(undefined);
+    expect(stage.machine.pods.running()).toEqual([stage.pod]);
+    expect(stage.machine.roles()).toEqual([]);
+    expect(existsSync(serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id }))).toBe(false);
+    const { rows } = await sql`select kind, state from control.operations where kind = 'service.prune'`.execute(
+      server.deps.db,
+    );
+    expect(rows).toEqual([{ kind: "service.prune", state: "succeeded" }]);
+  });
+});
+
+describe("the services of a database", () => {
+  test("end before its PostgreSQL does and start with it, but for those that were stopped; a restart leaves them alone", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const [one, two] = [await openTestService(stage, "one"), await openTestService(stage, "two")];
+    for (const service of [one, two]) await service.settles("AVAILABLE");
+    await two.ask("stop");
+    await two.settles("STOPPED");
+    await stage.ask("restart");
+    await stage.settles("AVAILABLE");
+    expect(stage.machine.pods.starts(one.pod(1))).toBe(1);
+    const before = stage.machine.pods.ends().length;
+    stage.machine.pods.say(one.pod(1), { in_flight: 1 });
+    await stage.ask("stop");
+    await eventually(() => expect(stage.machine.pods.isDraining(one.pod(1))).toBe(true));
+    expect(stage.machine.pods.ends().slice(before)).toEqual([]);
+    // what ran in it has been answered
+    stage.machine.pods.say(one.pod(1), { in_flight: 0 });
+    await stage.settles("STOPPED");
+    expect(stage.machine.pods.ends().slice(before)).toEqual([one.pod(1), stage.pod]);
+    expect(await one.settles("STOPPED")).toMatchObject({ desired: { is_running: true }, observed: null, pods: [] });
+    await stage.ask("start");
+    await stage.settles("AVAILABLE");
+    expect(await one.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2 } });
+    expect((await two.see())?.state).toBe("STOPPED");
+    await stage.ask("delete", {}, { is_now: true });
+    await stage.settles(undefined);
+    await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
+  });
+
+  test("start beside it, serve no sooner than it is there though its first start fails, and end with one that fails for good", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const { pods } = stage.machine;
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    const startSilently = async (instance: number) => {
+      await stage.ask("stop");
+      await stage.settles("STOPPED");
+      pods.behave({ start: "silent", times: 1 });
+      await stage.ask("start");
+      await eventually(() => expect(pods.running().sort()).toEqual([stage.pod, service.pod(instance)].sort()));
+      expect([(await stage.see()).state, (await service.see())?.state]).toEqual(["STARTING", "STARTING"]);
+    };
+    await startSilently(2);
+    pods.end(stage.pod);
+    await stage.settles("AVAILABLE");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2 } });
+    expect(pods.starts(service.pod(2))).toBe(1);
+    await startSilently(3);
+    pods.behave({ start: "exits" });
+    pods.end(stage.pod);
+    await stage.settles("FAILED");
+    expect(await service.settles("STOPPED")).toMatchObject({ desired: { is_running: true }, observed: null, pods: [] });
+    await eventually(() => expect(pods.running()).toEqual([]));
+  });
+
+  test("keep it awake while they answer, and get every change of keys within a second", async () => {
+    await server.deps.db
+      .updateTable("control.databases")
+      .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
+      .where("id", "=", stage.id)
+      .execute();
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    const { last_keys: lastKeys } = stage.machine.pods.toldService(service.pod(1));
+    const made = await server.ask("keyCreate", {
+      as: stage.owner,
+      params: { org: stage.org.name },
+      body: { name: "ci", grants: [] },
+    } as never);
+    expect(made.status, made.text).toBeLessThan(300);
+    await eventually(() => expect(stage.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(lastKeys), {
+      timeout_ms: 1_000,
+    });
+    stage.machine.pods.say(service.pod(1), { in_flight: 2 });
+    stage.machine.pods.say(stage.pod, { busy: null, idle_ms: 3_600_000 });
+    await eventually(async () => expect((await stage.see()).awake_because).toBe("2 requests run"), {
+      timeout_ms: 10_000,
+    });
+    stage.machine.pods.say(service.pod(1), { in_flight: 0, idle_ms: 91_000 });
+    expect(await stage.settles("STOPPED")).toMatchObject({ pods: [] });
+  });
+});
+
+describe("the pod of a service", () => {
+  test("that ends is started again as it was; one that is given up is FAILED until it is tried again", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    stage.machine.pods.end(service.pod(1));
+    await eventually(() => expect(stage.machine.pods.starts(service.pod(1))).toBe(2));
+    expect(await service.settles("AVAILABLE")).toMatchObject({
+      observed: { instance: 1 },
+      pods: [{ restarts: 1 }],
+      events: [
+        "service.update pending",
+        "service.update succeeded",
+        "service.lost failed",
+        "service.recover succeeded",
+      ],
+    });
+    expect((await stage.see()).state).toBe("AVAILABLE");
+    const seen = await loadServiceSnapshot(server.deps.db, service.id);
+    if (seen === undefined) throw new Error("The service is gone.");
+    const givenUp = { pod_id: service.pod(1), reason: "it ended with code 1" };
+    expect(await failLostService({ ...server.deps, machine: stage.machine }, seen, givenUp)).toBe(true);
+    expect(await service.settles("FAILED")).toMatchObject({
+      failure: { code: "pod_failed", detail: expect.stringContaining("again and again") },
+      pods: [{ id: service.pod(1), state: "FAILED" }],
+    });
+    await service.ask("retry");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ id: service.pod(2) }] });
+  });
+
+  test("goes on without a server, ends with one that is told to, and is started by the next; one without a service is ended", async () => {
+    const first = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    await first.stop("keep pods");
+    const second = await stage.start();
+    expect(await service.see()).toMatchObject({ state: "AVAILABLE" });
+    expect(stage.machine.pods.starts(service.pod(1))).toBe(1);
+    await second.stop("end pods");
+    expect(stage.machine.pods.running()).toEqual([]);
+    const third = await stage.start();
+    await service.settles("AVAILABLE");
+    await third.stop("keep pods");
+    await server.deps.db.deleteFrom("control.services").execute();
+    await using _fourth = await stage.start();
+    await eventually(() => expect(stage.machine.pods.running()).toEqual([stage.pod]));
+  });
+});

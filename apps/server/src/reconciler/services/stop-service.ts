@@ -1,0 +1,142 @@
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { AppError } from "@appdb/contract/errors";
+import type { Database, Tx } from "../../database/pool.ts";
+import { endOperation } from "../../operations/run-operation.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { findPodToken } from "../../pods/pod-token.ts";
+import { serviceFolder } from "../../pods/service-places.ts";
+import { enqueueReconcileService, lookAtServiceLater } from "../../queue/jobs.ts";
+import type { Outcome } from "../core/create-reconciler.ts";
+import { toFailure } from "../core/failures.ts";
+import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { applyChange, begin, type Change, currentOperation, isUnchanged } from "../core/resource.ts";
+import { endInstance, LOOK_AGAIN_S, listServicePods, retireInstances } from "./service-pods.ts";
+import { IS_UP, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
+
+/** Until a database that does not answer at this moment is asked again. */
+const UNREACHED_S = 1;
+
+/** Ends the pods of a service; what runs in them is answered first. */
+export async function stopService(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<Outcome> {
+  if (!(await begin(SERVICES, deps, snapshot))) return "moved";
+  await endInstances(deps, snapshot);
+  await deps.reconcileStepDone?.("service pod_stopped");
+  await leaveStopped(deps, snapshot, { state: "succeeded" });
+  await deps.reconcileStepDone?.("service ended");
+  return "moved";
+}
+
+/** Its database does not run: the service starts with it again, and what was asked for meanwhile is not done. */
+export async function sleepService(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<Outcome> {
+  const { database } = snapshot;
+  await endInstances(deps, snapshot);
+  const operation = currentOperation(snapshot);
+  const error = toFailure(notAvailable(database.uri, database.state, "served"));
+  await leaveStopped(
+    deps,
+    snapshot,
+    operation?.kind === "service.stop" ? { state: "succeeded" } : { state: "failed", error },
+  );
+  return "moved";
+}
+
+/** Ends a service for good, with all that it left on this machine and in its database; its events stay. */
+export async function removeService(
+  deps: ReconcileDeps,
+  snapshot: ServiceSnapshot,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (!(await begin(SERVICES, deps, snapshot))) return "moved";
+  await endInstances(deps, snapshot);
+  await deps.reconcileStepDone?.("service pod_stopped");
+  if (!(await dropRole(deps, snapshot, signal))) {
+    await enqueueReconcileService(deps.db, snapshot.row.id, UNREACHED_S);
+    return "later";
+  }
+  await removeFolder(serviceFolder(deps.machine.place, snapshot.row));
+  await deps.db.transaction().execute(async (tx) => {
+    if (!(await isUnchanged(SERVICES, tx, snapshot))) return;
+    for (const { id } of snapshot.open) {
+      await endOperation({ tx, recordEvent: deps.recordEvent }, id, { state: "succeeded" });
+    }
+    await tx.deleteFrom("control.services").where("id", "=", snapshot.row.id).execute();
+  });
+  await deps.reconcileStepDone?.("service ended");
+  return "moved";
+}
+
+/**
+ * False while the database's pod is to answer and does not. In a database that sleeps the role stays: it lets nobody in who could not come in
+ * without it, and no other service is ever called so.
+ */
+async function dropRole(
+  { db, envelope, machine }: ReconcileDeps,
+  { database, row }: ServiceSnapshot,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!IS_UP.includes(database.state)) return true;
+  const token = await findPodToken({ db, envelope }, database.id);
+  if (token === undefined) return true;
+  const { socket } = databasePlaces(machine.place, database.id);
+  try {
+    await machine.dropServiceRole({ uri: database.uri, socket, token }, row.id, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "database_not_reached") return false;
+    throw error;
+  }
+}
+
+/** Ends instances that others have taken over from, once what runs in them is answered: those that stream in a later job. */
+export async function tidyService(
+  deps: ReconcileDeps,
+  snapshot: ServiceSnapshot,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const pods = await listServicePods(deps, snapshot.row);
+  const over = pods.filter(({ instance }) => instance !== snapshot.row.observed?.instance);
+  if (over.length === 0) return "later";
+  const left = await retireInstances(deps, snapshot.row, over, signal);
+  if (left > 0) await lookAtServiceLater(deps.db, snapshot.row.id, LOOK_AGAIN_S);
+  else await deps.reconcileStepDone?.("service retired");
+  return "later";
+}
+
+/** Ends instances that were started and have never served. */
+export async function endNewInstances(deps: ReconcileDeps, { row }: ServiceSnapshot): Promise<void> {
+  const served = row.observed?.instance ?? -1;
+  const pods = await listServicePods(deps, row);
+  const fresh = pods.filter(({ instance }) => instance > served).map(({ instance }) => instance);
+  // of the last one there may be folders and no pod
+  const last = await lastInstance(deps.db, row.id);
+  if (last > Math.max(served, 0)) fresh.push(last);
+  for (const instance of new Set(fresh)) await endInstance(deps, row, instance);
+}
+
+/** 0 when none was started yet, and for a service that is gone. */
+export async function lastInstance(db: Database | Tx, serviceId: string): Promise<number> {
+  const row = await db.selectFrom("control.services").select("instance").where("id", "=", serviceId).executeTakeFirst();
+  return row?.instance ?? 0;
+}
+
+/** Ends all instances that there are, and what is left of those that were. */
+export async function endInstances(deps: ReconcileDeps, { row }: ServiceSnapshot): Promise<void> {
+  const known = (await listServicePods(deps, row)).map(({ instance }) => instance);
+  if (row.observed !== null) known.push(row.observed.instance);
+  const last = await lastInstance(deps.db, row.id);
+  if (last > 0) known.push(last);
+  await Promise.all([...new Set(known)].map((instance) => endInstance(deps, row, instance)));
+}
+
+async function leaveStopped(
+  deps: ReconcileDeps,
+  snapshot: ServiceSnapshot,
+  end: NonNullable<Change<never>["end"]>,
+): Promise<void> {
+  await applyChange(SERVICES, deps, snapshot, {
+    event: "stopped",
+    end,
+    set: { observed: null, failure: null, observed_generation: snapshot.row.generation },
+  });
+}
