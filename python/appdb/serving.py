@@ -12,7 +12,6 @@ from appdb.routes._base import check_full_path, check_path, checked_prefix, shap
 _VERBS = ("get", "post", "put", "patch", "delete")
 # What FastAPI first looks at of a router that is included in an application object.
 _TWIN = frozenset("routes on_startup on_shutdown lifespan_context _contains_router".split())
-_ROUTES = "add_insert_route, add_update_route, add_delete_route, add_compute_route and add_query_route"
 _LATER = frozenset("add_api_route api_route middleware".split())
 
 
@@ -94,6 +93,7 @@ class Router:
                 )
 
 
+_ROUTES = ", ".join(name for name in vars(Router) if name.startswith("add_"))
 FastAPIRouter = Router
 
 
