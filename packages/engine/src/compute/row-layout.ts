@@ -62,7 +62,7 @@ export function layOutRow(table: CatalogTable): RowLayout {
   };
 }
 
-/** The slots of some columns, in their order. @throws TypeError when there is no such column */
+/** The slots of some columns, in their order. @throws TypeError for a missing column */
 export function slotsNamed({ slots, index, table }: RowLayout, names: readonly string[]): readonly Slot[] {
   return names.map((name) => {
     const slot = slots[index.get(name) ?? -1];

@@ -129,7 +129,7 @@ function tooManyRows({ insert_rows: insertRows }: Pick<ManyRowsLimits, "insert_r
   });
 }
 
-/** The same error, of a row among others; what is no AppError passes as it is. */
+/** The same error, of a row among others; only an AppError is changed. */
 export function atRow(error: unknown, place: RowPlace): unknown {
   if (!(error instanceof AppError)) return error;
   return new AppError(error.code, {

@@ -34,7 +34,7 @@ export interface Write extends WriteItem {
   readonly pending: readonly string[];
 }
 
-/** `passed_over`: there is no such row, or it is not the version that values were computed from, or a cell that they hang
+/** `passed_over`: the row is missing, or it is not the version that values were computed from, or a cell that they hang
  *  on failed. `refused`: SQL cannot make a value. */
 export type Written = "written" | "passed_over" | "refused";
 
