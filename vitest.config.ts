@@ -38,6 +38,8 @@ export default defineConfig({
           name: "unit",
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: ["**/node_modules/**", "**/*.{db,contract,e2e}.test.ts"],
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
           // here and below: no module keeps state, and a process a file would load anew what most files import
           isolate: false,
         },
