@@ -9,18 +9,31 @@ const programs = ["./packages/testkit/src/built-programs-setup.ts"];
 /** What begins last ends alone. vitest itself knows them from its second run on. */
 const LONGEST = [
   "examples.e2e.test.ts",
+  "sandbox-attacks.e2e.test.ts",
+  "printed-pages.e2e.test.ts",
   "hosted-kills.e2e.test.ts",
   "dashboard-databases.e2e.test.ts",
-  "dashboard-organization.e2e.test.ts",
+  "hosted-services.e2e.test.ts",
   "account-journey.e2e.test.ts",
   "hosted-journey.e2e.test.ts",
+  "both-targets.e2e.test.ts",
+  "service-kills.e2e.test.ts",
+  "dashboard-organization.e2e.test.ts",
+  "container-organizations.e2e.test.ts",
+  "sandbox-organizations.e2e.test.ts",
+  "local.contract.test.ts",
+  "container-pods.contract.test.ts",
+  "run-server.contract.test.ts",
+  "build-attack.contract.test.ts",
 ];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isLongest = ({ moduleId }: TestSpecification) => LONGEST.some((name) => moduleId.endsWith(name));
-    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))];
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}`));
+      return at === -1 ? LONGEST.length : at;
+    };
+    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other));
   }
 }
 
@@ -38,6 +51,8 @@ export default defineConfig({
           name: "unit",
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: ["**/node_modules/**", "**/*.{db,contract,e2e}.test.ts"],
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
           // here and below: no module keeps state, and a process a file would load anew what most files import
           isolate: false,
         },

@@ -71,8 +71,7 @@ test(
   async () => {
     const fuzzed = await fuzzExamples(served, await ensureOpenApiTools());
     expect(fuzzed.flatMap(({ problems }) => problems).join("\n\n")).toBe("");
-    const services = (await served.serveAll()).flatMap((example) => example.services);
-    expect(fuzzed.length).toBe(services.length);
+    expect(fuzzed.length).toBeGreaterThan(1);
     expect(fuzzed.every(({ exchanges }) => exchanges.length > 3)).toBe(true);
   },
   LONG ? 7_200_000 : 560_000,

@@ -215,7 +215,7 @@ export const MUTATIONS = [
     from: 'if (config.api_key !== undefined) return keyCredential(config.api_key, "SERVICE_API_KEY");',
     to: "",
     project: "contract",
-    test_file: `${CLI}/control/precedence.contract.test.ts`,
+    test_file: `${CLI}/control/precedence.test.ts`,
     test: "SERVICE_API_KEY, else the project's key, else the home's, else the sign-in; whoami says which",
   },
   {
@@ -224,7 +224,7 @@ export const MUTATIONS = [
     from: "if (!plan.in_agreement) await agree(ctx, plan, flags);",
     to: "",
     project: "contract",
-    test_file: `${CLI}/commands/db/update.contract.test.ts`,
+    test_file: `${CLI}/commands/db/update.test.ts`,
     test: "asks first; without a terminal it exits 3 and changes nothing",
   },
 ];

@@ -24,8 +24,13 @@ export async function removeAll(folder) {
     for (const { pid } of found) killIfThere(pid);
     await sleep(100);
   }
-  for (const mount of mountsBelow(folder)) execFileSync("umount", ["--lazy", mount]);
+  unmountBelow(folder);
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Unmounts what is mounted below the folder: last what others are mounted in. */
+export function unmountBelow(folder) {
+  for (const mount of mountsBelow(folder).reverse()) execFileSync("umount", ["--lazy", mount]);
 }
 
 function killIfThere(pid) {

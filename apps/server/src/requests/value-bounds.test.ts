@@ -36,20 +36,21 @@ test.each(bodies)("a body of %s is refused by its size before its members are ch
   }
 });
 
-/** A million wrong members for each list and object of a schema. */
+const LIST = Array(1_000_000).fill(0);
+const OBJECT = Object.fromEntries(LIST.slice(0, 200_000).map((_, at) => [`k${at}`, 0]));
+
+/** Many wrong members for each list and object of a schema. */
 function wrongValues(schema: z.ZodType): [string[], unknown][] {
   const found: [string[], unknown][] = [];
-  const list = Array(1_000_000).fill(0);
-  const object = Object.fromEntries(list.slice(0, 200_000).map((_, at) => [`k${at}`, 0]));
   const look = (part: z.core.JSONSchema.BaseSchema | boolean | undefined, path: string[]): void => {
     if (typeof part !== "object" || path.length > 8) return;
     for (const one of [...(part.anyOf ?? []), ...(part.oneOf ?? []), ...(part.allOf ?? [])]) look(one, path);
     if (part.type === "array") {
-      found.push([path, list]);
+      found.push([path, LIST]);
       if (!Array.isArray(part.items)) look(part.items, [...path, "*"]);
     }
     if (part.type !== "object") return;
-    found.push([path, object]);
+    found.push([path, OBJECT]);
     for (const [name, one] of Object.entries(part.properties ?? {})) look(one, [...path, name]);
   };
   look(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), []);

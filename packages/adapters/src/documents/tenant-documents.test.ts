@@ -1,11 +1,15 @@
+import { join } from "node:path";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { bundleScript } from "@appdb/testkit/built-programs";
 import { expect, test, vi } from "vitest";
 import { createTenantDocuments, DOCUMENT_LIMITS } from "./tenant-documents.ts";
 
-// a process loads this from source, which takes long where much else runs
+// large documents take long where much else runs
 vi.setConfig({ testTimeout: 60_000 });
 
-const documents = createTenantDocuments();
+const worker = { entry: await bundleScript(join(import.meta.dirname, "documents-worker.ts")), execArgv: [] };
+const openDocuments = (limits = DOCUMENT_LIMITS) => createTenantDocuments(limits, worker);
+const documents = openDocuments();
 const INDEX = { url: "https://packages.example.com/simple", file_origins: [] };
 
 const locked = (lock: string, pyproject = '[project]\nname = "x"\n'): EnvironmentDocument => ({
@@ -70,7 +74,7 @@ test.each<[string, string]>([
   ["a key of many parts", `${"a.".repeat(2_000_000)}a = 1`],
   ["many tables", "[a]\n".repeat(1_000_000)],
 ])("a document of %s ends", async (_what, text) => {
-  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 2_000 });
+  const bounded = openDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 2_000 });
   await bounded.check(locked(lockOf(1), `${text}\n`), "acme").catch((error: unknown) => {
     expect(error).toMatchObject({ code: "environment_refused" });
   });
@@ -80,7 +84,7 @@ test.each([
   ["time", { ...DOCUMENT_LIMITS, timeout_ms: 1 }, "takes more than 0.001 seconds"],
   ["memory", { ...DOCUMENT_LIMITS, memory_mb: 8 }, "takes more than 8 MB of memory"],
 ])("a document that takes too much %s is refused, and the next is read", async (_what, limits, said) => {
-  const bounded = createTenantDocuments({ ...limits, at_once: 1 });
+  const bounded = openDocuments({ ...limits, at_once: 1 });
   const large = locked(lockOf(100_000), dependencies(100_000));
   const refusals = await Promise.allSettled([bounded.check(large, "acme"), bounded.check(large, "acme")]);
   for (const refusal of refusals) {
@@ -93,7 +97,7 @@ test.each([
 });
 
 test("documents of one organization wait for each other, and few of them at a time", async () => {
-  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, most_waiting: 2 });
+  const bounded = openDocuments({ ...DOCUMENT_LIMITS, most_waiting: 2 });
   const large = locked(lockOf(4_000), dependencies(4_000));
   const many = [1, 2, 3].map(() => bounded.check(large, "acme"));
   await expect(bounded.check(large, "acme")).rejects.toMatchObject({ code: "rate_limited", meta: { most_waiting: 2 } });
@@ -137,7 +141,7 @@ test("a manifest of 7,000,000 wrong modules is refused while the server works on
   const timer = setInterval(() => {
     turns += 1;
   }, 50);
-  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 3_000 });
+  const bounded = openDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 3_000 });
   const wrong = manifestOf(`"tables":[],"modules":[${"0,".repeat(7_000_000)}0]`);
   await expect(bounded.readManifest(wrong, "acme")).rejects.toMatchObject({
     code: "app_invalid",
@@ -148,7 +152,7 @@ test("a manifest of 7,000,000 wrong modules is refused while the server works on
 });
 
 test("a manifest that needs more memory at once than its bound is refused, and the server works on", async () => {
-  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, memory_mb: 48 });
+  const bounded = openDocuments({ ...DOCUMENT_LIMITS, memory_mb: 48 });
   const wide = manifestOf(`"tables":[],"modules":[${"0,".repeat(7_900_000)}0]`);
   await expect(bounded.readManifest(wide, "acme")).rejects.toMatchObject({
     code: "app_invalid",

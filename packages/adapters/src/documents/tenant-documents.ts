@@ -68,7 +68,17 @@ export type DocumentAnswer =
       };
     };
 
-export function createTenantDocuments(limits: DocumentLimits = DOCUMENT_LIMITS): TenantDocuments {
+/** The program of a process, and the options with which Node runs it. */
+interface WorkerProgram {
+  readonly entry: string;
+  readonly execArgv: readonly string[];
+}
+
+/** `worker` is in place of the program that lies next to this one, for tests. */
+export function createTenantDocuments(
+  limits: DocumentLimits = DOCUMENT_LIMITS,
+  worker: WorkerProgram = findWorker(),
+): TenantDocuments {
   const queue = createFairQueue({ at_once: limits.at_once, of_one: 1 });
 
   async function run<Task extends DocumentTask>(
@@ -81,7 +91,7 @@ export function createTenantDocuments(limits: DocumentLimits = DOCUMENT_LIMITS):
       return inline(input as never) as DocumentTaskValue<Task>;
     }
     if (queue.waiting(organizationId) >= limits.most_waiting) throw tooMany(limits.most_waiting);
-    const value = await queue.run(organizationId, () => runApart({ task, input }, limits, refuse));
+    const value = await queue.run(organizationId, () => runApart({ task, input }, limits, worker, refuse));
     return value as DocumentTaskValue<Task>;
   }
 
@@ -121,9 +131,9 @@ function lengthOf({ files }: EnvironmentDocument): number {
 async function runApart(
   request: DocumentRequest,
   limits: DocumentLimits,
+  { entry, execArgv }: WorkerProgram,
   refuse: RunOptions["refuse"],
 ): Promise<unknown> {
-  const { entry, execArgv } = findWorker();
   const child = fork(entry, {
     execArgv: [...execArgv, `--max-old-space-size=${limits.memory_mb}`],
     serialization: "advanced",
@@ -168,7 +178,7 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** In the bundle the worker lies beside the server. From source a process first loads what reads TypeScript. */
-function findWorker(): { readonly entry: string; readonly execArgv: readonly string[] } {
+function findWorker(): WorkerProgram {
   const of = (name: string) => fileURLToPath(new URL(name, import.meta.url));
   if (!import.meta.url.endsWith(".ts")) return { entry: of("./documents-worker.js"), execArgv: [] };
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;

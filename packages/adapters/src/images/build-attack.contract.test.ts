@@ -38,8 +38,8 @@ interface Attack {
 const LOOPS: Attack = {
   name: "loops",
   code: "while True: pass",
-  limits: { timeout_ms: 5_000 },
-  message: /the build took longer than 5 seconds; the last package that was built is loops/,
+  limits: { timeout_ms: 3_000 },
+  message: /the build took longer than 3 seconds; the last package that was built is loops/,
 };
 const FILLS: Attack = {
   name: "fills",

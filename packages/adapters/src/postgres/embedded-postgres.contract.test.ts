@@ -120,11 +120,13 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
   const version = readdirSync(join(home, "postgres"))[0] ?? "";
   const lock = join(home, "postgres", version, "postmaster.pid");
   const stranger = spawn("sleep", ["60"], { stdio: "ignore" });
-  // a zombie: its parent lives and does not reap it
-  const parent = spawn("bash", ["-c", "sleep 0.01 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+  // a zombie: it ends when its parent is a program that lives and does not reap it
+  const parent = spawn("bash", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
   try {
     const zombie = Number(String((await once(parent.stdout, "data"))[0]));
-    await expect.poll(() => readFileSync(`/proc/${zombie}/stat`, "utf8")).toContain(") Z ");
+    await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8"), { timeout: 10_000 }).toBe("sleep\n");
+    process.kill(zombie, "SIGKILL");
+    await expect.poll(() => readFileSync(`/proc/${zombie}/stat`, "utf8"), { timeout: 10_000 }).toContain(") Z ");
     for (const pid of [2 ** 22 - 1, zombie, stranger.pid]) {
       await postgres.stop();
       writeFileSync(

@@ -75,8 +75,8 @@ export interface EmbeddedPostgresOptions {
 
 /**
  * One PostgreSQL cluster, reached by programs of this machine only: by a unix socket, or where there are none by a port of loopback
- * (local-address.ts). A server that dies is started again with
- * growing pauses until `stop`. The caller holds the home's lock: nobody else may run this cluster meanwhile.
+ * (local-address.ts). A server that dies is started again with growing pauses until `stop`. The caller holds the home's lock: nobody
+ * else may run this cluster meanwhile.
  */
 export class EmbeddedPostgres implements PostgresProvider {
   readonly #options: EmbeddedPostgresOptions;
@@ -203,15 +203,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async #open(): Promise<void> {
-    const {
-      bin,
-      folder,
-      log,
-      log_file: logFile,
-      template_folder: templateFolder,
-      settings,
-      dies_with_parent: diesWithParent,
-    } = this.#options;
+    const { bin, folder, format, log, log_file: logFile, settings } = this.#options;
     this.#isStopping = false;
     this.#copying = new AbortController();
     this.#state = "starting";
@@ -220,10 +212,9 @@ export class EmbeddedPostgres implements PostgresProvider {
     const { data_folder: dataFolder, is_new: isNew } = await ensureCluster({
       bin,
       folder,
-      template_folder: templateFolder,
+      template_folder: this.#options.template_folder,
       passwords,
     });
-    const { format } = this.#options;
     if (format !== undefined && isNew) markNew(dataFolder, format);
     const way = this.#options.way ?? SERVER_WAY;
     const place = {
@@ -232,24 +223,12 @@ export class EmbeddedPostgres implements PostgresProvider {
       address: this.#address,
       log_file: logFile,
       settings,
-      dies_with_parent: diesWithParent,
+      dies_with_parent: this.#options.dies_with_parent,
       way,
     };
-    await this.#start(place);
-    try {
-      await this.#take(place, isNew);
-    } catch (error) {
-      await this.#endServer();
-      throw this.#isStopping ? stoppedMeanwhile() : error;
-    }
-    if (format !== undefined && !isOurs(readMark(dataFolder), format)) {
-      try {
-        await this.#prepareUpgrade(place, format);
-      } catch (error) {
-        await this.#endServer();
-        throw this.#isStopping ? stoppedMeanwhile() : error;
-      }
-    }
+    await this.#startTaken(place, isNew);
+    if (format !== undefined && !isOurs(readMark(dataFolder), format))
+      await this.#orEnd(this.#prepareUpgrade(place, format));
     this.#serve(place);
     // neither is waited for: the first command is
     const tidy = isNew ? [syncCluster(bin, dataFolder), removeUnfinished(folder)] : [removeUnfinished(folder)];
@@ -257,6 +236,22 @@ export class EmbeddedPostgres implements PostgresProvider {
       () => undefined,
       (error: unknown) => log.warn({ err: error }, "the cluster's folder was not tidied"),
     );
+  }
+
+  /** Each start takes the passwords: a crash soon after the one before undoes them, because they are not synced. */
+  async #startTaken(place: ServerPlace, isNew: boolean): Promise<void> {
+    await this.#start(place);
+    await this.#orEnd(this.#take(place, isNew));
+  }
+
+  /** Ends the server where work at it fails. */
+  async #orEnd(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      await this.#endServer();
+      throw this.#isStopping ? stoppedMeanwhile() : error;
+    }
   }
 
   /**
@@ -379,7 +374,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       pause = Math.min(pause * 2, LONGEST_RETRY_MS)
     ) {
       try {
-        await this.#start(place);
+        await this.#startTaken(place, false);
         this.#serve(place);
         return;
       } catch (error) {

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { identifyProcess } from "@appdb/adapters/processes/process-identity";
+import { bundleScript } from "@appdb/testkit/built-programs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { acquireHomeLock } from "./home-lock.ts";
 
@@ -21,15 +21,16 @@ afterEach(() => {
 });
 
 /** A process that tries to take the home and says how it went; it lives on until it is killed. */
-function contend(): Promise<string> {
-  const module = fileURLToPath(new URL("home-lock.ts", import.meta.url));
+async function contend(): Promise<string> {
+  const module = await bundleScript(join(import.meta.dirname, "home-lock.ts"));
   const script = `const { acquireHomeLock } = await import(${JSON.stringify(module)});
     process.stdout.write(acquireHomeLock(${JSON.stringify(folder)}).outcome);
     setInterval(() => {}, 1000);`;
-  const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "-e", script];
+  const args = ["--input-type=module", "-e", script];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
-  return once(child.stdout, "data").then(([chunk]) => String(chunk));
+  const [chunk] = await once(child.stdout, "data");
+  return String(chunk);
 }
 
 async function killAll(): Promise<void> {

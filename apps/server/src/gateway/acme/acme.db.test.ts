@@ -181,26 +181,26 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
       deps: { log: said, certificates: { retry: { first_s: 0.2, most_s: 0.5 } } },
     });
     const look = (rejectUnauthorized = true) => shown(host, { ca: passing.root, rejectUnauthorized });
-    const first = await eventually(() => look(), { timeout_ms: 10_000, interval_ms: 100 });
-    const second = await eventually(
+    let latest = await eventually(() => look(), { timeout_ms: 30_000, interval_ms: 100 });
+    // a busy machine may be late with one of them
+    await eventually(
       async () => {
-        const found = await look(false);
-        expect(found.serialNumber).not.toBe(first.serialNumber);
-        return found;
+        const [former, found] = [latest, await look(false)];
+        latest = found;
+        expect(found.serialNumber).not.toBe(former.serialNumber);
+        expect(Date.parse(found.valid_from), "it was renewed in time").toBeLessThanOrEqual(Date.parse(former.valid_to));
       },
-      { timeout_ms: 20_000, interval_ms: 100 },
+      { timeout_ms: 60_000, interval_ms: 100 },
     );
-    expect(Date.parse(second.valid_from), "it was renewed in time").toBeLessThanOrEqual(Date.parse(first.valid_to));
     passing.setNamesFound(false);
     await eventually(() => expect(look()).rejects.toMatchObject({ code: "CERT_HAS_EXPIRED" }), {
-      timeout_ms: 20_000,
+      timeout_ms: 40_000,
       interval_ms: 200,
     });
-    await eventually(() =>
-      expect(said.lines.map(({ message }) => message)).toContain(
-        "a host's certificate has ended and could not be renewed: clients refuse it",
-      ),
-    );
+    const refused = "a host's certificate has ended and could not be renewed: clients refuse it";
+    await eventually(() => expect(said.lines.map(({ message }) => message)).toContain(refused), {
+      timeout_ms: 20_000,
+    });
     server.deps.problems.push(() => stage.gateway.problems());
     const { json } = await server.send("GET", "/health", { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
     const ended = "The certificates of 1 hosts of the gateway have ended.";
@@ -214,8 +214,8 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     ]);
     expect(JSON.stringify(said.lines)).not.toContain(PEBBLE_BINDING.key);
     passing.setNamesFound(true);
-    await eventually(() => look(), { timeout_ms: 15_000, interval_ms: 50 });
-    await eventually(() => expect(stage.gateway.problems()).toEqual([]));
+    await eventually(() => look(), { timeout_ms: 30_000, interval_ms: 50 });
+    await eventually(() => expect(stage.gateway.problems()).toEqual([]), { timeout_ms: 20_000 });
     const plain = (path: string, asked: string, method = "GET") =>
       new Promise<[number, string | undefined]>((resolve, reject) => {
         const headers = { host: asked };
@@ -231,5 +231,5 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect(await plain("/x", "evil.test")).toEqual([404, undefined]);
     expect(await plain("/x", host, "POST")).toEqual([404, undefined]);
     expect(await plain("/.well-known/acme-challenge/none", host)).toEqual([404, undefined]);
-  }, 90_000);
+  }, 240_000);
 });
