@@ -153,8 +153,14 @@ function isPending({ state }: BackgroundState): boolean {
   return state === "queued" || state === "running";
 }
 
+const STATUSES: Partial<Record<BackgroundState["state"], string>> = {
+  failed: "error",
+  done: "done",
+  cancelled: "cancelled",
+};
+
 function stateText({ state, error, result }: BackgroundState): string {
-  const status = state === "failed" ? "error" : state === "done" || state === "cancelled" ? state : "pending";
+  const status = STATUSES[state] ?? "pending";
   const told = `"status":"${status}","error":${JSON.stringify(error?.detail ?? null)}`;
   // The result is the text that the route would have answered, digits and all; a 204 has none.
   return `{${told},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;

@@ -62,17 +62,16 @@ function findQuery(manifest: Manifest, wanted: string): ManifestQuery {
   if (query !== undefined && found.length === 1) return query;
   const names = manifest.queries.map(({ name }) => name);
   const nearest = nearestName(wanted, names);
+  if (query !== undefined) {
+    throw appError("query_not_found", {
+      detail: `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
+      hint: "Name one with its module.",
+      meta: { query: wanted },
+    });
+  }
   throw appError("query_not_found", {
-    detail:
-      query === undefined
-        ? `${manifest.app_file} declares no query ${wanted}.`
-        : `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
-    hint:
-      query !== undefined
-        ? "Name one with its module."
-        : nearest === undefined
-          ? `It declares: ${names.join(", ") || "none"}.`
-          : `Did you mean ${nearest}?`,
+    detail: `${manifest.app_file} declares no query ${wanted}.`,
+    hint: nearest === undefined ? `It declares: ${names.join(", ") || "none"}.` : `Did you mean ${nearest}?`,
     meta: { query: wanted },
   });
 }
@@ -123,14 +122,12 @@ async function planOf(
 ): Promise<string[]> {
   const args = argumentsFor(input, named);
   const versions = new Map(plan.bound.tables.map(({ table }) => [table.id, table.version]));
-  const how = input.analyze
-    ? "explain (analyze, costs, timing)"
-    : args === undefined
-      ? "explain (generic_plan)"
-      : "explain";
-  if (args === undefined) return linesOf(await sql.query({ text: `${how} ${statement.text}` }));
+  const analyze = input.analyze ? "explain (analyze, costs, timing)" : undefined;
+  if (args === undefined) {
+    return linesOf(await sql.query({ text: `${analyze ?? "explain (generic_plan)"} ${statement.text}` }));
+  }
   const values = valuesFor(statement.places, named, args, versions);
-  return linesOf(await sql.query({ text: `${how} ${statement.text}`, values }));
+  return linesOf(await sql.query({ text: `${analyze ?? "explain"} ${statement.text}`, values }));
 }
 
 /** The values of all parameters; undefined when some are missing and none was to be measured. */
