@@ -206,8 +206,9 @@ async function measureHome(home: string, figures: readonly string[]): Promise<Re
     roots.has(pid) || (parents.has(pid) && isOf(roots, parents.get(pid) ?? ""));
   const found = { pods: 0, server: 0 };
   for (const pid of pids) {
-    const part = isOf(pods, pid) ? "pods" : isOf(servers, pid) ? "server" : undefined;
-    if (part === undefined) continue;
+    const isPod = isOf(pods, pid);
+    if (!isPod && !isOf(servers, pid)) continue;
+    const part = isPod ? "pods" : "server";
     const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8").catch(() => "");
     for (const figure of figures) {
       found[part] += Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) / 1000;

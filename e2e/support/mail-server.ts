@@ -30,6 +30,8 @@ export async function openMailServer(): Promise<MailServer> {
   };
 }
 
+const REPLIES: Readonly<Record<string, string>> = { DATA: "354 go on", QUIT: "221 bye" };
+
 /** As much of SMTP (RFC 5321) as one client needs that sends one mail after another. */
 function receive(socket: Socket, keep: (mail: string) => void): void {
   let rest = "";
@@ -43,7 +45,7 @@ function receive(socket: Socket, keep: (mail: string) => void): void {
       if (data === undefined) {
         const verb = line.slice(0, 4).toUpperCase();
         if (verb === "DATA") data = [];
-        answer(verb === "DATA" ? "354 go on" : verb === "QUIT" ? "221 bye" : "250 ok");
+        answer(REPLIES[verb] ?? "250 ok");
       } else if (line === ".") {
         keep(unfold(data.join("\r\n")));
         data = undefined;

@@ -118,8 +118,8 @@ function finish(
 ): Promise<Finished> {
   return new Promise((resolve) => {
     execFile(command, args, { ...options, maxBuffer: 64_000_000, timeout: 120_000 }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
-      resolve({ code, stdout, stderr });
+      const failed = typeof error?.code === "number" ? error.code : 1;
+      resolve({ code: error === null ? 0 : failed, stdout, stderr });
     });
   });
 }

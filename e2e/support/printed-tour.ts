@@ -55,9 +55,14 @@ function readTour(page: string, port: number): Step[] {
   const steps = readPrintedSteps(page, "tour");
   expect(steps.length).toBeGreaterThan(4);
   return steps.map(({ mark, language, lines }) => ({
-    kind: language === "python" ? "edit" : mark.includes("until") ? "serve" : "type",
+    kind: kindOf(language, mark),
     lines: lines.map((line) => line.replaceAll("8000", String(port))),
   }));
+}
+
+function kindOf(language: string, mark: string): Step["kind"] {
+  if (language === "python") return "edit";
+  return mark.includes("until") ? "serve" : "type";
 }
 
 function editApplication(place: Place, lines: readonly string[]): void {

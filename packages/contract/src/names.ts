@@ -201,18 +201,19 @@ function tooLong(name: string, most: number): string {
 
 /** A valid name near a wrong one, when only some of its letters are wrong. */
 function suggestName(kind: NameKind, name: string): string | undefined {
-  const lower = name.toLowerCase();
-  const repaired =
-    kind === "column"
-      ? lower.replace(/[^a-z0-9_]+/g, "_").replace(/^[^a-z]+/, "")
-      : kind === "organization"
-        ? lower
-            .replace(/[^a-z0-9-]+/g, "-")
-            .replace(/^-+/, "")
-            .slice(0, MAX_ORGANIZATION_LENGTH)
-        : lower.replace(/[^a-z0-9_-]+/g, "-").replace(/^[^a-z]+/, "");
-  const suggestion = repaired.slice(0, MAX_NAME_LENGTH).replace(/[-_]+$/, "");
+  const suggestion = repairName(kind, name.toLowerCase())
+    .slice(0, MAX_NAME_LENGTH)
+    .replace(/[-_]+$/, "");
   return findNameProblem(kind, suggestion) === undefined ? suggestion : undefined;
+}
+
+function repairName(kind: NameKind, lower: string): string {
+  if (kind === "column") return lower.replace(/[^a-z0-9_]+/g, "_").replace(/^[^a-z]+/, "");
+  if (kind !== "organization") return lower.replace(/[^a-z0-9_-]+/g, "-").replace(/^[^a-z]+/, "");
+  return lower
+    .replace(/[^a-z0-9-]+/g, "-")
+    .replace(/^-+/, "")
+    .slice(0, MAX_ORGANIZATION_LENGTH);
 }
 
 function parseHostedTarget(text: string): HostedTarget {

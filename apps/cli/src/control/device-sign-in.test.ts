@@ -18,7 +18,8 @@ async function signIn(code: object, polls: readonly (object | Error)[]) {
   const fetch: FetchLike = async (url) => {
     const said = url.endsWith("/code") ? code : (polls[poll++] ?? { error: "authorization_pending" });
     if (said instanceof Error) throw said;
-    const status = "status" in said ? Number(said.status) : "error" in said ? 400 : 200;
+    const usual = "error" in said ? 400 : 200;
+    const status = "status" in said ? Number(said.status) : usual;
     return { status, text: async () => JSON.stringify(said), body: null };
   };
   const result = signInByDevice({

@@ -32,14 +32,13 @@ export function printAppliedServices(before: ServicePlan, after: ServicePlan, ou
   const width = widest(after);
   for (const service of after.services) {
     const planned = before.services.find((candidate) => candidate.name === service.name);
-    const word =
-      planned === undefined || planned.resolution === "up_to_date"
-        ? "unchanged"
-        : planned.exists
-          ? "restarted"
-          : "started";
-    out.line(`${word.padEnd(9)}  ${service.name.padEnd(width)}${addressOf(service)}`);
+    out.line(`${doneTo(planned).padEnd(9)}  ${service.name.padEnd(width)}${addressOf(service)}`);
   }
+}
+
+function doneTo(planned: ServicePlanItem | undefined): string {
+  if (planned === undefined || planned.resolution === "up_to_date") return "unchanged";
+  return planned.exists ? "restarted" : "started";
 }
 
 function verdictOf(service: ServicePlanItem): string {

@@ -25,6 +25,11 @@ const PYPROJECT_ENTRY = `# The root of this project for appdb. The entry without
 /** The text of a pyproject.toml with our entry behind it; every byte that was there stays. */
 export function extendPyproject(text: string): string {
   const newline = text.includes("\r\n") ? "\r\n" : "\n";
-  const gap = text === "" ? "" : text.endsWith("\n") ? newline : newline + newline;
-  return text + gap + PYPROJECT_ENTRY.replaceAll("\n", newline);
+  return text + gapAfter(text, newline) + PYPROJECT_ENTRY.replaceAll("\n", newline);
+}
+
+/** What separates the text from a table that is added to its end: an empty line, or nothing in an empty file. */
+export function gapAfter(text: string, newline: string): string {
+  if (text === "") return "";
+  return text.endsWith("\n") ? newline : newline + newline;
 }

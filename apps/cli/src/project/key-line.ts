@@ -10,10 +10,16 @@ export function findKeyLine(text: string, path: readonly PropertyKey[]): number 
   let here: readonly PropertyKey[] = [];
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const header = /^\s*(\[\[?)\s*([^[\]]+?)\s*\]/.exec(raw);
-    const key = header === null ? /^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=/.exec(raw) : null;
-    if (header !== null) here = locateHeader(splitKey(header[2] ?? ""), header[1] === "[[", counts);
-    const at = header !== null ? here : key === null ? undefined : [...here, ...splitKey(key[1] ?? "")];
-    if (at === undefined || !startsWith(path, at) || at.length <= (best?.parts ?? 0)) continue;
+    let at: readonly PropertyKey[];
+    if (header !== null) {
+      here = locateHeader(splitKey(header[2] ?? ""), header[1] === "[[", counts);
+      at = here;
+    } else {
+      const key = /^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=/.exec(raw);
+      if (key === null) continue;
+      at = [...here, ...splitKey(key[1] ?? "")];
+    }
+    if (!startsWith(path, at) || at.length <= (best?.parts ?? 0)) continue;
     best = { parts: at.length, line: index + 1 };
   }
   return best?.line;

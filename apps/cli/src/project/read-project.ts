@@ -54,9 +54,10 @@ function namedByRequirements(root: string): string[] {
   const named = new Set<string>();
   const follow = (path: string) => {
     for (const { kind, value } of readRequirementLines(readInside(root, path) ?? "")) {
-      const file = kind === "file" ? value : kind === "requirement" ? localPath(value) : undefined;
       // pip reads packages from where it runs, files of requirements from beside the one that names them
-      const at = file && posix.normalize(kind === "file" ? posix.join(posix.dirname(path), file) : file);
+      const required = kind === "requirement" ? localPath(value) : undefined;
+      const file = kind === "file" && value !== "" ? posix.join(posix.dirname(path), value) : required;
+      const at = file && posix.normalize(file);
       if (!at || at.startsWith("..") || at.startsWith("/") || named.has(at)) continue;
       named.add(at);
       if (kind === "file") follow(at);

@@ -37,7 +37,7 @@ export interface FakeWorld {
 
 /** Runs one command line against a fake world, in this process. */
 export async function runCli(words: string | readonly string[], world: FakeWorld = {}): Promise<Ran> {
-  const argv = typeof words !== "string" ? words : words === "" ? [] : words.split(" ");
+  const argv = typeof words === "string" ? words.split(" ").filter((word) => word !== "") : words;
   const written = { stdout: "", stderr: "" };
   const streamOf = (name: keyof typeof written) => ({
     write: (text: string) => {

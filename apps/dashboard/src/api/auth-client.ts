@@ -67,19 +67,18 @@ function readJson(text: string): unknown {
   }
 }
 
+const DEVICE_ERRORS: ReadonlyMap<string, ErrorCode> = new Map([
+  ["expired_token", "sign_in_expired"],
+  ["access_denied", "forbidden"],
+]);
+
 /** A problem document, or what RFC 8628 has the device routes answer: `{error, error_description}`. */
 export function readRefusal(status: number, answer: unknown): AppError {
   if (isProblem(answer)) return fromProblem(answer);
   if (typeof answer === "object" && answer !== null && "error" in answer && typeof answer.error === "string") {
     const said =
       "error_description" in answer && typeof answer.error_description === "string" ? answer.error_description : "";
-    const code: ErrorCode =
-      answer.error === "expired_token"
-        ? "sign_in_expired"
-        : answer.error === "access_denied"
-          ? "forbidden"
-          : "device_code_not_found";
-    return appError(code, {
+    return appError(DEVICE_ERRORS.get(answer.error) ?? "device_code_not_found", {
       detail: said || `The code was not accepted (${answer.error}).`,
       hint: "Ask for a new code: cli login",
     });

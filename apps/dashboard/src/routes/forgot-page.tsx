@@ -15,6 +15,7 @@ export function ForgotPage() {
     await api.auth.requestReset(email);
     return email;
   });
+  const noMail = service?.mail === false;
   return (
     <AuthPage
       title="Choose a new password"
@@ -25,18 +26,20 @@ export function ForgotPage() {
         </p>
       }
     >
-      {service?.mail === false ? (
+      {noMail && (
         <Alert kind="note" title="This server sends no mail">
           <p>Ask whoever runs it for a link to choose a new password.</p>
         </Alert>
-      ) : ask.result === undefined ? (
+      )}
+      {!noMail && ask.result === undefined && (
         <Form error={ask.error} onSubmit={(value) => ask.run(value("email"))}>
           <EmailField problem={fieldProblem(ask.error, "/email")} />
           <Button type="submit" look="primary" busy={ask.pending}>
             Ask for the link
           </Button>
         </Form>
-      ) : (
+      )}
+      {!noMail && ask.result !== undefined && (
         <Alert kind="good" title="The link is on its way">
           <p>If {ask.result} has an account, a link to choose a new password was sent there. It works for an hour.</p>
         </Alert>

@@ -27,6 +27,7 @@ export function TablePage() {
   const table = useTable(database, path);
   const [inserting, setInserting] = useState(false);
   const [inserted, setInserted] = useState<ExactObject | undefined>(undefined);
+  const isAwake = database.state === "AVAILABLE";
   const params = { org: org.name, db: database.name };
   return (
     <DatabaseFrame database={database} error={error} about={`table ${path}`}>
@@ -47,13 +48,10 @@ export function TablePage() {
           </p>
         )}
       </div>
-      {database.state !== "AVAILABLE" ? (
-        <Asleep database={database} />
-      ) : table.error ? (
-        <ProblemAlert error={table.error} />
-      ) : table.data === undefined ? (
-        <Loading />
-      ) : (
+      {!isAwake && <Asleep database={database} />}
+      {isAwake && table.error && <ProblemAlert error={table.error} />}
+      {isAwake && !table.error && table.data === undefined && <Loading />}
+      {isAwake && !table.error && table.data && (
         <>
           <RowsTable
             key={path}

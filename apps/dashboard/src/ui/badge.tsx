@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { classNames } from "./class-names.ts";
 
-type Tone = "plain" | "accent" | "good" | "warn" | "danger";
+export type Tone = "plain" | "accent" | "good" | "warn" | "danger";
 
 const TONES: Readonly<Record<Tone, string>> = {
   plain: "bg-sunken text-muted",

@@ -35,10 +35,15 @@ export function CopyButton({ text, what, compact = false, described_by: describe
     >
       {copied ? <CheckIcon /> : <CopyIcon />}
       <span aria-live="polite" className={classNames(compact && copied !== false && "sr-only")}>
-        {copied === undefined ? "Copy" : copied ? "Copied" : "Press Ctrl+C"}
+        {labelOf(copied)}
       </span>
     </Button>
   );
+}
+
+function labelOf(copied: boolean | undefined): string {
+  if (copied === undefined) return "Copy";
+  return copied ? "Copied" : "Press Ctrl+C";
 }
 
 interface CopyFieldProps {

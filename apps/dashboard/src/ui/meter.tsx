@@ -10,6 +10,11 @@ interface MeterProps {
 const SOON = 0.8;
 const FULL = 0.95;
 
+function colorOf(share: number): string {
+  if (share >= FULL) return "fill-danger";
+  return share >= SOON ? "fill-warn" : "fill-accent";
+}
+
 /** How much of something is used. */
 export function Meter({ label, value, most, text }: MeterProps) {
   const share = most > 0 ? Math.min(1, value / most) : 0;
@@ -24,11 +29,7 @@ export function Meter({ label, value, most, text }: MeterProps) {
         {text}
       </meter>
       <svg aria-hidden="true" className="h-1.5 w-full overflow-hidden rounded-full bg-sunken">
-        <rect
-          className={share >= FULL ? "fill-danger" : share >= SOON ? "fill-warn" : "fill-accent"}
-          width={`${Math.max(share * 100, share > 0 ? 1 : 0)}%`}
-          height="100%"
-        />
+        <rect className={colorOf(share)} width={`${Math.max(share * 100, share > 0 ? 1 : 0)}%`} height="100%" />
       </svg>
     </div>
   );

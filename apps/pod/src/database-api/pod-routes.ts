@@ -50,10 +50,11 @@ async function readHealth({ postgres, use, disk, lifecycle, meter, steady }: Dat
   // before that PostgreSQL has to do what makes it ready
   const busy = server === "up" && lifecycle.is_ready ? await use.describe().catch(() => undefined) : undefined;
   const answers = busy !== undefined;
+  const running = answers && lifecycle.is_ready ? "ready" : "starting";
   return {
     version: VERSION,
     pid: process.pid,
-    state: lifecycle.is_stopping ? "stopping" : answers && lifecycle.is_ready ? "ready" : "starting",
+    state: lifecycle.is_stopping ? "stopping" : running,
     // it runs and does not answer: it is on its way, up or down
     postgres: server === "up" && !answers ? "starting" : server,
     busy: busy ?? null,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
+import { createRequestIds } from "@appdb/adapters/http/request-ids";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { answerError } from "@appdb/engine/answers/answers";
 import { type FastifyInstance, fastify } from "fastify";
@@ -9,7 +10,6 @@ import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-error
 import { NO_SCHEMAS } from "./no-schemas.ts";
 import { refuseEncoding } from "./packed-body.ts";
 import { readBody } from "./read-body.ts";
-import { createRequestIds } from "./request-id.ts";
 import { sendReply } from "./send-reply.ts";
 import type { CarryOptions, ServeOptions } from "./serve-endpoints.ts";
 
@@ -18,10 +18,11 @@ const SLASH = 0x2f;
 
 /** Makes the server: how bodies are read, and what is answered to what is no request. */
 export function createServer(options: CarryOptions): FastifyInstance {
+  const nameRequest = createRequestIds();
   const server = fastify({
     logger: false,
     schemaController: NO_SCHEMAS,
-    genReqId: createRequestIds(),
+    genReqId: ({ headers }) => nameRequest(headers),
     requestIdHeader: false,
     // readBody refuses what is too large: Fastify would close the connection under a client that still writes.
     bodyLimit: Number.MAX_SAFE_INTEGER,

@@ -1,6 +1,6 @@
 import { createDocsFiles, DOCS_PATHS } from "@appdb/adapters/http/docs-files";
+import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
 import type { FastifyInstance } from "fastify";
-import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /**
  * Adds the page that shows a service's routes, `<mount>/docs`, with everything it needs: it loads without the internet.

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
 import { setsDashboardCookie } from "@appdb/adapters/http/dashboard-cookies";
+import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
 import { FAILED_HEADER, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
-import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 export interface Sending {
   readonly request: IncomingMessage;

@@ -1,7 +1,7 @@
 import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
+import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
 import type { RouteAnswer } from "@appdb/engine/answers/answers";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Sends what no route answered. */
 export function sendReply(

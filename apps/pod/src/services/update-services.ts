@@ -120,6 +120,7 @@ export async function pruneServices(
   for (const record of extras) {
     const isOther = record.project_root !== input.runtime.project_root && existsSync(record.project_root);
     if (!input.dry_run && !isOther) await services.forget(serviceText(record));
+    const outcome = isOther ? "refused" : "applied";
     ops.push({
       ...(isOther
         ? op("drop", "service", "blocked", `service '${record.name}' belongs to ${record.project_root} and stays`)
@@ -131,7 +132,7 @@ export async function pruneServices(
           )),
       name: record.name,
       requires_restart: false,
-      status: input.dry_run ? null : isOther ? "refused" : "applied",
+      status: input.dry_run ? null : outcome,
       details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
     });
   }

@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { corsHeaders, preflightHeaders } from "@appdb/adapters/http/cors";
+import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
 import { AppError, toProblem } from "@appdb/contract/errors";
-import { type Exchange, isGone, REQUEST_ID } from "./exchange.ts";
+import { type Exchange, isGone } from "./exchange.ts";
 
 /** How long a refused body may go on to come: who writes without reading would not see the answer otherwise. */
 const LINGER_MS = 2_000;
@@ -23,7 +24,7 @@ export function answerProblem(
   const headers: OutgoingHttpHeaders = {
     ...exchange.headers,
     ...cors,
-    [REQUEST_ID]: id,
+    [REQUEST_ID_HEADER]: id,
     "content-type": "application/problem+json; charset=utf-8",
     "content-length": body.length,
     "cache-control": "no-store",

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { Writable } from "node:stream";
 import type { ManifestCors } from "@appdb/contract/manifest";
@@ -56,22 +55,6 @@ export interface Exchange {
   code?: string;
   /** What every answer says beside what the service says. */
   headers: OutgoingHttpHeaders;
-}
-
-/** A caller's own id is taken when it can stand in a header and in a log line without harm. */
-const SANE_ID = /^[\w.:-]{1,128}$/;
-export const REQUEST_ID = "x-request-id";
-
-/** Names requests: the caller's own id, else one that no other process makes and that counts up. */
-export function createRequestIds(): (headers: IncomingHttpHeaders) => string {
-  const prefix = randomBytes(6).toString("base64url");
-  let count = 0;
-  return (headers) => {
-    const own = headers[REQUEST_ID];
-    if (typeof own === "string" && SANE_ID.test(own)) return own;
-    count += 1;
-    return `${prefix}-${count.toString(36)}`;
-  };
 }
 
 /** Whether nobody waits for the answer any more. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
 import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
-import { type Exchange, REQUEST_ID } from "./exchange.ts";
+import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
+import type { Exchange } from "./exchange.ts";
 import { ownCookies, ownSiteData } from "./own-cookies.ts";
 
 /** Between two neighbours alone. */
@@ -21,7 +22,7 @@ const HOP_BY_HOP = new Set([
 /** What the gateway says itself: nobody else is believed. */
 const OWN = new Set([
   "host",
-  REQUEST_ID,
+  REQUEST_ID_HEADER,
   "x-forwarded-for",
   "x-forwarded-proto",
   "x-forwarded-host",
@@ -43,7 +44,7 @@ export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
     sent[name] = value;
   }
   dropDashboardCookies(sent);
-  sent[REQUEST_ID] = id;
+  sent[REQUEST_ID_HEADER] = id;
   sent["x-forwarded-for"] = exchange.client_address;
   sent["x-forwarded-proto"] = isSecure ? "https" : "http";
   sent["x-forwarded-host"] = host;

@@ -1,10 +1,11 @@
 import type { EventEmitter } from "node:events";
 import { createServer, type Server } from "node:http";
+import { createRequestIds } from "@appdb/adapters/http/request-ids";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config/config-gateway.ts";
 import { answerBadHttp } from "./bad-http.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
-import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
+import { type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
 import type { Traffic } from "./traffic.ts";

@@ -150,20 +150,21 @@ function describe({ code, signal }: PodExit): string | undefined {
   return code === null ? `signal ${signal}` : `code ${code}`;
 }
 
+const EXCEEDED = {
+  time: `it took more than ${MANIFEST_TIMEOUT_MS / 60_000} minutes`,
+  disk: "it wrote too much",
+  files: "it wrote too many files",
+} as const;
+
 /** @throws app_invalid */
 function refuseExceeded(
   appFile: string,
   { exceeded, is_out_of_memory: isOutOfMemory }: PodExit,
   memoryMb: number,
 ): void {
-  const why = isOutOfMemory
-    ? `it needed more than the database's ${memoryMb} MB of memory`
-    : exceeded === "time"
-      ? `it took more than ${MANIFEST_TIMEOUT_MS / 60_000} minutes`
-      : exceeded === null
-        ? undefined
-        : `it wrote too ${exceeded === "disk" ? "much" : "many files"}`;
-  if (why === undefined) return;
+  const tooMuch = exceeded && EXCEEDED[exceeded];
+  const why = isOutOfMemory ? `it needed more than the database's ${memoryMb} MB of memory` : tooMuch;
+  if (why === null) return;
   throw appError("app_invalid", {
     detail: `${appFile} could not be read by the new image: ${why}.`,
     hint: `Load what is large in functions, not while ${appFile} is imported.`,

@@ -31,8 +31,8 @@ export function checkEnvironment(document: EnvironmentDocument): void {
     const problem = findPathProblem(path.replace(/\/$/, ""));
     if (problem !== undefined) throw refused(`${JSON.stringify(path.slice(0, 100))} ${problem}`);
   }
-  const needed = source === "uv.lock" ? ["uv.lock", "pyproject.toml"] : source === null ? [] : [source];
-  const missing = needed.find((path) => !paths.has(path));
+  const needed = source === "uv.lock" ? [source, "pyproject.toml"] : [source];
+  const missing = needed.find((path) => path !== null && !paths.has(path));
   if (missing !== undefined) throw refused(`it has no ${missing}`);
   if (source === null && files.length > 0) throw refused("it has files, and no source that reads them");
   if (pythonVersion !== null && !PYTHON_VERSION.test(pythonVersion))

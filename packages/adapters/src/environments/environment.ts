@@ -161,5 +161,6 @@ function quote(text: string | null): string {
 
 /** By code units, which is one order on every machine. */
 function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

@@ -143,8 +143,9 @@ export function findOwnOption(text: string): string | undefined {
 /** Files and folders that the options name, as they are written. */
 export function findOptionPaths(text: string): { path: string; kind: "file" | "folder" }[] {
   return readOptions(text).flatMap(({ name, value: path }): { path: string; kind: "file" | "folder" }[] => {
-    const kind = FOLDERS.has(name) ? "folder" : FILES.has(name) ? "file" : undefined;
-    return kind === undefined || path === undefined ? [] : [{ path, kind }];
+    if (path === undefined) return [];
+    if (FOLDERS.has(name)) return [{ path, kind: "folder" }];
+    return FILES.has(name) ? [{ path, kind: "file" }] : [];
   });
 }
 

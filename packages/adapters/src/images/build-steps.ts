@@ -153,13 +153,12 @@ export async function installPackages(
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 });
   const create = createCommand(uv, facts, venv);
   const input = { uv, directory: projectOf(draft), uv_options: environment.uv_options ?? undefined };
-  const install =
-    environment.source === "uv.lock"
-      ? syncCommand(input, ["--no-editable", "--python", facts.base])
-      : environment.source === "requirements.txt"
-        ? pipCommand(input, interpreterOf(venv), "requirements.txt")
-        : undefined;
-  const commands = install === undefined ? [create] : [create, install];
+  const commands = [create];
+  if (environment.source === "uv.lock") {
+    commands.push(syncCommand(input, ["--no-editable", "--python", facts.base]));
+  } else if (environment.source === "requirements.txt") {
+    commands.push(pipCommand(input, interpreterOf(venv), "requirements.txt"));
+  }
   const secrets = selectBuildSecrets(environment, build.secrets);
   const folders: PodFolder[] = [
     { path: venv, mode: "write" },
@@ -174,7 +173,7 @@ export async function installPackages(
     UV_CACHE_DIR: cacheFolder,
     UV_PROJECT_ENVIRONMENT: venv,
   };
-  const network = install === undefined ? "none" : "internet";
+  const network = commands.length > 1 ? "internet" : "none";
   return await runStep(
     options,
     build,

@@ -76,7 +76,8 @@ function look(folder: string, leftOut: readonly string[] = [], below = ""): [str
     const path = join(folder, below, name);
     if (leftOut.includes(path)) return [];
     const stats = lstatSync(path);
-    const what = stats.isSymbolicLink() ? `-> ${readlinkSync(path)}` : stats.isFile() ? readFileSync(path, "utf8") : "";
+    const text = stats.isFile() ? readFileSync(path, "utf8") : "";
+    const what = stats.isSymbolicLink() ? `-> ${readlinkSync(path)}` : text;
     const inner = stats.isDirectory() ? look(folder, leftOut, join(below, name)) : [];
     return [[join(below, name), `${stats.mode.toString(8)} ${what}`], ...inner];
   });

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, type IOType } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { platform } from "node:process";
 import { expect, test } from "vitest";
@@ -15,9 +15,8 @@ test.skipIf(platform !== "linux")(
     const left = openSync("/dev/null", "r");
     try {
       // the one that ls reads by is the first that is free
-      const stdio = Array.from({ length: 40 }, (_, at) =>
-        at === 1 ? "pipe" : at === 2 ? "inherit" : at > 17 ? left : "ignore",
-      );
+      const stdio = Array.from({ length: 40 }, (_, at): IOType | number => (at > 17 ? left : "ignore"));
+      stdio.splice(1, 2, "pipe", "inherit");
       const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "-e", PROGRAM];
       const found = execFileSync(process.execPath, args, { encoding: "utf8", stdio });
       expect(found.trim().split("\n")).toEqual(["0", "1", "2", "3"]);

@@ -127,7 +127,10 @@ function endOf(child: ChildProcess, runtime: Runtime): Promise<string | undefine
       );
     });
     child.once("exit", () => killGroup(child));
-    child.once("close", (code, by) => settle(code === 0 ? undefined : by === null ? `code ${code}` : `signal ${by}`));
+    child.once("close", (code, by) => {
+      const how = by === null ? `code ${code}` : `signal ${by}`;
+      settle(code === 0 ? undefined : how);
+    });
   });
 }
 

@@ -27,6 +27,9 @@ export interface Grant {
 const GRANT_VERBS = ["access", "manage"] as const;
 export type GrantVerb = (typeof GRANT_VERBS)[number];
 
+/** By the number of parts behind the database; more parts name a service. */
+const SCOPES = ["database", "services"] as const;
+
 const EXAMPLE = "access:cloud://acme:main/services/ingest";
 
 /** Reads one grant. @throws invalid_grant with what is wrong with the text */
@@ -35,28 +38,21 @@ export function parseGrant(text: string): Grant {
   const slash = address.indexOf("/", HOSTED_SCHEME.length);
   const uri = parseUri(text, slash < 0 ? address : address.slice(0, slash));
   const rest = slash < 0 ? [] : address.slice(slash + 1).split("/");
-  const scope = rest.length === 0 ? "database" : rest.length === 1 ? "services" : "service";
+  const scope = SCOPES[rest.length] ?? "service";
   if (rest.length > 0 && rest[0] !== "services") {
     throw invalid(text, `Expected /services or nothing after the database, got /${rest.join("/")}.`);
   }
   if (verb === "manage" && scope === "database") {
     throw invalid(text, "manage applies to services, not to a whole database.", `manage:${uri.text}/services`);
   }
-  const service =
-    scope === "service"
-      ? rest
-          .slice(1)
-          .map((part) => parsePart(text, part))
-          .join("/")
-      : null;
-  const path = scope === "database" ? "" : service === null ? "/services" : `/services/${service}`;
+  const parts = rest.slice(1).map((part) => parsePart(text, part));
   return {
     verb,
     organization: uri.organization,
     database: uri.database,
     scope,
-    service,
-    text: `${verb}:${uri.text}${path}`,
+    service: scope === "service" ? parts.join("/") : null,
+    text: [`${verb}:${uri.text}`, ...rest.slice(0, 1), ...parts].join("/"),
   };
 }
 

@@ -26,7 +26,7 @@ export interface TreeEntry {
 
 /** The document whose SHA-256 is the tree's digest: entries sorted by path, members in this order, no spaces. */
 export function treeText(entries: readonly TreeEntry[]): string {
-  const sorted = [...entries].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  const sorted = [...entries].sort((a, b) => compareTexts(a.path, b.path));
   return JSON.stringify(
     sorted.map(({ path, size, is_executable: isExecutable, chunks, link }) => [path, size, isExecutable, chunks, link]),
   );
@@ -101,8 +101,12 @@ export function findLinkOnWay(links: ReadonlySet<string>, path: string): string 
 
 /** As `sort()` orders the lines without their ends. */
 function byLine(a: string, b: string): number {
-  const [one, other] = [a.slice(0, -1), b.slice(0, -1)];
-  return one < other ? -1 : one > other ? 1 : 0;
+  return compareTexts(a.slice(0, -1), b.slice(0, -1));
+}
+
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 /** What is wrong with a path of a project, for a person; undefined for one that stays inside of it on every system. */

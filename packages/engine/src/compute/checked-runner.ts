@@ -1,3 +1,4 @@
+import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
@@ -56,10 +57,14 @@ function checked(steps: Steps, checks: readonly (JsonCheck | undefined)[], resul
 function misfitOf(step: Steps[number], check: JsonCheck | undefined, value: EngineValue): UdfError | undefined {
   const misfit = check === undefined || value === null ? undefined : check(JSON.parse(String(value)));
   if (misfit === undefined) return undefined;
-  const { expr } = step;
-  const name = expr.node === "udf" ? expr.function : expr.node === "call" ? expr.fn : expr.node;
+  const name = functionOf(step.expr);
   const place = misfit.pointer === "" ? "" : `${misfit.pointer}: `;
   return { kind: "wrong_type", function: name, type: "ValueError", message: place + misfit.detail, at: null };
+}
+
+function functionOf(expr: Expr): string {
+  if (expr.node === "udf") return expr.function;
+  return expr.node === "call" ? expr.fn : expr.node;
 }
 
 /** The error of a step that read a value which was refused here; what the worker skipped has its error already. */

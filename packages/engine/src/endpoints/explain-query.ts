@@ -62,12 +62,16 @@ function findQuery(manifest: Manifest, wanted: string): ManifestQuery {
   if (query !== undefined && found.length === 1) return query;
   const names = manifest.queries.map(({ name }) => name);
   const nearest = nearestName(wanted, names);
+  if (query !== undefined) {
+    throw appError("query_not_found", {
+      detail: `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
+      hint: "Name one with its module.",
+      meta: { query: wanted },
+    });
+  }
   throw appError("query_not_found", {
-    detail:
-      query === undefined
-        ? `${manifest.app_file} declares no query ${wanted}.`
-        : `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
-    hint: query === undefined ? nameHint(names, nearest) : "Name one with its module.",
+    detail: `${manifest.app_file} declares no query ${wanted}.`,
+    hint: nameHint(names, nearest),
     meta: { query: wanted },
   });
 }

@@ -91,8 +91,9 @@ const sliceReplace: Form = ({ args: [text], kwargs: { start, stop, repl } }) => 
   const to = bound(stop);
   if (from === undefined || to === undefined) return undefined;
   const head = `left(${text?.sql}, ${from ?? 0})`;
-  const tail = to === null ? "''" : to < 0 ? `right(${text?.sql}, ${-to})` : `substr(${text?.sql}, ${to + 1})`;
-  return `(${head} || ${repl === undefined ? "''" : `coalesce(${repl.sql}, '')`} || ${tail})`;
+  const middle = repl === undefined ? "''" : `coalesce(${repl.sql}, '')`;
+  if (to === null) return `(${head} || ${middle} || '')`;
+  return `(${head} || ${middle} || ${to < 0 ? `right(${text?.sql}, ${-to})` : `substr(${text?.sql}, ${to + 1})`})`;
 };
 
 /** `text[start:stop]` for constants: the tail is cut first, then the head. */

@@ -145,6 +145,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const identity = table?.identity ?? "_row";
   const isAsked = job.kind === "recompute" && job.undo.length === 0;
   const isMissing = error.kind === "missing";
+  const again = isAsked ? " and try again" : ", then run the update again";
   const what = isMissing
     ? whatHappened(error)
     : `${whatFailed(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
@@ -153,9 +154,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${whatStays(job, isNew, done)}`,
     hint: isMissing
       ? "Put the function back, or change the column and run `cli schema update`."
-      : isAsked
-        ? "Correct the function or that row and try again, or let failing cells be null: --on-error ignore"
-        : "Correct the function or that row, then run the update again, or let failing cells be null: --on-error ignore",
+      : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
     meta: {
       table: job.table_name,
       column,

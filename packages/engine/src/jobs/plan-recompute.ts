@@ -131,17 +131,15 @@ function noColumn(table: CatalogTable, name: string): Error {
   });
 }
 
+function whyNot(column: CatalogColumn, computable: ReadonlySet<string>): string {
+  if (column.computed === null) return "is not computed";
+  if (column.primary_key) return "is the key";
+  return computable.has(column.name) ? "is being filled by an update" : "is made with its row";
+}
+
 function notComputable(table: CatalogTable, column: CatalogColumn, computable: ReadonlySet<string>): Error {
-  const why =
-    column.computed === null
-      ? "is not computed"
-      : column.primary_key
-        ? "is the key"
-        : computable.has(column.name)
-          ? "is being filled by an update"
-          : "is made with its row";
   return appError("invalid_request", {
-    detail: `Column ${table.name}.${column.name} ${why} and cannot be computed again.`,
+    detail: `Column ${table.name}.${column.name} ${whyNot(column, computable)} and cannot be computed again.`,
     hint: "Name a computed column, or none for all of them.",
     meta: { table: table.name, column: column.name },
   });

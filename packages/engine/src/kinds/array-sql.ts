@@ -55,6 +55,7 @@ function readTexts(text: string): string {
     if (quoted !== undefined) return JSON.stringify(quoted.replace(/\\(.)/gs, "$1"));
     if (token === "{") return "[";
     if (token === "}") return "]";
-    return token === "," ? token : token === "NULL" ? "null" : JSON.stringify(token);
+    if (token === ",") return token;
+    return token === "NULL" ? "null" : JSON.stringify(token);
   });
 }

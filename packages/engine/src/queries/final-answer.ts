@@ -126,10 +126,8 @@ function nextPosition({ size, after }: PageOf, { final }: CompiledPlan, rows: Sq
 
 /** What an outer join left without a row has no identity. */
 function identityOf(row: SqlResult["rows"][number], marks: number): string {
-  return row
-    .slice(-marks)
-    .map((mark) => (mark === null ? "" : marks === 1 ? mark : encodeURIComponent(mark)))
-    .join(",");
+  const own = row.slice(-marks).map((mark) => mark ?? "");
+  return marks === 1 ? own.join() : own.map(encodeURIComponent).join(",");
 }
 
 function failedOutput({ outputs }: FinalStage, step: number, row: number): FailedAt {

@@ -33,7 +33,8 @@ export function compileJsonRows(
     lead: Buffer.from(isBare ? "" : `${at === 0 ? "{" : ","}${JSON.stringify(name)}:`),
     write: fieldWriter(type),
   }));
-  const end = Buffer.from(isBare ? "" : outputs.length === 0 ? "{}" : "}");
+  const close = outputs.length === 0 ? "{}" : "}";
+  const end = Buffer.from(isBare ? "" : close);
   /** Beyond PostgreSQL's own bytes of a row, whose lengths of fields make up for quotes and nulls. */
   const more = fields.reduce((sum, { lead }) => sum + lead.length + MORE, end.length + 1);
   // Written on again and again: memory outside of the heap for each answer would call for collections of the whole heap.

@@ -4,9 +4,13 @@ import type { QueryArguments } from "./python-rows.ts";
 
 /** A limit, an offset or a tail as a request has it; undefined for none, and for a parameter that is null. */
 export function boundOf(expr: Query["limit"], args: QueryArguments): number | undefined {
-  if (expr === null) return undefined;
-  const value = expr.node === "literal" ? expr.value : expr.node === "parameter" ? args.get(expr.name) : null;
+  const value = givenBound(expr, args);
   return value === null || value === undefined ? undefined : Number(value);
+}
+
+function givenBound(expr: Query["limit"], args: QueryArguments) {
+  if (expr?.node === "literal") return expr.value;
+  return expr?.node === "parameter" ? args.get(expr.name) : null;
 }
 
 /** @throws invalid_request for a bound below zero */

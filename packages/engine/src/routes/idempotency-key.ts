@@ -29,17 +29,15 @@ function saidBy({ search, body }: RouteRequest): string | Uint8Array {
   return typeof body === "string" ? `${search}\0${body}` : Buffer.concat([Buffer.from(`${search}\0`), body]);
 }
 
+function findKeyProblem(key: string | readonly string[]): string {
+  if (typeof key !== "string") return "came several times";
+  if (key.length > LONGEST_KEY) return `has ${key.length} characters`;
+  return key === "" ? "is empty" : "has a character that is not visible ASCII, or came several times";
+}
+
 function invalidKey(key: string | readonly string[]): Error {
-  const what =
-    typeof key !== "string"
-      ? "came several times"
-      : key.length > LONGEST_KEY
-        ? `has ${key.length} characters`
-        : key === ""
-          ? "is empty"
-          : "has a character that is not visible ASCII, or came several times";
   return appError("invalid_idempotency_key", {
-    detail: `The header Idempotency-Key ${what}; it takes 1 to ${LONGEST_KEY} visible ASCII characters, without spaces.`,
+    detail: `The header Idempotency-Key ${findKeyProblem(key)}; it takes 1 to ${LONGEST_KEY} visible ASCII characters, without spaces.`,
     hint: "Send a new random UUID with each request, and the same again when the request is repeated.",
     meta: { most_characters: LONGEST_KEY },
   });

@@ -308,7 +308,8 @@ async function replaceIndex(
   hasRows: boolean,
 ): Promise<number> {
   const isReady = hasRows && index.state === "ready";
-  const replaces = isReady ? index.id : hasRows ? (index.replaces ?? null) : null;
+  const former = hasRows ? (index.replaces ?? null) : null;
+  const replaces = isReady ? index.id : former;
   const id = await insertIndex(sql, table, to, hasRows ? "building" : "ready", replaces);
   if (isReady) return id;
   await sql.query({ text: ddl.dropIndex(table.folder, index.sql_name, { concurrently: false }) });

@@ -43,5 +43,6 @@ function subject(op: PlanOp): string {
 function past(op: PlanOp): string {
   const former = op.details.renamed_from;
   if (op.op === "alter" && typeof former === "string") return `was renamed from '${former}'`;
-  return op.op === "add" ? "was added" : op.op === "drop" ? "was dropped" : "was changed";
+  if (op.op === "add") return "was added";
+  return op.op === "drop" ? "was dropped" : "was changed";
 }

@@ -20,8 +20,9 @@ export function adviseOnRenames(
   const dropped = operations.filter((one): one is Dropped => one.kind === "drop_column" && isOwn(one.column));
   return ops.map((op) => {
     if (op.target !== "column") return op;
-    const more =
-      op.op === "add" ? danglingName(op, added, stored) : op.op === "drop" ? renameOf(op, added, dropped) : "";
+    let more = "";
+    if (op.op === "add") more = danglingName(op, added, stored);
+    if (op.op === "drop") more = renameOf(op, added, dropped);
     return more === "" ? op : { ...op, description: `${op.description}; ${more}` };
   });
 }

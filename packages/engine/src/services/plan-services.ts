@@ -89,7 +89,8 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
   }
   const ops = present === undefined ? createOps(input, name) : updateOps(input.manifest, present);
   const destructive = ops.some((one) => one.destructive);
-  const resolution = ops.length === 0 ? "up_to_date" : destructive ? "update_destructive" : "update_additive";
+  const change = destructive ? "update_destructive" : "update_additive";
+  const resolution = ops.length === 0 ? "up_to_date" : change;
   return {
     ...item,
     resolution: present === undefined ? "create" : resolution,

@@ -190,6 +190,7 @@ test("of a local database it says which commands to type", async () => {
 
 function services(more: { in_agreement?: boolean; destructive?: number }): ServicePlan {
   const { destructive = 0, in_agreement: inAgreement = false } = more;
+  const change = destructive > 0 ? "update_destructive" : "create";
   return {
     app_file: "app.py",
     target: URI,
@@ -206,7 +207,7 @@ function services(more: { in_agreement?: boolean; destructive?: number }): Servi
         endpoint: null,
         ops: [],
         status: null,
-        resolution: inAgreement ? "up_to_date" : destructive > 0 ? "update_destructive" : "create",
+        resolution: inAgreement ? "up_to_date" : change,
         destructive: destructive > 0,
         requires_restart: false,
       },

@@ -23,5 +23,8 @@ export const diff = defineCommand<Flags, [file: string, target: string, service?
   run: async (ctx, { python }, file, target, service) =>
     await (await openServiceTarget(ctx, { file, target, service, python })).plan(),
   render: printServicePlan,
-  exitCode: (plan) => (plan.summary.blocked > 0 ? EXIT.failed : plan.in_agreement ? EXIT.done : EXIT.pending),
+  exitCode: (plan) => {
+    if (plan.summary.blocked > 0) return EXIT.failed;
+    return plan.in_agreement ? EXIT.done : EXIT.pending;
+  },
 });

@@ -227,6 +227,7 @@ describe("cli service of hosted services", () => {
 
 function plan(more: { destructive?: number; blocked?: number; status?: "applied" }): ServicePlan {
   const { blocked = 0, destructive = 0, status = null } = more;
+  const change = destructive > 0 ? "update_destructive" : "create";
   return {
     app_file: "app.py",
     target: URI,
@@ -243,7 +244,7 @@ function plan(more: { destructive?: number; blocked?: number; status?: "applied"
         endpoint: null,
         ops: [],
         status,
-        resolution: blocked > 0 ? "blocked" : destructive > 0 ? "update_destructive" : "create",
+        resolution: blocked > 0 ? "blocked" : change,
         destructive: destructive > 0,
         requires_restart: false,
       },

@@ -102,8 +102,8 @@ function nameWithinDatabase({ catalog_path: catalogPath, name }: ServicePlanItem
 }
 
 function refuseLocalOptions({ file, port, python }: ServiceTargetInput, target: HostedTarget): void {
-  const option = port === undefined ? (python === undefined ? undefined : "--python") : "--port";
-  if (option === undefined) return;
+  if (port === undefined && python === undefined) return;
+  const option = port === undefined ? "--python" : "--port";
   const why =
     option === "--port"
       ? "the address of a hosted service is the server's to choose"

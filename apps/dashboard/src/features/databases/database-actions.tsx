@@ -78,16 +78,16 @@ function ActionItem({ database, action }: { readonly database: Database; readonl
   );
 }
 
+function whyNotDelete(org: DatabaseActionsProps["org"], name: string): string | undefined {
+  if (name === "main") return "The database main belongs to the organization and cannot be deleted.";
+  return may(org, "database.delete") ? undefined : "Owners and admins of the organization can delete it.";
+}
+
 /** Not a button like the others: who may not delete, and what cannot be deleted, is told why. */
 function DeleteItem({ org, database }: DatabaseActionsProps) {
   const [deleting, setDeleting] = useState(false);
   const { name, uri } = database;
-  const reason =
-    name === "main"
-      ? "The database main belongs to the organization and cannot be deleted."
-      : may(org, "database.delete")
-        ? undefined
-        : "Owners and admins of the organization can delete it.";
+  const reason = whyNotDelete(org, name);
   if (reason !== undefined) {
     return (
       <Item what={reason}>

@@ -27,8 +27,9 @@ export function asksService(kind: GrantKind): boolean {
 /** The grant's text, as the command would take it: `access:cloud://acme:main/services/ingest`. */
 export function grantText(organization: string, { kind, database, service }: GrantDraft): string {
   const verb = kind.startsWith("access") ? "access" : "manage";
-  const scope = kind === "access-database" ? "" : asksService(kind) ? `/services/${service}` : "/services";
-  return `${verb}:cloud://${organization}:${database}${scope}`;
+  const uri = `${verb}:cloud://${organization}:${database}`;
+  if (kind === "access-database") return uri;
+  return asksService(kind) ? `${uri}/services/${service}` : `${uri}/services`;
 }
 
 /** What is wrong with it; undefined for what is good, and for a service that is yet to be named. */

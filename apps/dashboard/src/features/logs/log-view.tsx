@@ -28,6 +28,7 @@ export function LogView(props: LogViewProps) {
   const groups = useMemo(() => groupLines(shown), [shown]);
   const { frame, is_at_end: isAtEnd, onScroll, toEnd } = useEnd(shown);
   const isLeftOut = log.lines.length === MOST_LINES;
+  const whileEmpty = log.has_ended ? empty : "Waiting for lines ...";
   return (
     <div className="grid grid-cols-1 gap-2.5">
       <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2.5">
@@ -61,7 +62,7 @@ export function LogView(props: LogViewProps) {
           )}
           {shown.length === 0 && (
             <p className="px-4 py-1 font-sans text-sm text-muted">
-              {log.lines.length > 0 ? "No line is like that." : log.has_ended ? empty : "Waiting for lines ..."}
+              {log.lines.length > 0 ? "No line is like that." : whileEmpty}
             </p>
           )}
           {groups.map((group) => (

@@ -1,6 +1,6 @@
 import type { HostedService, ServiceCallAnswer } from "@appdb/contract/routes/control-services";
 import { Alert } from "../../ui/alert.tsx";
-import { Badge } from "../../ui/badge.tsx";
+import { Badge, type Tone } from "../../ui/badge.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { formatBytes } from "../../ui/format.ts";
 import { TextLink } from "../../ui/text-link.tsx";
@@ -15,12 +15,12 @@ interface AnswerViewProps {
 
 /** What came back: status, time, body and headers, and the way to what the log says of it. */
 export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
-  const { body, bytes, headers, is_cut: isCut, ms, request_id: requestId, status } = answer;
+  const { bytes, headers, ms, request_id: requestId, status } = answer;
   const params = { org: service.organization, db: service.database, service: service.name };
   return (
     <section aria-label="Answer" className="grid grid-cols-1 gap-4">
       <p className="flex flex-wrap items-center gap-x-4 gap-y-1.5 text-sm" role="status">
-        <Badge tone={status < 400 ? "good" : status < 500 ? "warn" : "danger"}>
+        <Badge tone={toneOf(status)}>
           <span className="sr-only">Status </span>
           {status}
         </Badge>
@@ -43,13 +43,7 @@ export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
           {refusal.hint && <p>{refusal.hint}</p>}
         </Alert>
       )}
-      {body === null ? (
-        <p className="text-sm text-muted">The body is not text, so it is not shown.</p>
-      ) : body === "" ? (
-        <p className="text-sm text-muted">There is no body.</p>
-      ) : (
-        <CodeBlock title={isCut ? "Body, its beginning" : "Body"} text={printBody(answer)} what="the body" tall />
-      )}
+      <BodyView answer={answer} />
       <details className="text-sm">
         <summary className="w-max rounded font-medium">Headers</summary>
         <dl className="mt-2 grid gap-x-5 gap-y-1 font-mono text-xs sm:grid-cols-[max-content_minmax(0,1fr)]">
@@ -64,4 +58,16 @@ export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
       </details>
     </section>
   );
+}
+
+function toneOf(status: number): Tone {
+  if (status < 400) return "good";
+  return status < 500 ? "warn" : "danger";
+}
+
+function BodyView({ answer }: Pick<AnswerViewProps, "answer">) {
+  if (answer.body === null) return <p className="text-sm text-muted">The body is not text, so it is not shown.</p>;
+  if (answer.body === "") return <p className="text-sm text-muted">There is no body.</p>;
+  const title = answer.is_cut ? "Body, its beginning" : "Body";
+  return <CodeBlock title={title} text={printBody(answer)} what="the body" tall />;
 }

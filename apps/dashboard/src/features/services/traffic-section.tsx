@@ -75,13 +75,9 @@ export function TrafficSection({ service }: { readonly service: HostedService })
         </div>
       }
     >
-      {traffic.error ? (
-        <ProblemAlert error={traffic.error} />
-      ) : traffic.data === undefined ? (
-        <Loading />
-      ) : (
-        <TrafficView traffic={traffic.data} />
-      )}
+      {traffic.error && <ProblemAlert error={traffic.error} />}
+      {!traffic.error && traffic.data === undefined && <Loading />}
+      {!traffic.error && traffic.data && <TrafficView traffic={traffic.data} />}
     </Section>
   );
 }

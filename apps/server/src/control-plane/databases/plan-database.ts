@@ -158,12 +158,13 @@ function filesOf({ request, row, stored, wanted }: PlanInput, base: DesiredDatab
 }
 
 function toPlan({ request, row, stored, uri }: PlanInput, ops: DatabaseOp[]): DatabasePlan {
+  const change = ops.length === 0 ? "up_to_date" : "update";
   return {
     uri,
     exists: row !== undefined,
     state: row?.state ?? "absent",
     generation: row?.generation ?? 0,
-    resolution: row === undefined ? "create" : ops.length === 0 ? "up_to_date" : "update",
+    resolution: row === undefined ? "create" : change,
     ops,
     missing_files: stored.missing.length,
     missing_bytes: stored.missing_bytes,

@@ -80,15 +80,16 @@ function planVariables(before: Settings["vars"], after: Settings["vars"]): Datab
   };
 }
 
+function findVariableProblem(name: string, value: string): string | undefined {
+  if (!VARIABLE.test(name)) return "is not a valid variable name: expected letters, digits and '_', no digit first";
+  return value.includes("\0") || !value.isWellFormed() ? "has a value that no environment can hold" : undefined;
+}
+
 function findVariableProblems(vars: Readonly<Record<string, string>>): FieldError[] {
   const entries = Object.entries(vars);
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
   const errors = entries.flatMap(([name, value]): FieldError[] => {
-    const what = !VARIABLE.test(name)
-      ? "is not a valid variable name: expected letters, digits and '_', no digit first"
-      : value.includes("\0") || !value.isWellFormed()
-        ? "has a value that no environment can hold"
-        : undefined;
+    const what = findVariableProblem(name, value);
     const shown = JSON.stringify(name.slice(0, 60));
     return what === undefined ? [] : [{ pointer: "/settings/vars", detail: `${shown} ${what}` }];
   });

@@ -71,16 +71,16 @@ async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretPlace
   });
 }
 
+function findValueProblem(value: string): string | undefined {
+  if (value.includes("\0")) return "holds a NUL character, which no environment variable can";
+  if (!value.isWellFormed()) return "is not well-formed text";
+  const bytes = Buffer.byteLength(value);
+  return bytes > MOST_BYTES ? `has ${bytes} bytes; the maximum is ${MOST_BYTES}` : undefined;
+}
+
 /** The message names neither the value nor a part of it. */
 function checkValue(name: string, value: string): void {
-  const bytes = Buffer.byteLength(value);
-  const what = value.includes("\0")
-    ? "holds a NUL character, which no environment variable can"
-    : !value.isWellFormed()
-      ? "is not well-formed text"
-      : bytes > MOST_BYTES
-        ? `has ${bytes} bytes; the maximum is ${MOST_BYTES}`
-        : undefined;
+  const what = findValueProblem(value);
   if (what === undefined) return;
   throw appError("invalid_request", {
     detail: `The value of ${name} ${what}.`,

@@ -36,12 +36,13 @@ export async function postDelivery(posted: Posted, signal: AbortSignal): Promise
     const url = checkWebhookUrl(posted.url, posted.allow_private);
     const status = await post(url, posted, signal);
     const isDelivered = status >= 200 && status < 300;
-    const error = isDelivered
-      ? null
-      : status >= 300 && status < 400
-        ? "Redirects are not followed."
-        : `It answered ${status}.`;
-    return { is_delivered: isDelivered, status, error };
+    if (isDelivered) return { is_delivered: true, status, error: null };
+    const isRedirect = status >= 300 && status < 400;
+    return {
+      is_delivered: false,
+      status,
+      error: isRedirect ? "Redirects are not followed." : `It answered ${status}.`,
+    };
   } catch (error) {
     return { is_delivered: false, status: null, error: describe(error) };
   }

@@ -24,7 +24,8 @@ export function countCertificates(registry: Registry, see: () => Seen): Certific
     const found = { good: 0, ended: 0, missing: 0 };
     for (const { host } of wanted) {
       const shown = hosts.get(host);
-      found[shown === undefined ? "missing" : shown.ends_at <= now ? "ended" : "good"] += 1;
+      if (shown === undefined) found.missing += 1;
+      else found[shown.ends_at <= now ? "ended" : "good"] += 1;
     }
     return found;
   };

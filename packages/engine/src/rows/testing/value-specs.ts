@@ -86,7 +86,7 @@ function isoText(micros: bigint): string {
 function dateText(ordinal: bigint): string {
   let rest = Number(ordinal) - 1;
   let year = 1;
-  for (let years = 400; years >= 1; years = years === 1 ? 0 : years === 400 ? 100 : years === 100 ? 4 : 1) {
+  for (const years of [400, 100, 4, 1]) {
     const days = years * 365 + Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400);
     // Of four centuries and of four years the last one is a day longer.
     const count = Math.min(Math.floor(rest / days), years === 100 || years === 1 ? 3 : Number.MAX_SAFE_INTEGER);
