@@ -7,3 +7,14 @@ export const OLDEST_CLIENT = "0.8.0";
 /** Every call of the command carries its version in this header; every answer carries the server's. */
 export const CLIENT_VERSION_HEADER = "x-client-version";
 export const SERVER_VERSION_HEADER = "x-server-version";
+
+/** Compares `major.minor.patch`: negative for an older one, 0 for the same. What follows a hyphen does not count. */
+export function compareVersions(left: string, right: string): number {
+  const parts = (version: string) => (version.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
+  const [a, b] = [parts(left), parts(right)];
+  for (let index = 0; index < 3; index++) {
+    const difference = (a[index] ?? 0) - (b[index] ?? 0);
+    if (difference !== 0) return Math.sign(difference);
+  }
+  return 0;
+}

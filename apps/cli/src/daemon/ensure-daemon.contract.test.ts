@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Program } from "../program.ts";
-import { compareVersions, type DaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
+import { type DaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
 
 /**
  * A program that keeps the promises of the real daemon towards the command: one per home, daemon.json and token once it
@@ -173,17 +173,5 @@ describe("a home that cannot be written", () => {
     expect(error.code).toBe("home_not_writable");
     expect(error.message).toContain(`${config.home} cannot be written: a part of the path is a file`);
     expect(error.hint).toContain("SERVICE_HOME");
-  });
-});
-
-describe("compareVersions", () => {
-  test.each([
-    ["0.8.0", "0.8.0", 0],
-    ["0.7.10", "0.8.0", -1],
-    ["0.10.0", "0.9.9", 1],
-    ["0.8.0-dev", "0.8.0", 0],
-    ["1.0.0", "0.99.99", 1],
-  ])("%s against %s", (a, b, sign) => {
-    expect(Math.sign(compareVersions(a, b))).toBe(sign);
   });
 });

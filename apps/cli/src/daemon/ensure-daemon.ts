@@ -3,7 +3,7 @@ import { closeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
-import { VERSION } from "@appdb/contract/version";
+import { compareVersions, VERSION } from "@appdb/contract/version";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
@@ -135,14 +135,4 @@ function busyError(found: FoundDaemon): AppError {
     hint: "Replace it when that may stop: cli daemon restart",
     meta: { daemon_version: version, version: VERSION, busy, services },
   });
-}
-
-/** Compares `major.minor.patch`; what follows a `-` does not count. */
-export function compareVersions(a: string, b: string): number {
-  const [x, y] = [a, b].map((version) => (version.split("-")[0] ?? "").split(".").map(Number));
-  for (const index of [0, 1, 2]) {
-    const difference = (x?.[index] ?? 0) - (y?.[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
 }

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
-import { OLDEST_CLIENT, VERSION } from "@appdb/contract/version";
+import { compareVersions, OLDEST_CLIENT, VERSION } from "@appdb/contract/version";
 
 /** Lets through who shows the home's token. @throws unauthorized */
 export function checkToken(authorization: string | undefined, token: string): void {
@@ -26,17 +26,6 @@ export function checkClientVersion(version: string | undefined): void {
     hint: "pip install --upgrade 'appdb[serve]'",
     meta: { client: version ?? null, server: VERSION, oldest: OLDEST_CLIENT },
   });
-}
-
-/** Compares `major.minor.patch`; what follows a hyphen does not count. */
-export function compareVersions(left: string, right: string): number {
-  const parts = (version: string) => (version.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
-  const [a, b] = [parts(left), parts(right)];
-  for (let index = 0; index < 3; index++) {
-    const difference = (a[index] ?? 0) - (b[index] ?? 0);
-    if (difference !== 0) return Math.sign(difference);
-  }
-  return 0;
 }
 
 function digest(text: string): Buffer {

@@ -175,7 +175,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     if (answer.status >= 200 && answer.status < 300) return answer;
     const problem = parseProblem(await textOf(route, answer, signal));
     if (problem !== undefined) throw fromProblem(problem);
-    throw transport.failed(route, `the answer has status ${answer.status} and is no problem document`);
+    throw transport.failed(route, `the answer has status ${answer.status} and is not a problem document`);
   }
 
   async function call(route: CheckedRoute, input: AnyInput, options: CallOptions = {}): Promise<unknown> {
