@@ -2,7 +2,7 @@ import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import type { PodEvent } from "@appdb/adapters/pods/pod-keeper";
 import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import { VERSION } from "@appdb/contract/version";
-import type { ServiceDoor } from "../pods/ask-pod.ts";
+import type { ServiceDoor } from "../pods/ask-service.ts";
 import { parseServicePodId } from "../pods/service-places.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { failLostService, loseService } from "./lose-service.ts";

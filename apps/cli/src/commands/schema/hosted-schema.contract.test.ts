@@ -148,7 +148,9 @@ describe("cli schema update of a hosted database", () => {
       stderr: expect.stringContaining("error: Row 3 failed.\nhint: Look.\n"),
     });
     at.answers.schemaApply = async function* () {};
-    expect((await at.run(`schema update app.py ${URI}`)).stderr).toContain("whether it was done is not known");
+    expect((await at.run(`schema update app.py ${URI}`)).stderr).toContain(
+      "It is unknown whether the update was applied",
+    );
   });
 
   test("left by Ctrl-C it goes on in the database", async () => {
