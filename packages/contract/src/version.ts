@@ -8,7 +8,7 @@ export const OLDEST_CLIENT = "0.8.0";
 export const CLIENT_VERSION_HEADER = "x-client-version";
 export const SERVER_VERSION_HEADER = "x-server-version";
 
-/** Compares `major.minor.patch`; what follows a hyphen does not count. */
+/** Compares `major.minor.patch`: negative for an older one, 0 for the same. What follows a hyphen does not count. */
 export function compareVersions(left: string, right: string): number {
   const parts = (version: string) => (version.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
   const [a, b] = [parts(left), parts(right)];

@@ -1,3 +1,4 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -40,11 +41,4 @@ export async function answerEvents(
 function headersOf(reply: FastifyReply): Record<string, string> {
   const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
   return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));
-}
-
-/** Aborts when the caller is gone before its answer. */
-export function endOf(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
-  return gone.signal;
 }

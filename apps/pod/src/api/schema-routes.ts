@@ -1,3 +1,4 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import type { Manifest } from "@appdb/contract/manifest";
 import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
@@ -7,7 +8,6 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
-import { endOf } from "./events.ts";
 import type { Handlers } from "./json-api.ts";
 
 /** Plans and updates of tables, and what queries of them do. */

@@ -1,3 +1,4 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import type { Manifest } from "@appdb/contract/manifest";
 import { parseTarget } from "@appdb/contract/names";
 import type { ImportedFile } from "@appdb/contract/routes/pod";
@@ -5,7 +6,6 @@ import type { POD_API } from "@appdb/contract/routes/pod-api";
 import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { findHindrances } from "@appdb/engine/endpoints/check-tables";
-import { endOf } from "../api/events.ts";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { applyTarget, planForPerson, type TargetPlace } from "../databases/schema.ts";

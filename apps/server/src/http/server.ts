@@ -2,7 +2,13 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { appError, ERRORS, toProblem } from "@appdb/contract/errors";
 import { BODY_BYTES, controlRoute } from "@appdb/contract/routes/control-paths";
-import { CLIENT_VERSION_HEADER, OLDEST_CLIENT, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import {
+  CLIENT_VERSION_HEADER,
+  compareVersions,
+  OLDEST_CLIENT,
+  SERVER_VERSION_HEADER,
+  VERSION,
+} from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { refuseForeignSite, type Site } from "../identity/csrf.ts";
@@ -151,20 +157,10 @@ function requestId(request: { headers: Record<string, string | string[] | undefi
 /** @throws client_too_old with the command that upgrades it; programs that are no command send no version */
 function refuseOldClient(sent: string | string[] | undefined): void {
   const version = Array.isArray(sent) ? sent.join(", ") : sent;
-  if (version === undefined || isAtLeast(version, OLDEST_CLIENT)) return;
+  if (version === undefined || compareVersions(version, OLDEST_CLIENT) >= 0) return;
   throw appError("client_too_old", {
     detail: `The command is version ${version.slice(0, 30)}; this server, version ${VERSION}, answers ${OLDEST_CLIENT} and newer.`,
     hint: "pip install --upgrade 'appdb[serve]'",
     meta: { server: VERSION, oldest: OLDEST_CLIENT },
   });
-}
-
-function isAtLeast(version: string, oldest: string): boolean {
-  const parts = (text: string) => (text.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
-  const [shown, least] = [parts(version), parts(oldest)];
-  for (let index = 0; index < 3; index++) {
-    const difference = (shown[index] ?? 0) - (least[index] ?? 0);
-    if (difference !== 0) return difference > 0;
-  }
-  return true;
 }

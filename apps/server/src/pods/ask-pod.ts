@@ -1,15 +1,14 @@
 import type { Secret } from "@appdb/adapters/secret";
-import type { PodHealth, ServicePodHealth } from "@appdb/contract/pod-spec";
+import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { Route, Schema } from "@appdb/contract/routes/api";
-import { POD_API, SERVICE_POD_API } from "@appdb/contract/routes/pod-api";
+import { POD_API } from "@appdb/contract/routes/pod-api";
 import { fetchPod } from "./fetch-pod.ts";
 
 const TIMEOUT_MS = 2_000;
 const MOST_BYTES = 100_000;
-const CONFLICT = 409;
 
-/** How the API of a pod is reached, and of an instance of a service. */
-export interface ServiceDoor {
+/** How the API of a pod is reached. */
+export interface PodAddress {
   readonly socket: string;
   readonly token: Secret;
 }
@@ -24,32 +23,17 @@ export async function askTrees(socket: string, token: Secret): Promise<readonly 
   return readAnswer(POD_API.treeList.answer, await ask({ socket, token }, POD_API.treeList))?.trees;
 }
 
-/** Asks an instance of a service how it is; undefined when nothing answers. What is not ready yet, or drains, answers too. */
-export async function askService(address: ServiceDoor): Promise<ServicePodHealth | undefined> {
-  return readAnswer(SERVICE_POD_API.health.answer, await ask(address, SERVICE_POD_API.health));
-}
-
-/** Has an instance end once nothing runs in it. False when nothing answers. */
-export async function drainService(address: ServiceDoor): Promise<boolean> {
-  return isWell(await ask(address, SERVICE_POD_API.drain));
-}
-
-/** Gives an instance a snapshot of keys. False when nothing answers; one that has a newer one keeps that. */
-export async function putKeys(address: ServiceDoor, snapshot: string): Promise<boolean> {
-  const answer = await ask(address, SERVICE_POD_API.keys, snapshot);
-  return answer?.status === CONFLICT || isWell(answer);
-}
-
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly text: string;
 }
 
-function isWell(answer: Answer | undefined): boolean {
-  return answer !== undefined && answer.status >= 200 && answer.status < 300;
-}
-
-async function ask(address: ServiceDoor, { method, path, takes }: Route, body?: string): Promise<Answer | undefined> {
+/** Sends one short request; undefined when nothing answers in time. */
+export async function ask(
+  address: PodAddress,
+  { method, path, takes }: Route,
+  body?: string,
+): Promise<Answer | undefined> {
   const sent = body === undefined || takes === undefined ? {} : { body };
   const headers: Record<string, string> = takes === undefined ? {} : { "content-type": takes };
   try {
@@ -65,7 +49,8 @@ async function ask(address: ServiceDoor, { method, path, takes }: Route, body?: 
   }
 }
 
-function readAnswer<T>(schema: Schema & { readonly _output: T }, answer: Answer | undefined): T | undefined {
+/** What an answer says, whatever its status; undefined where it is not of the contract. */
+export function readAnswer<T>(schema: Schema & { readonly _output: T }, answer: Answer | undefined): T | undefined {
   if (answer === undefined) return undefined;
   try {
     return schema.safeParse(JSON.parse(answer.text)).data as T | undefined;

@@ -6,7 +6,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { PodHealth, Resources, ServicePodHealth } from "@appdb/contract/pod-spec";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
-import type { ServiceDoor } from "./ask-pod.ts";
+import type { ServiceDoor } from "./ask-service.ts";
 import type { ServerPlace } from "./database-places.ts";
 import type { FoundRuntime } from "./database-runtime.ts";
 import type { PodPlace } from "./pod-client.ts";

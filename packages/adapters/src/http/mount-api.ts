@@ -59,3 +59,10 @@ export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, R
     },
   };
 }
+
+/** Aborts when the caller is gone before its answer has ended. */
+export function endOf(reply: { readonly raw: { once(event: "close", listener: () => void): unknown } }): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  return gone.signal;
+}

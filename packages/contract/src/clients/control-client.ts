@@ -46,8 +46,8 @@ export function createControlClient(options: ControlClientOptions): ControlClien
       }),
     unfinished: ({ method, path }, { db, org }) =>
       appError("server_failed", {
-        detail: `${url} closed the connection of ${method} ${path} before the work ended. It is unknown whether it was done.`,
-        hint: `See whether it continues, and what is left to do: cli jobs list cloud://${org}:${db}; cli schema diff`,
+        detail: `${url} closed the connection before ${method} ${path} ended. It is unknown whether the update was applied.`,
+        hint: `See what is still pending: cli schema diff, cli jobs list cloud://${org}:${db}`,
         meta: { url, source },
       }),
     ends_by_signal: true,

@@ -1,6 +1,6 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
-import { endOf } from "../../requests/response-signal.ts";
 import type { FindPodDeps } from "../databases/find-pod.ts";
 import { type PlanBoundsDeps, planBounds } from "../databases/plan-bounds.ts";
 import { checkNewBuild } from "../databases/read-plan.ts";

@@ -1,7 +1,7 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
-import { endOf } from "../../requests/response-signal.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 
 /** How often the right of somebody who sends rows for long is looked at again. */

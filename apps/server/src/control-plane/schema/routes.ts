@@ -1,7 +1,7 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
-import { endOf } from "../../requests/response-signal.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
 import { beginApply, planSchema, type SchemaDeps } from "./schema-requests.ts";
 

@@ -1,3 +1,4 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import { appError } from "@appdb/contract/errors";
 import type { hostedServicePlanRequestSchema } from "@appdb/contract/routes/control-services";
 import { VERSION } from "@appdb/contract/version";
@@ -10,7 +11,6 @@ import { servicePlaces } from "../../pods/service-places.ts";
 import type { Call, ControlRoutes } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { manageGrants, mayManageSome, notGranted } from "../../requests/manage-grants.ts";
-import { endOf } from "../../requests/response-signal.ts";
 import type { BringTreeDeps } from "../schema/bring-tree.ts";
 import { callService } from "./call-service.ts";
 import { pruneServices } from "./prune-services.ts";

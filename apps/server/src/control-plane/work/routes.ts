@@ -1,8 +1,8 @@
+import { endOf } from "@appdb/adapters/http/mount-api";
 import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import { podClient } from "../../pods/pod-client.ts";
 import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
-import { endOf } from "../../requests/response-signal.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
 

@@ -5,7 +5,7 @@ import type { ServerConfig } from "../../config/config.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { Database } from "../../database/pool.ts";
 import type { KeySnapshots } from "../../edge/key-snapshots.ts";
-import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import type { ServiceDoor } from "../../pods/ask-service.ts";
 import type { Machine } from "../../pods/machine.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 

@@ -1,7 +1,7 @@
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import type { PodEvent } from "@appdb/adapters/pods/pod-keeper";
 import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
-import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import type { ServiceDoor } from "../../pods/ask-service.ts";
 import { parseServicePodId } from "../../pods/service-places.ts";
 import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { appError } from "@appdb/contract/errors";
-import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import type { ServiceDoor } from "../../pods/ask-service.ts";
 import { databasePlaces, imageFolder, NO_FILES } from "../../pods/database-places.ts";
 import { notReached, type PodPlace } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";

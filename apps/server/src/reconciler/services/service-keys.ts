@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import type { ServiceDoor } from "../../pods/ask-service.ts";
 import { parseServicePodId } from "../../pods/service-places.ts";
 import type { KeyedDatabase, ReconcileDeps, ServiceKeyPusher } from "../core/reconcile-deps.ts";
 import { findDoor } from "./service-pods.ts";

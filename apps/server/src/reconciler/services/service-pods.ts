@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { sql } from "kysely";
-import type { ServiceDoor } from "../../pods/ask-pod.ts";
+import type { ServiceDoor } from "../../pods/ask-service.ts";
 import { type PlacedService, parseServicePodId, servicePlaces } from "../../pods/service-places.ts";
 import { findServiceToken } from "../../pods/service-token.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
