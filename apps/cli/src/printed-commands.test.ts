@@ -9,8 +9,8 @@ const PAGES = ["README.md", ...readdirSync(join(CHECKOUT, "docs")).map((name) =>
   name.endsWith(".md"),
 );
 /** How the command says that a line is none of its own, before it does anything. */
-const NOT_OURS = /There is no command|See how it is written/;
-const NO_COMMAND = /There is no command/;
+const NOT_OURS = /No command named|See how it is written/;
+const NO_COMMAND = /No command named/;
 
 interface Printed {
   readonly place: string;

@@ -53,7 +53,7 @@ test("workers of the local database go with the application; what only hosted da
 test("the Python that the local database wants has to be there", async () => {
   await expect(read("[[service.database]]\npython_version = '3.98'\n")).rejects.toMatchObject({
     code: "python_not_found",
-    message: "There is no python3.98 on the PATH.",
+    message: "No python3.98 on the PATH.",
   });
   await expect(read("[[service.database]]\npython_version = 3\n")).rejects.toMatchObject({ code: "config_invalid" });
 });

@@ -63,7 +63,7 @@ export async function openSecrets(
 export function secretNotFound(name: string): Error {
   const shown = JSON.stringify(name.slice(0, 128));
   return appError("secret_not_found", {
-    detail: `No secret ${shown} here.`,
+    detail: `There is no secret ${shown} here.`,
     hint: "See those that there are: cli secret list",
     meta: { name: name.slice(0, 128) },
   });

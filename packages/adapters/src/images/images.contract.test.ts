@@ -119,7 +119,7 @@ test("the project's version chooses the Python: the installation's own, else one
   expect((await wanting(version.slice(0, 2).join("."))).python).toBe((await wanting(own)).python);
   await expect(wanting("3.98")).rejects.toMatchObject({
     code: "python_not_found",
-    message: "There is no python3.98 on the PATH.",
+    message: "No python3.98 on the PATH.",
   });
   const bin = join(folder, "bin");
   mkdirSync(bin);

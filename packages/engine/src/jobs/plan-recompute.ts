@@ -113,7 +113,7 @@ function noTable(catalog: Catalog, request: RecomputeRequest): Error {
   const names = catalog.tables.filter((table) => table.folder === request.folder).map((table) => table.name);
   const near = nearestName(request.table, names);
   return appError("table_not_found", {
-    detail: `No table ${request.table}; ${names.length === 0 ? "the target has no tables" : `the tables are: ${names.join(", ")}`}.`,
+    detail: `There is no table ${request.table}; ${names.length === 0 ? "the target has no tables" : `the tables are: ${names.join(", ")}`}.`,
     hint: near === undefined ? "Make the tables first: cli schema update <file> <target>" : `Did you mean ${near}?`,
     meta: { table: request.table },
   });

@@ -93,7 +93,7 @@ export function findTable(
   const table = tables.find(({ folder, name }) => folder === place.folder && name === place.name);
   if (table !== undefined) return table;
   throw appError("table_not_found", {
-    detail: `No table ${place.text}.`,
+    detail: `There is no table ${place.text}.`,
     hint: "Make it first: cli schema update <file> <target>",
     meta: { table: place.text },
   });

@@ -67,7 +67,7 @@ beforeEach(async () => {
       },
       operationShow: ({ params }) => {
         if (params["id"] === "none" || params["id"] === "op99")
-          throw appError("operation_not_found", { detail: "No operation none." });
+          throw appError("operation_not_found", { detail: "There is no operation none." });
         return (shown.length > 1 ? shown.shift() : shown[0]) ?? OPERATION;
       },
       operationCancel: () => ({ ...OPERATION, state: "cancelled", ended_at: AT }),
@@ -99,7 +99,7 @@ describe("cli operations", () => {
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain("database.provision  cloud://acme:main  failed\n");
     expect(ran.stdout).toContain("error    The disk is full. (disk_full)\n    hint     Free space.\n");
-    expect((await run("operations show none")).stderr).toContain("error: No operation none.");
+    expect((await run("operations show none")).stderr).toContain("error: There is no operation none.");
   });
 
   test("the beginning of an id is enough where no other begins so", async () => {

@@ -39,7 +39,7 @@ beforeEach(async () => {
       },
       secretDelete: () => undefined,
       databaseSecretDelete: ({ params }) => {
-        if (params["name"] === "GONE") throw appError("secret_not_found", { detail: "No secret GONE." });
+        if (params["name"] === "GONE") throw appError("secret_not_found", { detail: "There is no secret GONE." });
         return undefined;
       },
     },
@@ -164,6 +164,6 @@ describe("cli secret", () => {
     expect((await run("secret delete acme A B")).stdout).toBe("deleted  A  organization\ndeleted  B  organization\n");
     const ran = await run("secret delete cloud://acme:main A GONE B");
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain("No secret GONE. Deleted before: A. Not deleted: GONE, B.");
+    expect(ran.stderr).toContain("There is no secret GONE. Deleted before: A. Not deleted: GONE, B.");
   });
 });

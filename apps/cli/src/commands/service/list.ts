@@ -49,7 +49,7 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
 function noServices(target: Target | undefined): string {
   const database = target?.kind === "hosted" ? target.uri.text : (target?.database ?? "main");
   if (target !== undefined && target.folders.length > 0) {
-    return `No service ${target.text}, and none below it. See all: ${commandLine(["service", "list", database])}`;
+    return `There is no service ${target.text}, and none below it. See all: ${commandLine(["service", "list", database])}`;
   }
   return `There are no services. Start some: ${commandLine(["service", "update", "app.py", database])}`;
 }

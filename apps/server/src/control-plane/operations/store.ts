@@ -55,7 +55,7 @@ export async function findOperation(db: Database | Tx, orgId: string, id: string
 
 function operationNotFound(id: string): Error {
   return appError("operation_not_found", {
-    detail: `No operation ${JSON.stringify(id.slice(0, 60))} here.`,
+    detail: `There is no operation ${JSON.stringify(id.slice(0, 60))} here.`,
     hint: "See those that there are: cli operations list",
     meta: { id: id.slice(0, 60) },
   });
