@@ -26,7 +26,6 @@ import { watchHome } from "./lifecycle/watch-home.ts";
 import { takeNextMasterKey } from "./operator/rotate-master-key.ts";
 import type { KnownPods } from "./pods/machine.ts";
 import { openMachine } from "./pods/open-machine.ts";
-import { migrateJobs } from "./queue/graphile.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 import { givenMasterKey } from "./secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
@@ -57,7 +56,6 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   }
   await demandPostgres(database.pool, config);
   await migrate(database.pool, migrations, log);
-  await migrateJobs(database.pool, log);
   const masterKey = await makeMasterKey(database.db, config, home, log);
   // begun here, so that it is there when the rest is
   await using gateway = config.roles.includes("gateway")

@@ -85,3 +85,19 @@ test("the tables are what review has seen (schema.sql; `npx vitest -u` writes it
     .replace(/\n{3,}/g, "\n\n");
   await expect(text.trimStart()).toMatchFileSnapshot("./schema.sql");
 });
+
+test("preparations that wait in the tables of graphile-worker move into the queue, and the tables go", async () => {
+  const before = MIGRATIONS.filter(({ name }) => name < "0038_jobs.sql");
+  await migrate(opened.pool, before, log);
+  await opened.pool.query(
+    "create schema graphile_worker; create table graphile_worker._private_jobs (key text, payload json)",
+  );
+  await opened.pool.query(`insert into graphile_worker._private_jobs values
+    ('prepare-image 1', '{"preparation_id":"1"}'), ('reconcile-database 2', '{}'), (null, '{}')`);
+  await migrate(opened.pool, MIGRATIONS, log);
+  const { rows } = await opened.pool.query("select key, name, payload, lane, lease from control.jobs");
+  const key = "prepare-image 1";
+  expect(rows).toEqual([{ key, name: "prepare-image", payload: { preparation_id: "1" }, lane: key, lease: null }]);
+  const schemas = await opened.pool.query("select from pg_namespace where nspname = 'graphile_worker'");
+  expect(schemas.rows).toEqual([]);
+});

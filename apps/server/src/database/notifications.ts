@@ -9,6 +9,7 @@ const CHANNELS = [
   "control_databases",
   "control_service_routes",
   "control_certificates",
+  "control_jobs",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 

@@ -16,7 +16,7 @@ export type Database = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
 
 export interface OpenDatabase extends AsyncDisposable {
-  /** For what needs a connection of its own: LISTEN, advisory locks, graphile-worker. */
+  /** For what needs a connection of its own: LISTEN and advisory locks. */
   readonly pool: pg.Pool;
   readonly db: Database;
 }

@@ -275,6 +275,27 @@ CREATE TABLE control.invitations (
     CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text])))
 );
 
+CREATE TABLE control.jobs (
+    key text NOT NULL,
+    id bigint NOT NULL,
+    name text NOT NULL,
+    payload jsonb NOT NULL,
+    lane text NOT NULL,
+    run_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    lease integer,
+    again_at timestamp with time zone
+);
+
+ALTER TABLE control.jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME control.jobs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE control.key_versions (
     org_id uuid NOT NULL,
     version bigint NOT NULL
@@ -631,6 +652,9 @@ ALTER TABLE ONLY control.invitations
 ALTER TABLE ONLY control.invitations
     ADD CONSTRAINT invitations_token_hash_key UNIQUE (token_hash);
 
+ALTER TABLE ONLY control.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (key);
+
 ALTER TABLE ONLY control.key_versions
     ADD CONSTRAINT key_versions_pkey PRIMARY KEY (org_id);
 
@@ -750,6 +774,10 @@ CREATE INDEX deploys_database ON control.deploys USING btree (database_id, id DE
 CREATE INDEX events_org ON control.events USING btree (org_id, id DESC);
 
 CREATE INDEX idempotency_created_at ON control.idempotency USING btree (created_at);
+
+CREATE INDEX jobs_due ON control.jobs USING btree (name, run_at) WHERE (lease IS NULL);
+
+CREATE UNIQUE INDEX jobs_running ON control.jobs USING btree (lane) WHERE (lease IS NOT NULL);
 
 CREATE INDEX members_user ON control.members USING btree (user_id);
 

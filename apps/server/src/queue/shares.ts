@@ -12,7 +12,7 @@ export const AT_ONCE = {
 } as const;
 
 /**
- * Jobs of one organization that run at a time. Each such place is a queue: its jobs run one after the other. The three organizations that
+ * Jobs of one organization that run at a time. Each such place is a lane: its jobs run one after the other. The three organizations that
  * a person may make leave places for others. Organizations of the operator, who makes those of many people, have no share together.
  */
 export const OF_ONE_ORG = { databases: 6, services: 6, builds: 1 } as const;

@@ -2,57 +2,133 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
-import pg from "pg";
-import { expect, test } from "vitest";
-import { openServer } from "../testing/open-server.ts";
-import { openLivingWorkers } from "./living-workers.ts";
-import { keepWorking } from "./worker-pool.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { enqueueJob } from "./jobs.ts";
+import { freeJobsOfTheDead, openLease } from "./lease.ts";
+import { runWorkers } from "./worker-pool.ts";
 
 /** Workers that no notification reaches look so rarely here that the test would time out. */
 const POLL_MS = 600_000;
-/** In which they have looked after they were told. */
+/** In which they have looked after they were notified. */
 const LOOKED_MS = 300;
-const CONNECTIONS = 10;
+const LANE = sql<string>`'one'`;
 
-test("a job begins at once when workers found its queue locked by others that looked, and when the job before it ends", async () => {
-  await using server = await openServer();
-  const { db } = server.deps;
+let server: TestServer;
+beforeEach(async () => {
+  server = await openServer();
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+interface TestWorkers extends AsyncDisposable {
+  /** The jobs that began, with their attempts. */
+  readonly begun: readonly string[];
+  readonly log: ReturnType<typeof createSilentLog>;
+  /** Ends the job that runs. */
+  end(error?: Error): void;
+}
+
+async function openWorkers(): Promise<TestWorkers> {
   const log = createSilentLog();
-  const begun = new Set<string>();
-  let end = () => {};
-  const task = async (payload: unknown) => {
-    begun.add(String(payload));
-    if (payload === "long") await new Promise<void>((resolve) => (end = resolve));
-  };
-  const pool = new pg.Pool({ connectionString: server.dsn, max: CONNECTIONS });
-  await using living = await openLivingWorkers({ connectionString: server.dsn }, log);
+  const { db, notifications } = server.deps;
+  const lease = await openLease({ connectionString: server.dsn }, log);
+  const begun: string[] = [];
   const stopping = new AbortController();
-  const working = keepWorking(
-    { pool, living, log },
-    { tasks: { task }, at_once: 4, poll_ms: POLL_MS },
-    stopping.signal,
-  );
-  const add = async (id: string) => {
-    await sql`select graphile_worker.add_job('task', ${JSON.stringify(id)}::json, queue_name => 'one')`.execute(db);
+  let end: (error?: Error) => void = () => undefined;
+  const work = async ({ org_id: id }: { readonly org_id: string }, { attempt }: { readonly attempt: number }) => {
+    begun.push(`${id.slice(-1)} ${attempt}`);
+    await new Promise<void>((resolve, reject) => {
+      end = (error) => (error === undefined ? resolve() : reject(error));
+    });
   };
-  const begins = (id: string) => eventually(() => expect(begun.has(id)).toBe(true));
-  await add("first");
-  await begins("first");
-  await db.transaction().execute(async (tx) => {
-    await sql`select from graphile_worker._private_job_queues for update`.execute(tx);
-    await add("second");
-    await sleep(LOOKED_MS);
-    expect(begun.has("second")).toBe(false);
-  });
-  await begins("second");
-  await add("long");
-  await begins("long");
-  await add("last");
+  const pool = { tasks: { "provision-main": work }, at_once: 4, poll_ms: POLL_MS };
+  const working = runWorkers({ db, lease, log, notifications }, pool, stopping.signal);
+  return {
+    begun,
+    log,
+    end: (error) => end(error),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      end();
+      await working;
+      await lease[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const add = async (id: number, options: { readonly delay_s?: number; readonly keeps_sooner?: boolean } = {}) => {
+  const orgId = `00000000-0000-4000-8000-00000000000${id}`;
+  await enqueueJob(server.deps.db, "provision-main", { org_id: orgId }, { ...options, key: `job ${id}`, lane: LANE });
+};
+const jobs = async () => {
+  const { rows } = await sql<{ key: string; waits_s: number }>`select key,
+    round(extract(epoch from run_at - now()))::int as waits_s from control.jobs order by id`.execute(server.deps.db);
+  return rows;
+};
+
+test("a job begins at once when it is added, and when the job before it in its lane ends", async () => {
+  await using workers = await openWorkers();
+  await add(1);
+  await eventually(() => expect(workers.begun).toEqual(["1 1"]));
+  await add(2);
   await sleep(LOOKED_MS);
-  expect(begun.has("last")).toBe(false);
-  end();
-  await begins("last");
-  stopping.abort();
-  await working;
-  await pool.end();
+  expect(workers.begun).toEqual(["1 1"]);
+  workers.end();
+  await eventually(() => expect(workers.begun).toEqual(["1 1", "2 1"]));
+  workers.end();
+  await eventually(async () => expect(await jobs()).toEqual([]));
+});
+
+test("a job that is requested again while it runs runs once more", async () => {
+  await using workers = await openWorkers();
+  await add(1);
+  await eventually(() => expect(workers.begun).toEqual(["1 1"]));
+  await add(1);
+  await add(1);
+  workers.end();
+  await eventually(() => expect(workers.begun).toEqual(["1 1", "1 1"]));
+  workers.end();
+  await eventually(async () => expect(await jobs()).toEqual([]));
+  expect(workers.begun).toHaveLength(2);
+});
+
+test("a job that fails is tried again later with the next attempt, and the log has its error", async () => {
+  await using workers = await openWorkers();
+  await add(1);
+  await eventually(() => expect(workers.begun).toEqual(["1 1"]));
+  const broken = new TypeError("x is undefined");
+  workers.end(broken);
+  await eventually(() => expect(workers.begun).toEqual(["1 1", "1 2"]), { timeout_ms: 10_000 });
+  expect(workers.log.lines).toMatchObject([{ level: "error", fields: { err: broken, job: "job 1" } }]);
+});
+
+test("a lost connection is no error of a job", async () => {
+  await using workers = await openWorkers();
+  await add(1);
+  await eventually(() => expect(workers.begun).toEqual(["1 1"]));
+  workers.end(new Error("Connection terminated unexpectedly"));
+  await eventually(() => expect(workers.log.lines).toMatchObject([{ level: "debug" }]));
+});
+
+test("a second request replaces the time of a job that waits, or keeps the sooner one", async () => {
+  await add(1, { delay_s: 100 });
+  await add(1, { delay_s: 50 });
+  expect(await jobs()).toEqual([{ key: "job 1", waits_s: 50 }]);
+  await add(1, { delay_s: 80, keeps_sooner: true });
+  expect(await jobs()).toEqual([{ key: "job 1", waits_s: 50 }]);
+  await add(1, { delay_s: 20, keeps_sooner: true });
+  expect(await jobs()).toEqual([{ key: "job 1", waits_s: 20 }]);
+});
+
+test("jobs of a process that lives are left to it, and those of a dead one are freed", async () => {
+  const { db } = server.deps;
+  {
+    await using lease = await openLease({ connectionString: server.dsn }, createSilentLog());
+    await add(1);
+    await sql`update control.jobs set lease = ${lease.id}`.execute(db);
+    expect(await freeJobsOfTheDead(db, { id: 0 })).toBe(0);
+  }
+  await eventually(async () => expect(await freeJobsOfTheDead(db, { id: 0 })).toBe(1));
+  await using workers = await openWorkers();
+  await eventually(() => expect(workers.begun).toEqual(["1 1"]));
 });

@@ -1,113 +1,185 @@
-import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@appdb/engine/ports";
-import { run, type Task, type TaskList, type WorkerEvents } from "graphile-worker";
-import type pg from "pg";
-import { graphileLogger } from "./graphile.ts";
-import { stepBehind } from "./jobs.ts";
-import type { LivingWorkers } from "./living-workers.ts";
-import { WaitingJobs } from "./waiting-jobs.ts";
+import { sql } from "kysely";
+import type * as z from "zod";
+import type { Notifications } from "../database/notifications.ts";
+import { type Database, isDatabaseLost, type Tx } from "../database/pool.ts";
+import { JOBS, type JobName } from "./jobs.ts";
+import type { Lease } from "./lease.ts";
 
-const RESTART_MS = 500;
-/** Of one after the other, by all workers together, which try every two seconds: each of them twice. */
-const MOST_FAILURES_EACH = 2;
+const RETRY_MS = 500;
+/** Between two looks for jobs that became due; workers hear at once of one that is due when it is added. */
+const POLL_MS = 2_000;
+/** `pg_advisory_xact_lock` of a claim: two that read the same lanes would both take a job of one. */
+const CLAIMS = 734_191;
+/** Backoff of a job that failed: e to the power of its attempts, in seconds. */
+const MAX_BACKOFF_ATTEMPTS = 10;
 
-/** Workers of the same jobs. Jobs of one queue run one after the other, and queues take turns. */
-export interface Crew {
-  readonly tasks: TaskList;
+export interface JobRun {
+  /** From 1. */
+  readonly attempt: number;
+  /** Aborts when the workers stop. */
+  readonly signal: AbortSignal;
+}
+
+export type Tasks = {
+  [Name in JobName]?: (payload: z.output<(typeof JOBS)[Name]>, run: JobRun) => Promise<void>;
+};
+
+/** Workers of the same tasks. Jobs of one lane run one after the other, and lanes take turns. */
+export interface WorkerPool {
+  readonly tasks: Readonly<Tasks>;
   readonly at_once: number;
-  /** How often workers look for jobs that no notification told them of; 2 s by default. */
   readonly poll_ms?: number;
 }
 
-const POLL_MS = 2_000;
-
-export interface CrewDeps {
-  readonly pool: pg.Pool;
-  readonly living: LivingWorkers;
+export interface WorkerDeps {
+  readonly db: Database;
+  readonly lease: Lease;
+  readonly notifications: Notifications;
   readonly log: Logger;
 }
 
-/** Runs workers until the signal, and others when those got no job for long: after a lost connection some of graphile-worker's keep
- *  the error of their first statement for good. */
-export async function keepWorking(deps: CrewDeps, crew: Crew, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await work(deps, crew, signal);
-    } catch (error) {
-      deps.log.warn({ err: error }, "the reconciler's workers ended; others are started");
-    }
-    await sleep(RESTART_MS, undefined, { signal }).catch(() => undefined);
-  }
+interface ClaimedJob {
+  readonly key: string;
+  readonly name: JobName;
+  readonly payload: unknown;
+  readonly lane: string;
+  readonly attempts: number;
 }
 
-async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSignal): Promise<void> {
-  const events: WorkerEvents = new EventEmitter();
-  let poolId: string | undefined;
-  let waiting: WaitingJobs | undefined;
-  events.on("pool:create", ({ workerPool }) => {
-    poolId = workerPool.id;
-    waiting = new WaitingJobs({ pool, log, tasks: Object.keys(crew.tasks), nudge: (count) => workerPool.nudge(count) });
-    living.claim(workerPool.id).catch((error) => log.warn({ err: error }, "a worker could not say that it lives"));
-  });
-  events.on("pool:listen:notification", () => waiting?.told());
-  events.on("job:complete", ({ job }) => waiting?.ended(job.id));
-  const over = new Promise<void>((resolve, reject) => {
-    let failures = 0;
-    const well = () => {
-      failures = 0;
-    };
-    events.on("worker:getJob:empty", well);
-    events.on("job:start", well);
-    events.on("worker:getJob:error", ({ error }) => {
-      failures += 1;
-      if (failures === MOST_FAILURES_EACH * crew.at_once) reject(error);
-    });
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  // it is looked at once the workers run
-  over.catch(() => undefined);
-  const runner = await run({
-    pgPool: pool,
-    taskList: takingTurns({ pool, log }, crew.tasks),
-    concurrency: crew.at_once,
-    noHandleSignals: true,
-    // With a delay an end of a job that PostgreSQL did not hear of ends these workers; without one nobody waits for it, and its
-    // rejection ends the process.
-    preset: { worker: { pollInterval: crew.poll_ms ?? POLL_MS, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
-    logger: graphileLogger(log),
-    events,
-  });
-  const ended = runner.promise.then(() => undefined);
-  try {
-    if (!signal.aborted) await Promise.race([over, ended]);
-  } finally {
-    waiting?.[Symbol.dispose]();
-    // it throws when it has ended by itself
-    await runner.stop().catch(() => undefined);
-    await ended.catch(() => undefined);
-    if (poolId !== undefined) {
-      await living.release(poolId).catch((error) => log.warn({ err: error }, "workers that ended could not say so"));
-    }
-  }
-}
-
-/** Has each job that ends leave the next turn to others. It holds its queue until then: none of its own can begin before. */
-function takingTurns({ log, pool }: Pick<CrewDeps, "log" | "pool">, tasks: TaskList): TaskList {
-  const taking = (work: Task): Task => {
-    return async (payload, helpers) => {
-      try {
-        await work(payload, helpers);
-      } finally {
-        const queue = helpers.job.job_queue_id;
-        if (queue !== null) {
-          // what follows keeps its former time, and is sooner than others for one turn
-          await stepBehind(pool, queue).catch((error) =>
-            log.warn({ err: error }, "a queue did not step behind others"),
-          );
-        }
-      }
-    };
+/** Runs jobs until the signal aborts. Resolves when those that ran have ended. */
+export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: AbortSignal): Promise<void> {
+  const names = Object.keys(pool.tasks) as JobName[];
+  const running = new Set<Promise<void>>();
+  let wake = () => {};
+  let isWoken = false;
+  const look = () => {
+    isWoken = true;
+    wake();
   };
-  return Object.fromEntries(Object.entries(tasks).map(([name, work]) => [name, taking(work as Task)]));
+  let stopListening: (() => void) | undefined;
+  const heard = (name: string | undefined) => {
+    if (name === undefined || names.some((one) => one === name)) look();
+  };
+  signal.addEventListener("abort", look, { once: true });
+  while (!signal.aborted) {
+    isWoken = false;
+    const pauseMs = await listenAndStart().catch((error) => {
+      logFailure(deps.log, error, "jobs could not be claimed");
+      return RETRY_MS;
+    });
+    if (isWoken) continue;
+    const timer = setTimeout(look, pauseMs);
+    await new Promise<void>((resolve) => (wake = resolve));
+    clearTimeout(timer);
+  }
+  stopListening?.();
+  await Promise.all(running);
+
+  async function listenAndStart(): Promise<number> {
+    stopListening ??= await deps.notifications.listen("control_jobs", heard);
+    return await startJobs();
+  }
+
+  /** Starts the jobs that are due. Returns milliseconds until the next look. */
+  async function startJobs(): Promise<number> {
+    const pollMs = pool.poll_ms ?? POLL_MS;
+    const free = pool.at_once - running.size;
+    if (free === 0) return pollMs;
+    const { jobs, next_ms: nextMs } = await claimJobs(deps, names, free);
+    for (const job of jobs) {
+      const run = runJob(deps, pool.tasks, job, signal).finally(() => {
+        running.delete(run);
+        look();
+      });
+      running.add(run);
+    }
+    return Math.min(nextMs ?? pollMs, pollMs);
+  }
+}
+
+/** Marks jobs as running by this process: of each free lane the first that is due. */
+async function claimJobs({ db, lease }: WorkerDeps, names: readonly JobName[], most: number) {
+  return await db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(${CLAIMS})`.execute(tx);
+    const { rows: jobs } = await sql<ClaimedJob>`
+      with due as (
+        select distinct on (j.lane) j.key, j.run_at, j.id from control.jobs j
+          where j.name = any(${names}) and j.lease is null and j.run_at <= now()
+            and not exists (select from control.jobs r where r.lane = j.lane and r.lease is not null)
+          order by j.lane, j.run_at, j.id),
+      chosen as (
+        select key from control.jobs where key in (select key from due order by run_at, id limit ${most}) and lease is null
+          for update skip locked)
+      update control.jobs j set lease = ${lease.id}, attempts = j.attempts + 1 from chosen where j.key = chosen.key
+        returning j.key, j.name, j.payload, j.lane, j.attempts`.execute(tx);
+    const { rows } = await sql<{ next_ms: number | null }>`
+      select ceil(extract(epoch from min(run_at) - clock_timestamp()) * 1000)::float8 as next_ms from control.jobs
+        where name = any(${names}) and lease is null and run_at > now()`.execute(tx);
+    return { jobs, next_ms: rows[0]?.next_ms ?? undefined };
+  });
+}
+
+async function runJob(deps: WorkerDeps, tasks: Readonly<Tasks>, job: ClaimedJob, signal: AbortSignal): Promise<void> {
+  let hasFailed = false;
+  try {
+    const work = tasks[job.name] as ((payload: unknown, run: JobRun) => Promise<void>) | undefined;
+    await work?.(JOBS[job.name].parse(job.payload), { attempt: job.attempts, signal });
+  } catch (error) {
+    hasFailed = true;
+    if (!signal.aborted) logFailure(deps.log, error, "a job failed; it is tried again", { job: job.key });
+  }
+  // a job that is not marked as ended would hold its lane for as long as this process lives
+  for (;;) {
+    try {
+      return await deps.db.transaction().execute((tx) => endJob(tx, deps.lease, job, hasFailed, signal.aborted));
+    } catch (error) {
+      logFailure(deps.log, error, "the end of a job could not be recorded yet", { job: job.key });
+      if (signal.aborted) return;
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Removes a job, or makes it wait again: it failed, was interrupted, or was requested again while it ran. */
+async function endJob(
+  tx: Tx,
+  lease: Lease,
+  { attempts, key, lane }: ClaimedJob,
+  hasFailed: boolean,
+  isInterrupted: boolean,
+): Promise<void> {
+  const { rows } = await sql<{ is_again: boolean }>`select again_at is not null as is_again from control.jobs
+    where key = ${key} and lease = ${lease.id} and attempts = ${attempts} for update`.execute(tx);
+  const [found] = rows;
+  // another process freed it meanwhile
+  if (found === undefined) return;
+  if (!hasFailed && !found.is_again) await sql`delete from control.jobs where key = ${key}`.execute(tx);
+  else {
+    const backoffS = isInterrupted ? 0 : Math.exp(Math.min(attempts, MAX_BACKOFF_ATTEMPTS));
+    await sql`update control.jobs set lease = null, again_at = null,
+        run_at = coalesce(again_at, now() + make_interval(secs => ${backoffS}::float8)),
+        attempts = case when again_at is null then attempts else 0 end where key = ${key}`.execute(tx);
+  }
+  await stepBehind(tx, lane);
+}
+
+/**
+ * Ends an organization's turn: its other due jobs of the lane step behind the jobs of all others, in the order that they had.
+ * Organizations thereby take turns, however many jobs each of them has.
+ */
+async function stepBehind(tx: Tx, lane: string): Promise<void> {
+  await sql`with waiting as materialized (
+      select key, run_at, id from control.jobs where lane = ${lane} and lease is null and run_at <= now() for update skip locked),
+    ordered as (select key, row_number() over (order by run_at, id) as at from waiting)
+    update control.jobs j set run_at = clock_timestamp() + o.at * interval '1 microsecond' from ordered o where j.key = o.key`.execute(
+    tx,
+  );
+}
+
+/** The pool and /health report a PostgreSQL that is away; each try of the workers would report it again. */
+function logFailure(log: Logger, error: unknown, message: string, fields: Readonly<Record<string, string>> = {}): void {
+  if (isDatabaseLost(error)) log.debug({ ...fields, err: error }, "the workers wait for PostgreSQL");
+  else log.error({ ...fields, err: error }, message);
 }

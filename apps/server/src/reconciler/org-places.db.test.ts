@@ -1,13 +1,11 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
-import pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { hearLosses } from "../database/pool.ts";
 import { enqueueBuildImage, enqueuePrepareImage, enqueueReconcileDatabase, type JobName } from "../queue/jobs.ts";
-import { openLivingWorkers } from "../queue/living-workers.ts";
+import { openLease } from "../queue/lease.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../queue/shares.ts";
-import { keepWorking } from "../queue/worker-pool.ts";
+import { runWorkers } from "../queue/worker-pool.ts";
 import { makeDatabase } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
@@ -19,7 +17,7 @@ beforeAll(async () => {
   server = await openServer();
 });
 afterAll(() => server[Symbol.asyncDispose]());
-beforeEach(() => sql`delete from graphile_worker._private_jobs`.execute(server.deps.db));
+beforeEach(() => sql`delete from control.jobs`.execute(server.deps.db));
 
 /** Ids of an organization's databases. */
 async function makeDatabases(count: number): Promise<string[]> {
@@ -29,7 +27,7 @@ async function makeDatabases(count: number): Promise<string[]> {
   return ids;
 }
 
-interface TestCrew extends AsyncDisposable {
+interface TestPool extends AsyncDisposable {
   /** Databases whose jobs have begun, in order. */
   readonly begun: readonly string[];
   /** Those whose jobs have not ended. */
@@ -39,11 +37,9 @@ interface TestCrew extends AsyncDisposable {
 }
 
 /** Workers whose jobs end when they are told to. */
-async function openCrew(tasks: readonly JobName[], atOnce: number): Promise<TestCrew> {
+async function openPool(tasks: readonly JobName[], atOnce: number): Promise<TestPool> {
   const log = createSilentLog();
-  const pool = new pg.Pool({ connectionString: server.dsn, max: atOnce + 4 });
-  hearLosses(pool, log);
-  const living = await openLivingWorkers({ connectionString: server.dsn }, log);
+  const lease = await openLease({ connectionString: server.dsn }, log);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const work = async (payload: unknown) => {
@@ -53,8 +49,9 @@ async function openCrew(tasks: readonly JobName[], atOnce: number): Promise<Test
     await new Promise<void>((resolve) => ends.set(name, resolve));
   };
   const stopping = new AbortController();
-  const crew = { tasks: Object.fromEntries(tasks.map((name) => [name, work])), at_once: atOnce };
-  const working = keepWorking({ pool, living, log }, crew, stopping.signal);
+  const pool = { tasks: Object.fromEntries(tasks.map((name) => [name, work])), at_once: atOnce };
+  const { db, notifications } = server.deps;
+  const working = runWorkers({ db, lease, log, notifications }, pool, stopping.signal);
   const end = (id: string) => {
     ends.get(id)?.();
     ends.delete(id);
@@ -69,17 +66,17 @@ async function openCrew(tasks: readonly JobName[], atOnce: number): Promise<Test
       stopping.abort();
       for (const id of ends.keys()) end(id);
       await working;
-      await living[Symbol.asyncDispose]();
-      await pool.end();
+      await lease[Symbol.asyncDispose]();
     },
   };
 }
 
 /** Jobs that a worker could begin at this moment. */
 async function countReady(): Promise<number> {
-  const { rows } = await sql<{ ready: number }>`select count(*)::int as ready from graphile_worker._private_jobs j
-    left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
-    where j.is_available and coalesce(q.is_available, true)`.execute(server.deps.db);
+  const { rows } = await sql<{
+    ready: number;
+  }>`select count(*)::int as ready from control.jobs j where j.lease is null and j.run_at <= now()
+    and not exists (select from control.jobs r where r.lane = j.lane and r.lease is not null)`.execute(server.deps.db);
   return rows[0]?.ready ?? -1;
 }
 
@@ -87,14 +84,14 @@ test("two builds of an organization that never end leave a place for another's, 
   const [mine = "", mineToo = ""] = await makeDatabases(2);
   const [other = ""] = await makeDatabases(1);
   const { db } = server.deps;
-  await using crew = await openCrew(["build-image", "prepare-image"], 2);
+  await using pool = await openPool(["build-image", "prepare-image"], 2);
   await enqueueBuildImage(db, mine);
   await db.transaction().execute((tx) => enqueuePrepareImage(tx, mineToo, mineToo));
-  await eventually(() => expect(crew.begun).toHaveLength(1));
+  await eventually(() => expect(pool.begun).toHaveLength(1));
   await eventually(async () => expect(await countReady()).toBe(0));
   await enqueueBuildImage(db, other);
-  await eventually(() => expect(crew.begun).toHaveLength(2));
-  expect(crew.begun[1]).toBe(other);
+  await eventually(() => expect(pool.begun).toHaveLength(2));
+  expect(pool.begun[1]).toBe(other);
 });
 
 test("as many organizations as a person may make leave places for others", () => {
@@ -109,15 +106,15 @@ test("organizations take turns at building, however many builds one of them had 
   const [another = ""] = await makeDatabases(1);
   const { db } = server.deps;
   for (const id of [...many, one, another]) await enqueueBuildImage(db, id);
-  await using crew = await openCrew(["build-image"], 1);
+  await using pool = await openPool(["build-image"], 1);
   for (let at = 0; at < 5; at += 1) {
-    await eventually(() => expect(crew.begun).toHaveLength(at + 1));
-    await eventually(() => expect(crew.running.size).toBe(1));
+    await eventually(() => expect(pool.begun).toHaveLength(at + 1));
+    await eventually(() => expect(pool.running.size).toBe(1));
     // one that loops asks for the next while the last still runs
     if (at === 0) await enqueueBuildImage(db, many[0] ?? "");
-    crew.end(crew.begun[at] ?? "");
+    pool.end(pool.begun[at] ?? "");
   }
-  expect(crew.begun).toEqual([many[0], one, another, many[1], many[2]]);
+  expect(pool.begun).toEqual([many[0], one, another, many[1], many[2]]);
 });
 
 test("an organization has a bounded number of databases worked at, each by one job at a time, and leaves workers for others", async () => {
@@ -125,19 +122,19 @@ test("an organization has a bounded number of databases worked at, each by one j
   const [other = ""] = await makeDatabases(1);
   const { db } = server.deps;
   const places = OF_ONE_ORG.databases;
-  await using crew = await openCrew(["reconcile-database"], AT_ONCE.databases);
+  await using pool = await openPool(["reconcile-database"], AT_ONCE.databases);
   for (const id of many) await enqueueReconcileDatabase(db, id);
-  await eventually(() => expect(crew.begun).toHaveLength(places));
+  await eventually(() => expect(pool.begun).toHaveLength(places));
   await eventually(async () => expect(await countReady()).toBe(0));
-  const [first = ""] = crew.begun;
+  const [first = ""] = pool.begun;
   await enqueueReconcileDatabase(db, first);
   await enqueueReconcileDatabase(db, other);
-  await eventually(() => expect(crew.running).toContain(other));
-  expect(crew.begun).toHaveLength(places + 1);
-  expect(crew.begun.filter((id) => id === first)).toHaveLength(1);
+  await eventually(() => expect(pool.running).toContain(other));
+  expect(pool.begun).toHaveLength(places + 1);
+  expect(pool.begun.filter((id) => id === first)).toHaveLength(1);
   for (let ended = 0; ended < many.length; ended += 1) {
-    await eventually(() => expect([...crew.running].filter((id) => id !== other)).not.toEqual([]));
-    crew.end([...crew.running].find((id) => id !== other) ?? "");
+    await eventually(() => expect([...pool.running].filter((id) => id !== other)).not.toEqual([]));
+    pool.end([...pool.running].find((id) => id !== other) ?? "");
   }
-  await eventually(() => expect(new Set(crew.begun)).toEqual(new Set([...many, other])));
+  await eventually(() => expect(new Set(pool.begun)).toEqual(new Set([...many, other])));
 });

@@ -44,8 +44,8 @@ describe("main of an organization", () => {
     const create = () => server.ask("orgCreate", { as: owner, body: { name: "acme" } } as never);
     expect((await create()).status).toBe(201);
     expect((await create()).status).toBe(409);
-    const { rows } = await server.deps.pool.query("select task_identifier from graphile_worker.jobs");
-    expect(rows).toEqual([{ task_identifier: "provision-main" }]);
+    const { rows } = await server.deps.pool.query("select name from control.jobs");
+    expect(rows).toEqual([{ name: "provision-main" }]);
     await using _reconciler = await reconcile();
     await eventually(async () => expect(await made()).toEqual([done("acme")]));
     const databases = await server.ask("databaseList", { as: owner, params: { org: "acme" } });

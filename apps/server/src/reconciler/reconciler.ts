@@ -1,19 +1,17 @@
-import type { TaskList } from "graphile-worker";
-import pg from "pg";
-import type * as z from "zod";
+import type pg from "pg";
 import { stopSuspended } from "../control-plane/organizations/suspend-organization.ts";
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
 import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
-import { hearLosses, sayError } from "../database/pool.ts";
+import { sayError } from "../database/pool.ts";
 import type { Problem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
 import { keepIsolated } from "../pods/isolation.ts";
 import type { Machine } from "../pods/machine.ts";
-import { enqueueDeliveries, enqueueJob, hurryJobs, JOBS, type JobName } from "../queue/jobs.ts";
-import { openLivingWorkers, unlockDeadWorkers } from "../queue/living-workers.ts";
+import { enqueueDeliveries, enqueueJob, rescheduleFutureJobs } from "../queue/jobs.ts";
+import { freeJobsOfTheDead, openLease } from "../queue/lease.ts";
 import { repeatJobs } from "../queue/repeat-jobs.ts";
 import { AT_ONCE } from "../queue/shares.ts";
-import { type Crew, keepWorking } from "../queue/worker-pool.ts";
+import { runWorkers, type Tasks, type WorkerPool } from "../queue/worker-pool.ts";
 import { cleanIdempotency } from "../requests/idempotency.ts";
 import { collect } from "./collect.ts";
 import { retryAtOnce } from "./core/failures.ts";
@@ -30,14 +28,12 @@ import { reconcileService } from "./services/reconcile-service.ts";
 import { findUnfinishedServices, markMissingServicesLost } from "./services/resume-services.ts";
 import { ServiceKeys } from "./services/service-keys.ts";
 
-/** Most workers wait for something else than PostgreSQL; each crew has one that listens. */
-const CONNECTIONS = 40;
 const LOOK_FOR_DEAD_MS = 2_000;
 const OTHER_HOME =
   "This server leaves databases alone: their pods belong to another home (server/home-id). Its log has both names.";
 
 export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service_keys"> {
-  /** Of the server's pool: the reconciler has one of its own. */
+  /** Of the server's pool, for the connection of the lease. */
   readonly pool_options: pg.PoolConfig;
   /** Whether webhooks may be of this machine or a private network. */
   readonly allow_private: boolean;
@@ -57,26 +53,24 @@ export interface Reconciler extends AsyncDisposable {
  */
 export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler> {
   const { db, log } = deps;
-  const pool = new pg.Pool({ ...deps.pool_options, max: CONNECTIONS, application_name: "appdb reconciler" });
-  hearLosses(pool, log);
-  const living = await openLivingWorkers(deps.pool_options, log);
+  const lease = await openLease(deps.pool_options, log);
   const look = async () => {
-    const dead = await unlockDeadWorkers(db);
-    if (dead > 0) log.warn({ workers: dead }, "jobs of workers that died were freed");
-    const late = await hurryJobs(db);
-    if (late > 0) log.warn({ jobs: late }, "jobs that the clock had put off were made due: it was set back");
+    const freed = await freeJobsOfTheDead(db, lease);
+    if (freed > 0) log.warn({ jobs: freed }, "jobs of processes that died were freed");
+    const late = await rescheduleFutureJobs(db);
+    if (late > 0) log.warn({ jobs: late }, "jobs that waited for too long are due now: the clock was set back");
   };
   await look();
   const databases = await takeDatabases(deps);
   const watch = databases === undefined ? undefined : await resume(databases);
-  const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { job_key: name, queue: name });
+  const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { key: name });
   const repeating = await repeatJobs({ log, enqueue });
   const timer = setInterval(() => {
-    look().catch((error) => log.warn(sayError(error), "jobs of workers that died were not looked for"));
+    look().catch((error) => log.warn(sayError(error), "jobs of processes that died were not freed"));
   }, LOOK_FOR_DEAD_MS);
   const stopping = new AbortController();
-  const crews = toCrews(deps, databases, stopping.signal);
-  const working = crews.map((crew) => keepWorking({ pool, living, log }, crew, stopping.signal));
+  const workers = { db, lease, log, notifications: deps.notifications };
+  const working = toPools(deps, databases).map((pool) => runWorkers(workers, pool, stopping.signal));
   let stopped: Promise<void> | undefined;
   const stop = async (pods: "keep pods" | "end pods") => {
     clearInterval(timer);
@@ -85,8 +79,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
     await stopEach(log, {
       watch: () => watch?.[Symbol.asyncDispose](),
       workers: () => Promise.all(working),
-      locks: () => living[Symbol.asyncDispose](),
-      connections: () => pool.end(),
+      lease: () => lease[Symbol.asyncDispose](),
       keys: () => databases?.service_keys[Symbol.asyncDispose](),
       pods: () => (databases !== undefined && pods === "end pods" ? endAllPods(databases) : undefined),
     });
@@ -127,66 +120,35 @@ async function sweep(deps: ReconcileDeps, when: "at the start" | "meanwhile"): P
 }
 
 /** Each kind of work has workers of its own: none waits for another kind. */
-function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, stopping: AbortSignal): readonly Crew[] {
-  const webhooks: TaskList = {
-    "deliver-webhooks": task("deliver-webhooks", ({ org_id: orgId }, { ended }) =>
-      deliverWebhooks(deps, orgId, AbortSignal.any([stopping, ended])),
-    ),
-    // its delivery is due as others are, and found by `sweep`
-    "deliver-webhook": task("deliver-webhook", async () => undefined),
+function toPools(deps: ReconcilerDeps, databases: ReconcileDeps | undefined): readonly WorkerPool[] {
+  const webhooks: Tasks = {
+    "deliver-webhooks": ({ org_id: orgId }, { signal }) => deliverWebhooks(deps, orgId, signal),
   };
-  const upkeep: TaskList = {
-    sweep: task("sweep", async () => {
+  const upkeep: Tasks = {
+    sweep: async () => {
       await findMissingMains(deps.db);
       await cleanIdempotency(deps.db);
       for (const orgId of await findDueOrganizations(deps.db)) await enqueueDeliveries(deps.db, orgId);
-      if (databases === undefined) return;
-      await sweep(databases, "meanwhile");
-    }),
+      if (databases !== undefined) await sweep(databases, "meanwhile");
+    },
   };
-  const quick: TaskList = {
-    "provision-main": task("provision-main", ({ org_id: orgId }) => provisionMain(deps, orgId)),
+  const quick: Tasks = {
+    "provision-main": ({ org_id: orgId }) => provisionMain(deps, orgId),
   };
-  const crews: readonly Crew[] = [
+  const pools: readonly WorkerPool[] = [
     { tasks: webhooks, at_once: AT_ONCE.webhooks },
     { tasks: upkeep, at_once: AT_ONCE.upkeep },
     { tasks: quick, at_once: AT_ONCE.databases },
   ];
-  if (databases === undefined) return crews;
-  quick["reconcile-database"] = task("reconcile-database", ({ database_id: databaseId }, { attempt, ended }) =>
-    reconcileDatabase(databases, { id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
-  );
-  upkeep.collect = task("collect", () => collect(databases));
-  const services: TaskList = {
-    "reconcile-service": task("reconcile-service", ({ service_id: serviceId }, { attempt, ended }) =>
-      reconcileService(databases, { id: serviceId, attempt, signal: AbortSignal.any([stopping, ended]) }),
-    ),
+  if (databases === undefined) return pools;
+  upkeep.collect = () => collect(databases);
+  quick["reconcile-database"] = ({ database_id: id }, run) => reconcileDatabase(databases, { id, ...run });
+  const services: Tasks = {
+    "reconcile-service": ({ service_id: id }, run) => reconcileService(databases, { id, ...run }),
   };
-  const builds: TaskList = {
-    "build-image": task("build-image", ({ database_id: databaseId }, { attempt, ended }) =>
-      buildImage(databases, { id: databaseId, attempt, signal: AbortSignal.any([stopping, ended]) }),
-    ),
-    "prepare-image": task("prepare-image", ({ preparation_id: preparationId }, { attempt, ended }) =>
-      prepareImage(databases, { id: preparationId, attempt, signal: AbortSignal.any([stopping, ended]) }),
-    ),
+  const builds: Tasks = {
+    "build-image": ({ database_id: id }, run) => buildImage(databases, { id, ...run }),
+    "prepare-image": ({ preparation_id: id }, run) => prepareImage(databases, { id, ...run }),
   };
-  return [...crews, { tasks: services, at_once: AT_ONCE.services }, { tasks: builds, at_once: AT_ONCE.builds }];
-}
-
-interface TaskRun {
-  /** From 1. */
-  readonly attempt: number;
-  /** Aborts when its workers end before it: others take the job up. */
-  readonly ended: AbortSignal;
-}
-
-function task<Name extends JobName>(
-  name: Name,
-  work: (payload: z.output<(typeof JOBS)[Name]>, run: TaskRun) => Promise<void>,
-): TaskList[string] {
-  return (payload, { abortSignal, job }) =>
-    work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, {
-      attempt: job.attempts,
-      ended: abortSignal ?? new AbortController().signal,
-    });
+  return [...pools, { tasks: services, at_once: AT_ONCE.services }, { tasks: builds, at_once: AT_ONCE.builds }];
 }

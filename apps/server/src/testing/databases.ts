@@ -61,7 +61,7 @@ export async function leftBehind(server: TestServer, databaseId: string) {
   }>`select d.state, d.generation, d.desired, round(extract(epoch from purge_at - now()))::int as purged_in_s,
       (select coalesce(jsonb_agg(jsonb_build_object('kind', o.kind, 'state', o.state) order by o.id), '[]')
         from control.operations o where o.database_id = d.id) as operations,
-      (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-database ' || d.id) as jobs,
+      (select count(*)::int from control.jobs j where j.key = 'reconcile-database ' || d.id) as jobs,
       (select coalesce(jsonb_agg(e.action || ' ' || e.outcome order by e.id), '[]') from control.events e
         join control.operations o on o.id = e.operation_id where o.database_id = d.id) as events
     from control.databases d where d.id = ${databaseId}`.execute(server.deps.db);

@@ -14,7 +14,6 @@ import { readServerConfig, type ServerConfig } from "../config/config.ts";
 import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
-import { migrateJobs } from "../queue/graphile.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../secrets/master-key.ts";
 
 /** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
@@ -136,7 +135,6 @@ function migrated(): TestTemplate {
       const log = createSilentLog();
       const { pool } = openDatabase(dsn, log);
       await migrate(pool, migrations, log);
-      await migrateJobs(pool, log);
       await pool.end();
     },
   };

@@ -185,8 +185,8 @@ async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
         where o.target = 'cloud://' || g.name || ${`:${NAME}`}) as operations,
       (select count(*)::int from control.operations o where o.state in ('pending', 'running')
         and o.target = 'cloud://' || g.name || ${`:${NAME}`}) as open,
-      (select count(*)::int from graphile_worker.jobs j
-        where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.key like 'reconcile-service %' or j.key like 'prepare-image %' or j.locked_by is not null) as jobs,
+      (select count(*)::int from control.jobs j
+        where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.key like 'reconcile-service %' or j.key like 'prepare-image %' or j.lease is not null) as jobs,
       (select coalesce(jsonb_agg(jsonb_build_object('state', p.state, 'reason', p.reason)), '[]') from control.pods p
         where p.database_id = d.id) as pods
     from control.organizations g left join control.databases d on d.org_id = g.id and d.id = ${id}

@@ -145,7 +145,7 @@ export async function leftOfService(server: TestServer, serviceId: string) {
       array(select number from control.releases r where r.service_id = s.id order by number) as releases,
       (select coalesce(jsonb_agg(jsonb_build_object('kind', o.kind, 'state', o.state) order by o.id), '[]')
         from control.operations o where o.service_id = s.id and o.database_id = s.database_id) as operations,
-      (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-service ' || s.id) as jobs
+      (select count(*)::int from control.jobs j where j.key = 'reconcile-service ' || s.id) as jobs
     from control.services s where s.id = ${serviceId}`.execute(server.deps.db);
   return rows[0];
 }

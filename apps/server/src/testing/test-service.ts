@@ -193,8 +193,8 @@ async function seeService(
         where e.target = ${target}) as events,
       (select count(*)::int from control.operations o
         where o.service_id = s.id and o.state in ('pending', 'running')) as open,
-      (select count(*)::int from graphile_worker.jobs j
-        where j.key = 'reconcile-service ' || s.id or j.locked_by is not null) as jobs,
+      (select count(*)::int from control.jobs j
+        where j.key = 'reconcile-service ' || s.id or j.lease is not null) as jobs,
       (select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'state', p.state, 'restarts', p.restarts) order by p.id), '[]')
         from control.pods p where p.database_id = s.database_id and p.kind = 'service' and p.id like 'svc-' || s.id || '-%') as pods
     from control.services s where s.id = ${id}`.execute(server.deps.db);

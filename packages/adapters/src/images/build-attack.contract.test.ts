@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PodDriver, PodDriverInput } from "../pods/pod-driver.ts";
 import { createProcessPods } from "../pods/process-pods.ts";
 import { machineAddresses } from "../pods/sandbox-network.ts";

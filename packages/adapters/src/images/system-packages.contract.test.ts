@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PodDriver, PodDriverInput, PodTask } from "../pods/pod-driver.ts";
 import { createSandboxPods } from "../pods/sandbox-pods.ts";
 import { BUILD_LIMITS } from "./build-steps.ts";

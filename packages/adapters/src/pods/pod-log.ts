@@ -84,11 +84,6 @@ export async function readLastWords(logFolder: string, startedAt: Date, count: n
   return words.filter((text) => text.trim() !== "").slice(-count);
 }
 
-/** Where what a program prints by itself goes. */
-function outputFile(logFolder: string): string {
-  return join(logFolder, OUTPUT_FILE);
-}
-
 /**
  * Opens a new file for what a program prints by itself from now on; the former program's goes to `output.log.old`.
  * @throws pod_failed when something else than a folder has the folder's place

@@ -77,8 +77,8 @@ test("webhooks that never answer hold one worker: another organization's webhook
     });
     // the attacker's first turn hangs still
     expect(hanging).toBe(4);
-    const { rows } = await sql`select from graphile_worker._private_jobs
-      where payload ->> 'org_id' = ${org.id} and locked_at is not null`.execute(server.deps.db);
+    const { rows } = await sql`select from control.jobs
+      where payload ->> 'org_id' = ${org.id} and lease is not null`.execute(server.deps.db);
     expect(rows).toHaveLength(1);
     receiver.closeAllConnections();
   }

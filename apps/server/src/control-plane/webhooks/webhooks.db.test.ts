@@ -180,7 +180,7 @@ describe("a webhook", () => {
     const stage = await openStage(server);
     statuses = [500, 302, 200];
     // a worker takes the job of a turn before it begins
-    await server.deps.pool.query("select graphile_worker.remove_job($1)", [`deliver-webhooks ${stage.org.id}`]);
+    await server.deps.pool.query("delete from control.jobs where key = $1", [`deliver-webhooks ${stage.org.id}`]);
     await attempt(stage);
     const [first] = await deliveries(stage);
     expect(first).toMatchObject({ state: "pending", attempts: 1, last_status: 500, last_error: "It answered 500." });
@@ -188,10 +188,9 @@ describe("a webhook", () => {
     const hook = async () =>
       (await server.ask("webhookList", { as: stage.admin, params: { org: stage.org.name } })).json.items[0];
     expect((await hook()).failing_since).toMatch(/Z$/);
-    const { rows } = await server.deps.pool.query(
-      "select run_at > now() as later from graphile_worker.jobs where key = $1",
-      [`deliver-webhooks ${stage.org.id}`],
-    );
+    const { rows } = await server.deps.pool.query("select run_at > now() as later from control.jobs where key = $1", [
+      `deliver-webhooks ${stage.org.id}`,
+    ]);
     expect(rows).toEqual([{ later: true }]);
     await attempt(stage);
     expect((await deliveries(stage))[0].last_error).toBe("Redirects are not followed.");

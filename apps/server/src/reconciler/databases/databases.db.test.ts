@@ -5,6 +5,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { databasePlaces } from "../../pods/database-places.ts";
+import { enqueueJob } from "../../queue/jobs.ts";
 import { RESOURCES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
@@ -210,7 +211,7 @@ describe("a database", () => {
     await sql`update control.databases set purge_at = now() - interval '1 second' where id = ${stage.id}`.execute(
       server.deps.db,
     );
-    await sql`select graphile_worker.add_job('sweep', '{}'::json)`.execute(server.deps.db);
+    await enqueueJob(server.deps.db, "sweep", {}, { key: "sweep" });
     await stage.settles(undefined);
   });
 });
@@ -390,7 +391,7 @@ describe("two reconcilers", () => {
       .insertInto("control.organizations")
       .values({ name: "later", display_name: "Later", database_quota: 1 })
       .execute();
-    await sql`select graphile_worker.add_job('sweep', '{}'::json)`.execute(server.deps.db);
+    await enqueueJob(server.deps.db, "sweep", {}, { key: "sweep" });
     // what is no pod's is done all the same
     await eventually(async () => {
       const { rows } = await sql`select from control.databases where state = 'PROVISIONING'`.execute(server.deps.db);

@@ -7,7 +7,7 @@ import type { Database } from "../../database/pool.ts";
 import { isUuid } from "../../database/uuid.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
 import { parseServicePodId } from "../../pods/service-places.ts";
-import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
+import { enqueueReconcileDatabase, hasNoJob } from "../../queue/jobs.ts";
 import { markMissingPodsLost } from "../core/lost-pods.ts";
 import { mapBounded } from "../core/map-bounded.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
@@ -34,8 +34,7 @@ const YOUNG_MS = 3_600_000;
  * when a reconciler starts: theirs may wait for the pause after a failure.
  */
 export async function findUnfinished(db: Database, when: "at the start" | "meanwhile"): Promise<number> {
-  const hasNone = sql<boolean>`not exists (select from graphile_worker.jobs j
-    where j.key in ('reconcile-database ' || d.id, 'build-image ' || d.id) and j.attempts < j.max_attempts)`;
+  const hasNone = hasNoJob(["reconcile-database", "build-image"], sql`d.id`);
   const { rows } = await sql<{ id: string }>`
     select d.id from control.databases d
     where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now()

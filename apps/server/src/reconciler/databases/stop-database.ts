@@ -2,7 +2,7 @@ import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { Tx } from "../../database/pool.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
-import { lookAtDatabaseLater } from "../../queue/jobs.ts";
+import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { askNeeded } from "../cleanup/collect-trees.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
@@ -29,7 +29,7 @@ export async function stopDatabase(
     signal,
   );
   if (left > 0 && operation !== undefined && (await isDrainInTime(deps, operation.id))) {
-    await lookAtDatabaseLater(deps.db, snapshot.row.id, LOOK_AGAIN_S);
+    await enqueueReconcileDatabase(deps.db, snapshot.row.id, LOOK_AGAIN_S, { keeps_sooner: true });
     return "later";
   }
   await keepNeeded(deps, snapshot.row.id);

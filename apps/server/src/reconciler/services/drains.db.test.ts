@@ -23,7 +23,7 @@ async function openStreaming(name: string): Promise<TestService> {
 }
 
 const countLocked = async () => {
-  const { rows } = await sql`select from graphile_worker.jobs where locked_at is not null`.execute(server.deps.db);
+  const { rows } = await sql`select from control.jobs where lease is not null`.execute(server.deps.db);
   return rows.length;
 };
 

@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import type { ObservedService } from "../../database/service-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
 import { parseServicePodId, servicePodId, servicesFolder } from "../../pods/service-places.ts";
-import { enqueueReconcileService } from "../../queue/jobs.ts";
+import { enqueueReconcileService, hasNoJob } from "../../queue/jobs.ts";
 import { markMissingPodsLost } from "../core/lost-pods.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { SERVICES } from "./service-resource.ts";
@@ -26,8 +26,7 @@ export async function findUnfinishedServices(
     if (serviceId !== undefined) counts.set(serviceId, (counts.get(serviceId) ?? 0) + 1);
   }
   const many = [...counts].filter(([, count]) => count > 1).map(([id]) => id);
-  const hasNone = sql<boolean>`not exists (select from graphile_worker.jobs j
-    where j.key = 'reconcile-service ' || s.id and j.attempts < j.max_attempts)`;
+  const hasNone = hasNoJob(["reconcile-service"], sql`s.id`);
   const { rows } = await sql<{ id: string }>`
     select s.id from control.services s join control.databases d on d.id = s.database_id
     where (s.state in ('DEPLOYING', 'UPDATING', 'STARTING', 'STOPPING') or s.is_pruned or s.id = any(${many}::uuid[])

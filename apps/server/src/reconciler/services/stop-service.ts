@@ -6,7 +6,7 @@ import { endOperation } from "../../operations/run-operation.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { serviceFolder } from "../../pods/service-places.ts";
-import { enqueueReconcileService, lookAtServiceLater } from "../../queue/jobs.ts";
+import { enqueueReconcileService } from "../../queue/jobs.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { toFailure } from "../core/failures.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -98,7 +98,7 @@ export async function tidyService(
   const over = pods.filter(({ instance }) => instance !== snapshot.row.observed?.instance);
   if (over.length === 0) return "later";
   const left = await retireInstances(deps, snapshot.row, over, signal);
-  if (left > 0) await lookAtServiceLater(deps.db, snapshot.row.id, LOOK_AGAIN_S);
+  if (left > 0) await enqueueReconcileService(deps.db, snapshot.row.id, LOOK_AGAIN_S, { keeps_sooner: true });
   else await deps.reconcileStepDone?.("service retired");
   return "later";
 }

@@ -3,9 +3,9 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { openServer } from "../testing/open-server.ts";
-import { openLivingWorkers } from "./living-workers.ts";
+import { openLease } from "./lease.ts";
 
-test("a PostgreSQL that is away is asked by one connection after the other, and the workers live again when it is back", async () => {
+test("a PostgreSQL that is away is asked by one connection after the other, and the lease is held again when it is back", async () => {
   await using server = await openServer();
   const { pool, db } = server.deps;
   const { rows } = await pool.query<{ port: number; folder: string }>(
@@ -44,8 +44,7 @@ test("a PostgreSQL that is away is asked by one connection after the other, and 
       and database = (select oid from pg_database where datname = current_database())`.execute(db)
     ).rows.length;
   {
-    await using living = await openLivingWorkers(options, createSilentLog());
-    await living.claim("worker-1");
+    await using _lease = await openLease(options, createSilentLog());
     expect(await locks()).toBe(1);
     isAway = true;
     sockets[0]?.destroy();

@@ -1,0 +1,31 @@
+-- The queue of the reconciler's jobs: one row a job, instead of graphile-worker's tables. New table, short locks.
+-- breaking: a previous server adds its jobs to tables that are gone
+create table control.jobs (
+  -- jobs of one key are one row: a second request replaces the first, or runs after it
+  key text primary key,
+  id bigint not null generated always as identity,
+  name text not null,
+  payload jsonb not null,
+  -- jobs of one lane run one after the other
+  lane text not null,
+  run_at timestamptz not null default now(),
+  attempts integer not null default 0,
+  -- the advisory lock of the process that runs it
+  lease integer,
+  -- requested again while it runs: when it is due after that
+  again_at timestamptz
+);
+create index jobs_due on control.jobs (name, run_at) where lease is null;
+create unique index jobs_running on control.jobs (lane) where lease is not null;
+
+-- preparations are the one kind of job that no row of the control plane brings back
+do $$
+begin
+  if to_regclass('graphile_worker._private_jobs') is not null then
+    insert into control.jobs (key, name, payload, lane)
+      select key, 'prepare-image', payload::jsonb, key from graphile_worker._private_jobs where key like 'prepare-image %'
+      on conflict do nothing;
+  end if;
+end
+$$;
+drop schema if exists graphile_worker cascade;

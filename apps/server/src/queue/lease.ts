@@ -1,0 +1,90 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "@appdb/engine/ports";
+import { sql } from "kysely";
+import pg from "pg";
+import type { Database } from "../database/pool.ts";
+
+/** Namespace of the advisory locks that are leases. */
+const LEASES = 734_190;
+const MAX_LEASE = 2 ** 31 - 1;
+const RETRY_MS = 500;
+
+/**
+ * The lease of a process: an advisory lock over one connection. PostgreSQL releases it when the process dies, however it dies. Jobs that
+ * run name the lease, so that others free the jobs of a dead process.
+ */
+export interface Lease extends AsyncDisposable {
+  readonly id: number;
+}
+
+export async function openLease(options: pg.PoolConfig, log: Logger): Promise<Lease> {
+  const id = randomInt(1, MAX_LEASE);
+  const closing = new AbortController();
+  let current = await connect(options, id);
+  const kept = keepOpen();
+  return {
+    id,
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await current.client.end();
+      await kept;
+    },
+  };
+
+  async function keepOpen(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const lost = await current.ended;
+      if (closing.signal.aborted) return;
+      const reason = lost instanceof Error ? lost.message : String(lost);
+      log.warn({ reason }, "the connection that holds the lease was lost; it is opened again");
+      await openAgain();
+    }
+    await current.client.end();
+  }
+
+  /** One attempt after the other: attempts that start attempts of their own would be thousands within a minute. */
+  async function openAgain(): Promise<void> {
+    for (;;) {
+      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      if (closing.signal.aborted) return;
+      try {
+        current = await connect(options, id);
+        return;
+      } catch (error) {
+        log.debug({ err: error }, "the connection that holds the lease is not open yet");
+      }
+    }
+  }
+}
+
+async function connect(options: pg.PoolConfig, id: number) {
+  const client = new pg.Client({ ...options, keepAlive: true, application_name: "appdb lease" });
+  const ended = new Promise<unknown>((resolve) => {
+    client.on("error", resolve);
+    client.on("end", () => resolve(new Error("The connection has ended.")));
+  });
+  try {
+    await client.connect();
+    // a connection that was lost may hold it for a moment longer
+    await client.query("select pg_advisory_lock($1, $2)", [LEASES, id]);
+    return { client, ended };
+  } catch (error) {
+    client.end().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Frees the jobs of other processes that died. Returns how many. */
+export async function freeJobsOfTheDead(db: Database, { id }: Pick<Lease, "id">): Promise<number> {
+  return await db.transaction().execute(async (tx) => {
+    const { rows } = await sql<{ lease: number }>`
+      with leases as materialized (select distinct lease from control.jobs where lease <> ${id})
+      select lease from leases where pg_try_advisory_xact_lock(${LEASES}, lease)`.execute(tx);
+    const dead = rows.map(({ lease }) => lease);
+    if (dead.length === 0) return 0;
+    const freed = await sql`update control.jobs set lease = null, run_at = now(), again_at = null
+      where lease = any(${dead}::int[])`.execute(tx);
+    return Number(freed.numAffectedRows ?? 0n);
+  });
+}
