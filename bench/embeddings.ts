@@ -16,7 +16,7 @@ const DIMENSIONS = 384;
 const ROWS = 100_000;
 const QUICK_ROWS = 10_000;
 /** A build of the full size takes a minute or two. */
-const MOST_RUNS = 2;
+const MAX_RUNS = 2;
 const CLUSTERS = 500;
 const BATCH = 1_000;
 const PROBES = 200;
@@ -46,7 +46,7 @@ export async function measureEmbeddings(bench: Bench): Promise<Measure[]> {
     const points = createPoints();
     bench.say(`${rows} rows are made`);
     await fill(pool, points, rows);
-    for (let run = 1; run <= Math.min(bench.runs, MOST_RUNS); run += 1) {
+    for (let run = 1; run <= Math.min(bench.runs, MAX_RUNS); run += 1) {
       bench.say(`run ${run}, ${rows} rows`);
       builds.limit.push(await buildAlone(pool, rows));
       builds.ours.push(await build(stage, project));

@@ -13,7 +13,7 @@ const TARGET = "recompute";
 const ROWS = 1_000_000;
 const QUICK_ROWS = 100_000;
 /** A run takes half a minute; three tell enough. */
-const MOST_RUNS = 3;
+const MAX_RUNS = 3;
 /** Rows of one UPDATE with ready values: as many as ours has at most. */
 const BATCH = 5_000;
 const SAMPLE_MS = 500;
@@ -40,7 +40,7 @@ export async function measureRecompute(bench: Bench): Promise<Measure[]> {
         select uuidv7(), 'A short text of a few words ' || n, 'A short text...' from generate_series(1, $1) n`,
       [rows],
     );
-    for (let run = 1; run <= Math.min(bench.runs, MOST_RUNS); run += 1) {
+    for (let run = 1; run <= Math.min(bench.runs, MAX_RUNS); run += 1) {
       bench.say(`run ${run}, ${rows} rows`);
       limit.push(rows / (await timeUpdates(pool)));
       await settle(pool);

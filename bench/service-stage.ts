@@ -1,7 +1,7 @@
 // A hosted database with one service, deployed by the built command, and what its bench asks of it.
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseServicePodId, servicePlaces } from "@appdb/server/pods/service-places";
+import { parseServicePodId, servicePaths } from "@appdb/server/pods/service-paths";
 import { type DatabaseStage, MAIN, seconds, setDatabases } from "./database-stage.ts";
 
 const SLOW_S = 2;
@@ -80,7 +80,7 @@ export async function setService(): Promise<ServiceStage> {
         const [databaseId] = await readdir(join(stage.home, "server", "databases"));
         if (instance === undefined || databaseId === undefined) throw new Error(`No pod serves ${endpoint}.`);
         const place = { home: stage.home, runtime_base: process.env.XDG_RUNTIME_DIR };
-        return servicePlaces(place, { id, database_id: databaseId }, instance).http_socket;
+        return servicePaths(place, { id, database_id: databaseId }, instance).http_socket;
       },
       async putToSleep() {
         await stage.post("main/stop");

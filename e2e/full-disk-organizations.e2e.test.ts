@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { ifThere } from "@appdb/adapters/files/if-there";
+import { readIfExists } from "@appdb/adapters/files/read-if-exists";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
@@ -116,7 +116,7 @@ async function makeDatabase(place: Place, hosted: Hosted): Promise<string> {
 function processesOf(home: string): string[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const lines = pids.map(
-    (pid) => ifThere(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"), ["ENOENT", "ESRCH"]) ?? "",
+    (pid) => readIfExists(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"), ["ENOENT", "ESRCH"]) ?? "",
   );
   return lines.map((line) => line.replaceAll("\0", " ")).filter((line) => line.includes(home));
 }

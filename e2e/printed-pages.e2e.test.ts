@@ -62,7 +62,7 @@ const NOT_TYPED: Readonly<Record<string, string>> = {
   "cli server resume": "operator.db.test.ts does each act of the operator",
   "cli server quota": "operator.db.test.ts does each act of the operator",
   "cli server rotate-master-key": "rotate-master-key.test.ts writes the key and has a start take it",
-  'curl -s -H "Authorization: Bearer $(cat /etc': "a file of the machine's; health.db.test.ts asks the same",
+  'curl -s -H "Authorization: Bearer $(cat /etc': "a file of the machine's; health-routes.db.test.ts asks the same",
   "openssl ": "a place of the machine's",
   "curl -H 'X-api-key: sk_...' ...": "no address",
 };

@@ -6,7 +6,7 @@ import { capture, stream } from "./lib/run.mjs";
 import { main, Stop, say } from "./lib/say.mjs";
 
 const FOLDER = join(ROOT, "docs", "pictures");
-const MOST_BYTES = 60_000;
+const MAX_BYTES = 60_000;
 
 await main(async () => {
   const { ensureBuilt } = await import("./lib/build.mjs");
@@ -27,6 +27,6 @@ function makeSmall(file) {
   if (statSync(small).size < statSync(file).size) renameSync(small, file);
   else rmSync(small);
   const bytes = statSync(file).size;
-  if (bytes > MOST_BYTES) throw new Stop(`${file} has ${bytes} bytes, the maximum is ${MOST_BYTES}.`);
+  if (bytes > MAX_BYTES) throw new Stop(`${file} has ${bytes} bytes, the maximum is ${MAX_BYTES}.`);
   say(`${file}: ${bytes} bytes`);
 }

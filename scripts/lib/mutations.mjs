@@ -140,7 +140,7 @@ export const MUTATIONS = [
   {
     takes: "a key calls those services alone that it was granted",
     file: `${GATEWAY}/handle-request.ts`,
-    from: 'if (!keyAllows(key, { verb: "access", organization, database: name, service })) throw refusals.notGranted(service);',
+    from: 'if (!keyAllows(key, { verb: "access", organization, database: name, service })) throw refusals.keyNotGranted(service);',
     to: "",
     project: "db",
     test_file: `${GATEWAY}/gateway.db.test.ts`,

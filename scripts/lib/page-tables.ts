@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { DATABASE_EVENTS, TRANSITIONS } from "@appdb/contract/control/database-states";
+import { DATABASE_EVENTS, DATABASE_TRANSITIONS } from "@appdb/contract/control/database-states";
 import { SERVICE_EVENTS, SERVICE_TRANSITIONS } from "@appdb/contract/control/service-states";
 import { ERRORS } from "@appdb/contract/errors";
 import { PERMISSIONS, type Permission, ROLES, roleHas } from "@appdb/contract/permissions";
@@ -22,8 +22,10 @@ export function pageTables(functions: readonly LibraryFunction[]): Readonly<Reco
   return {
     errors: errorTables,
     "database-requests": () =>
-      transitions(TRANSITIONS, requestsOf(DATABASE_EVENTS, SEEN_OF_DATABASES), (event) => event.replace("_", "-")),
-    "database-events": () => transitions(TRANSITIONS, SEEN_OF_DATABASES),
+      transitions(DATABASE_TRANSITIONS, requestsOf(DATABASE_EVENTS, SEEN_OF_DATABASES), (event) =>
+        event.replace("_", "-"),
+      ),
+    "database-events": () => transitions(DATABASE_TRANSITIONS, SEEN_OF_DATABASES),
     "database-event-meanings": () => meanings(DATABASE_EVENTS, SEEN_OF_DATABASES),
     "service-requests": () => transitions(SERVICE_TRANSITIONS, requestsOf(SERVICE_EVENTS, SEEN_OF_SERVICES)),
     "service-events": () => transitions(SERVICE_TRANSITIONS, SEEN_OF_SERVICES),

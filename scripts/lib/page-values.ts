@@ -2,27 +2,27 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DOCUMENT_LIMITS } from "@appdb/adapters/documents/tenant-documents";
 import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/adapters/environments/check-lock";
-import { MOST_MEMBERS } from "@appdb/adapters/http/value-bounds";
-import { MOST_PACKAGES } from "@appdb/adapters/images/image-folder";
-import { MANIFEST_TIMEOUT_MS, MOST_MANIFEST_BYTES } from "@appdb/adapters/udf/read-manifest";
+import { MAX_MEMBERS } from "@appdb/adapters/http/value-bounds";
+import { MAX_PACKAGES } from "@appdb/adapters/images/image-folder";
+import { MANIFEST_TIMEOUT_MS, MAX_MANIFEST_BYTES } from "@appdb/adapters/udf/read-manifest";
 import { CONCURRENT_ROWS } from "@appdb/adapters/udf/worker-functions";
 import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { MAX_LINK_STEPS, MAX_TREE_FOLDERS } from "@appdb/contract/control/tree-links";
-import { MOST_DECLARED, MOST_NAMES } from "@appdb/contract/manifest";
+import { MAX_DECLARED, MAX_NAMES } from "@appdb/contract/manifest";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
-import { MOST_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
-import { MOST_PATTERNS } from "@appdb/contract/service-toml";
-import { MOST_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
+import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { MAX_PATTERNS } from "@appdb/contract/service-toml";
+import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
-import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
+import { MAX_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
 import * as webhooks from "../../apps/server/src/audit/webhook-limits.ts";
 import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
 import { STREAMS } from "../../apps/server/src/gateway/domain-server.ts";
 import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/send-by-link.ts";
 import * as strangers from "../../apps/server/src/gateway/strangers.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/queue/shares.ts";
-import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/images/operation-lines.ts";
+import { MAX_LINE_BYTES } from "../../apps/server/src/reconciler/images/operation-lines.ts";
 import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";
 import { type LibraryFunction, namesOfPlainFunctions } from "./function-tables.ts";
 import { ROOT } from "./paths.mjs";
@@ -32,7 +32,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
   return {
     DOCUMENT_SECONDS: DOCUMENT_LIMITS.timeout_ms / 1_000,
     MANIFEST_MINUTES: MANIFEST_TIMEOUT_MS / 60_000,
-    LINE_MEGABYTES: MOST_LINE_BYTES / 1024 ** 2,
+    LINE_MEGABYTES: MAX_LINE_BYTES / 1024 ** 2,
     FILE_SETTINGS: FILE_SETTINGS.map((name) => `\`${name}\``).join(", "),
     MAX_BATCH: pythonNumber("_udf.py", "_MAX_BATCH"),
     MAX_TIMEOUT_S: pythonNumber("_udf.py", "_MAX_TIMEOUT_S"),
@@ -54,15 +54,15 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_TREE_BYTES,
     MAX_TREE_FILES,
     MAX_TREE_FOLDERS,
-    MOST_DECLARED,
-    MOST_LISTED_JOBS,
-    MOST_MANIFEST_BYTES,
-    MOST_MEMBERS,
-    MOST_NAMES,
-    MOST_PACKAGES,
-    MOST_PATTERNS,
-    MOST_PREPARATIONS,
-    MOST_UPDATE_ATTEMPTS,
+    MOST_DECLARED: MAX_DECLARED,
+    MOST_LISTED_JOBS: MAX_LISTED_JOBS,
+    MOST_MANIFEST_BYTES: MAX_MANIFEST_BYTES,
+    MOST_MEMBERS: MAX_MEMBERS,
+    MOST_NAMES: MAX_NAMES,
+    MOST_PACKAGES: MAX_PACKAGES,
+    MOST_PATTERNS: MAX_PATTERNS,
+    MOST_PREPARATIONS: MAX_PREPARATIONS,
+    MOST_UPDATE_ATTEMPTS: MAX_UPDATE_ATTEMPTS,
     plain_functions: namesOfPlainFunctions(functions),
     OF_ONE_ORG,
     STREAMS,

@@ -4,15 +4,15 @@ import { appError } from "@appdb/contract/errors";
 import type { DaemonFile } from "@appdb/contract/home";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { OperatorAct, OperatorAnswer, OperatorRequest } from "@appdb/contract/operator";
-import type { Health } from "@appdb/contract/routes/local";
+import type { DaemonHealth } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StricliProcess } from "@stricli/core";
 import type { CliConfig } from "./config/config.ts";
 import type { DeviceCode } from "./control/device-sign-in.ts";
 import type { Credential } from "./control/find-credential.ts";
-import type { ServerAddress } from "./control/find-server.ts";
-import type { Session } from "./control/sessions.ts";
+import type { ControlPlaneAddress } from "./control/find-server.ts";
+import type { StoredSession } from "./control/sessions.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
 import type { Output } from "./output/output.ts";
 
@@ -73,7 +73,7 @@ export interface Prompt {
 /** The hosted service's control plane as one credential reaches it. */
 export interface Control {
   readonly client: ControlClient;
-  readonly server: ServerAddress;
+  readonly server: ControlPlaneAddress;
   readonly credential: Credential;
 }
 
@@ -83,18 +83,18 @@ export interface ControlAccess {
    *  @throws not_signed_in, config_invalid, server_unreachable when no server is known */
   open(): Promise<Control>;
   /** @throws config_invalid, server_unreachable when none is known */
-  findServer(): Promise<ServerAddress>;
+  findServer(): Promise<ControlPlaneAddress>;
   /** What commands sign requests with; undefined when there is nothing. @throws config_invalid */
-  findCredential(server: ServerAddress): Promise<Credential | undefined>;
+  findCredential(server: ControlPlaneAddress): Promise<Credential | undefined>;
   /** The sign-in of `cli login`, whatever goes before it. @throws config_invalid */
-  findSignIn(server: ServerAddress): Credential | undefined;
+  findSignIn(server: ControlPlaneAddress): Credential | undefined;
   /** A client with this credential. @throws server_unreachable when the server is known to be gone */
-  connect(server: ServerAddress, credential: Credential): ControlClient;
+  connect(server: ControlPlaneAddress, credential: Credential): ControlClient;
   /** Signs in by a code that somebody confirms; answers the session's credential and what to keep of it, keeps nothing.
    *  @throws sign_in_denied, sign_in_expired, server_unreachable, interrupted */
-  signIn(server: ServerAddress, listener: SignInListener): Promise<{ token: string; credential: Credential }>;
+  signIn(server: ControlPlaneAddress, listener: SignInListener): Promise<{ token: string; credential: Credential }>;
   /** Keeps a sign-in, or forgets it; answers the one that was kept. @throws home_not_writable, disk_full, config_invalid */
-  keepSignIn(server: ServerAddress, session: Session | undefined): Credential | undefined;
+  keepSignIn(server: ControlPlaneAddress, session: StoredSession | undefined): Credential | undefined;
   /** Keeps the address in the home's config.toml; answers that file. @throws config_invalid, home_not_writable */
   keepServer(url: string): Promise<string>;
   openBrowser(url: string): void;
@@ -119,7 +119,7 @@ export interface DaemonControl {
 export interface FoundDaemon {
   readonly file: DaemonFile;
   readonly client: LocalClient;
-  readonly health: Health;
+  readonly health: DaemonHealth;
 }
 
 export interface ApplicationInput {

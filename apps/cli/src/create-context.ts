@@ -3,13 +3,13 @@ import type { OperatorRequest } from "@appdb/contract/operator";
 import type { StricliProcess } from "@stricli/core";
 import { readCliConfig } from "./config/config.ts";
 import type { Application, ApplicationInput, FoundDaemon, Prompt, World } from "./context.ts";
-import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
+import type { EnsureDaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";
 import { createOutput, type Output, type TextStream } from "./output/output.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
-const MOST_INPUT_BYTES = 1_000_000;
+const MAX_INPUT_BYTES = 1_000_000;
 
 export interface ContextInput {
   /** An application that the command will most likely ask for. */
@@ -26,7 +26,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
   const config = readCliConfig(node.env);
   const out = createOutput(lateStream(node, "stdout"), lateStream(node, "stderr"), config.plain);
   const cwd = node.cwd();
-  const daemon: DaemonDeps = { config, program, note: out.note };
+  const daemon: EnsureDaemonDeps = { config, program, note: out.note };
   const read = async (input: ApplicationInput): Promise<Application> => {
     const { readApplication } = await import("./project/read-application.ts");
     return await readApplication({ config, cwd, out, program, signal }, input);
@@ -77,7 +77,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
 }
 
 /** Asks for the daemon while Python runs: its answer is there when it is needed. Starts none. */
-function findAhead(daemon: DaemonDeps): Promise<FoundDaemon | undefined> {
+function findAhead(daemon: EnsureDaemonDeps): Promise<FoundDaemon | undefined> {
   const found = import("./daemon/ensure-daemon.ts").then(({ findDaemon }) => findDaemon(daemon));
   // Whoever needs the daemon gets its error.
   found.catch(() => undefined);
@@ -128,7 +128,7 @@ async function readAll(stream: NodeJS.ReadableStream): Promise<Uint8Array> {
   for await (const chunk of stream) {
     chunks.push(Buffer.from(chunk));
     length += chunk.length;
-    if (length > MOST_INPUT_BYTES) break;
+    if (length > MAX_INPUT_BYTES) break;
   }
   return Buffer.concat(chunks);
 }

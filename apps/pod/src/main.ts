@@ -15,11 +15,11 @@ async function run(): Promise<number> {
     return await runLocal({ file: process.argv[1] ?? "", node_options: process.execArgv });
   }
   if (role === "service" && file !== undefined) {
-    const { runService } = await import("./roles/service.ts");
+    const { runServiceRole: runService } = await import("./roles/service.ts");
     return await runService(file);
   }
   if (role === "database") {
-    const { runDatabase } = await import("./roles/database.ts");
+    const { runDatabaseRole: runDatabase } = await import("./roles/database.ts");
     return await runDatabase();
   }
   if (role === "service-pod") {

@@ -1,14 +1,14 @@
 import { TRAFFIC_KEPT_MINUTES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { Database } from "./database/pool.ts";
+import type { ControlDatabase } from "./database/pool.ts";
 import type { Attempts } from "./identity/attempts.ts";
 import { cleanIdempotency } from "./requests/idempotency.ts";
 
 const HOUR_MS = 3_600_000;
 
 export interface CleanDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly attempts: Attempts;
 }

@@ -12,35 +12,35 @@ import { addDeliveries } from "./audit/add-deliveries.ts";
 import type { RecordEvent } from "./audit/event.ts";
 import { createRecordEvent } from "./audit/record-event.ts";
 import { SERVER_PATHS, type ServerConfig } from "./config/config.ts";
+import { addAccountRoutes } from "./control-plane/account/account-routes.ts";
 import { mountAuth } from "./control-plane/account/mount-auth.ts";
-import { addAccountRoutes } from "./control-plane/account/routes.ts";
-import { addBlobRoutes } from "./control-plane/blobs/routes.ts";
-import { addDatabaseRoutes } from "./control-plane/databases/routes.ts";
-import { addDeployRoutes } from "./control-plane/deploys/routes.ts";
+import { addBlobRoutes } from "./control-plane/blobs/blobs-routes.ts";
+import { addDatabaseRoutes } from "./control-plane/databases/databases-routes.ts";
+import { addDeployRoutes } from "./control-plane/deploys/deploys-routes.ts";
 import { EventStreams } from "./control-plane/events/event-stream.ts";
-import { addEventRoutes } from "./control-plane/events/routes.ts";
-import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
-import { addKeyRoutes } from "./control-plane/keys/routes.ts";
+import { addEventRoutes } from "./control-plane/events/events-routes.ts";
+import { addInvitationRoutes } from "./control-plane/invitations/invitations-routes.ts";
+import { addKeyRoutes } from "./control-plane/keys/keys-routes.ts";
 import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
-import { addLogRoutes } from "./control-plane/logs/routes.ts";
-import { addMemberRoutes } from "./control-plane/members/routes.ts";
-import { addOperationRoutes } from "./control-plane/operations/routes.ts";
-import { addOrganizationRoutes } from "./control-plane/organizations/routes.ts";
-import { createFindOrg } from "./control-plane/organizations/store.ts";
-import { addRowRoutes } from "./control-plane/rows/routes.ts";
-import { addSchemaRoutes } from "./control-plane/schema/routes.ts";
-import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
-import { addServiceRoutes } from "./control-plane/services/routes.ts";
-import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
-import { addWorkRoutes } from "./control-plane/work/routes.ts";
+import { addLogRoutes } from "./control-plane/logs/logs-routes.ts";
+import { addMemberRoutes } from "./control-plane/members/members-routes.ts";
+import { addOperationRoutes } from "./control-plane/operations/operations-routes.ts";
+import { addOrganizationRoutes } from "./control-plane/organizations/organizations-routes.ts";
+import { createFindOrg } from "./control-plane/organizations/organizations-store.ts";
+import { addRowRoutes } from "./control-plane/rows/rows-routes.ts";
+import { addSchemaRoutes } from "./control-plane/schema/schema-routes.ts";
+import { addSecretRoutes } from "./control-plane/secrets/secrets-routes.ts";
+import { addServiceRoutes } from "./control-plane/services/services-routes.ts";
+import { addWebhookRoutes } from "./control-plane/webhooks/webhooks-routes.ts";
+import { addWorkRoutes } from "./control-plane/work/work-routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
-import type { Database } from "./database/pool.ts";
+import type { ControlDatabase } from "./database/pool.ts";
 import { createKeySnapshots, type KeySnapshots } from "./edge/key-snapshots.ts";
 import { createKeyUses, type KeyUses } from "./edge/key-uses.ts";
 import { checkDatabase, checkDisk } from "./health/checks.ts";
-import { createHealth, type Health, type TellProblems } from "./health/health.ts";
+import { createHealth, type ServerHealth, type TellProblems } from "./health/server-health.ts";
 import { addDrain } from "./http/drain.ts";
-import { addHealthRoutes } from "./http/health.ts";
+import { addHealthRoutes } from "./http/health-routes.ts";
 import { addOpenapi } from "./http/openapi.ts";
 import { createHttpServer } from "./http/server.ts";
 import { addDashboard, type Dashboard } from "./http/static.ts";
@@ -50,7 +50,7 @@ import { createAuthHandlers } from "./identity/auth-handlers.ts";
 import type { Site } from "./identity/csrf.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
 import type { Mail } from "./identity/mail.ts";
-import type { KnownPods } from "./pods/machine.ts";
+import type { KnownPods } from "./pods/host-runtime.ts";
 import { CallerLimits } from "./requests/caller-limits.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./requests/checked-route.ts";
 import { createAnswerSeal } from "./requests/idempotency.ts";
@@ -61,7 +61,7 @@ import type { MasterKey } from "./secrets/master-key.ts";
 export interface ServerDeps {
   readonly config: ServerConfig;
   readonly log: Logger;
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly pool: pg.Pool;
   readonly site: Site;
   readonly mail: Mail | undefined;
@@ -82,15 +82,15 @@ export interface ServerDeps {
   readonly metrics: Registry;
   /** Parts that `/health` asks; those that start later add theirs. */
   readonly problems: TellProblems[];
-  readonly health: Health;
+  readonly health: ServerHealth;
   /** What `/metrics` answers of other processes. */
   readonly more_metrics: (() => Promise<string>)[];
 }
 
-export interface ComposeInput {
+export interface ServerInput {
   readonly config: ServerConfig;
   readonly log: Logger;
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly pool: pg.Pool;
   /** Its address is set when the server listens, before the first request. */
   readonly site: Site;
@@ -110,7 +110,7 @@ export interface ComposedServer {
 }
 
 /** Builds the control plane; nothing is started here. */
-export function composeServer(input: ComposeInput): ComposedServer {
+export function composeServer(input: ServerInput): ComposedServer {
   const { config, log, db, pool, site, mail } = input;
   const recordEvent = createRecordEvent(addDeliveries);
   const envelope = createEnvelope(input.master_key);

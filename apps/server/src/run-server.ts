@@ -8,24 +8,24 @@ import { cleanHourly } from "./clean-hourly.ts";
 import { composeServer } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config/config.ts";
 import { findPlainAddresses } from "./config/config-identity.ts";
-import { lockHome, openHome, openSecret, removeRunning, roleLock, writeRunning } from "./config/home.ts";
+import { lockHome, openSecret, openServerHome, removeRunning, roleLock, writeRunning } from "./config/server-home.ts";
 import { controlFormat, findMigrations, migrate, readMigrations } from "./database/migrate.ts";
-import { type Database, openDatabase } from "./database/pool.ts";
+import { type ControlDatabase, openControlDatabase } from "./database/pool.ts";
 import { demandPostgres, openPostgres } from "./database/postgres.ts";
-import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
-import { keepLooking } from "./health/health.ts";
+import { addGatewayMetrics, superviseGateway } from "./gateway-process/supervise-gateway.ts";
+import { keepLooking } from "./health/server-health.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
+import { awaitStopSignal } from "./lifecycle/await-stop-signal.ts";
 import { keepBeating } from "./lifecycle/heartbeat.ts";
 import { listenAsConfigured } from "./lifecycle/listen.ts";
-import { listenForStop } from "./lifecycle/listen-for-stop.ts";
-import { createLogger } from "./lifecycle/logger.ts";
+import { createServerLogger } from "./lifecycle/server-logger.ts";
 import { stopEach } from "./lifecycle/stop-each.ts";
 import { watchHome } from "./lifecycle/watch-home.ts";
 import { takeNextMasterKey } from "./operator/rotate-master-key.ts";
-import type { KnownPods } from "./pods/machine.ts";
-import { openMachine } from "./pods/open-machine.ts";
+import type { KnownPods } from "./pods/host-runtime.ts";
+import { openHostRuntime } from "./pods/open-host-runtime.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 import { givenMasterKey } from "./secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
@@ -39,16 +39,16 @@ import { isJournal, writeWelcome } from "./welcome.ts";
  */
 export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone"> = {}): Promise<void> {
   const found = readServerConfig();
-  const home = openHome(found.home);
+  const home = openServerHome(found.home);
   // the path without links: of it names are made that others make as well
   const config = { ...found, home };
-  const log = createLogger(config.log_level);
-  const stopped = listenForStop(log);
+  const log = createServerLogger(config.log_level);
+  const stopped = awaitStopSignal(log);
   lockHome(home, config);
   using _beating = keepBeating(config.heartbeat_file, log);
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
-  await using database = openDatabase(postgres.dsn, log);
+  await using database = openControlDatabase(postgres.dsn, log);
   // a gateway alone starts while PostgreSQL is down: its tables are the control plane's to make
   if (config.roles.every((role) => role === "gateway")) {
     const { serveGatewayAlone } = await import("./gateway-process/serve-alone.ts");
@@ -59,7 +59,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const masterKey = await makeMasterKey(database.db, config, home, log);
   // begun here, so that it is there when the rest is
   await using gateway = config.roles.includes("gateway")
-    ? keepGateway({ config, log, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
+    ? superviseGateway({ config, log, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
     : undefined;
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
@@ -77,7 +77,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     master_key: masterKey,
     dashboard: config.roles.includes("control-plane") ? openDashboard(log) : undefined,
   });
-  await using machine = config.roles.includes("reconciler") ? await openMachine({ ...deps, config }) : undefined;
+  await using machine = config.roles.includes("reconciler") ? await openHostRuntime({ ...deps, config }) : undefined;
   pods.isolates = machine?.driver.isolates;
   const problem = machine && driverProblem(machine.driver);
   if (problem !== undefined) deps.problems.push(() => [problem]);
@@ -131,7 +131,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   }
 }
 
-async function makeMasterKey(db: Database, config: ServerConfig, home: string, log: Logger): Promise<MasterKey> {
+async function makeMasterKey(db: ControlDatabase, config: ServerConfig, home: string, log: Logger): Promise<MasterKey> {
   const kept = config.master_key === undefined ? takeNextMasterKey(home) : undefined;
   const masterKey = await openMasterKey(
     { db, log, recordEvent: createRecordEvent(addDeliveries) },

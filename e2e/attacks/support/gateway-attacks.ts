@@ -12,7 +12,7 @@ const MEGABYTE = 1024 ** 2;
 const WAKE_MS = 6_000;
 /** Bodies at a time, and how much of the gateway's memory they may cost together. */
 const BODIES = 600;
-const MOST_GROWTH_MB = 400;
+const MAX_GROWTH_MB = 400;
 
 /** Registers the attacks on the gateway, which all organizations share. */
 export function testGatewayAttacks(open: () => AttackStage): void {
@@ -72,7 +72,7 @@ export function testGatewayAttacks(open: () => AttackStage): void {
       expect(await send(`${victim.tools}/whoami`, victim.key, "GET")).toMatchObject({ status: 200 });
       for (const { end } of sent) end();
       agent.destroy();
-      expect(Math.round(most - before)).toBeLessThan(MOST_GROWTH_MB);
+      expect(Math.round(most - before)).toBeLessThan(MAX_GROWTH_MB);
     });
   });
 }

@@ -2,12 +2,12 @@ import * as z from "zod";
 import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
-import { columnTypeSchema, MOST_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
+import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 
 /** Tables, routes, functions and what else a manifest declares, of each kind. They are looked for in each other. */
-export const MOST_DECLARED = 10_000;
+export const MAX_DECLARED = 10_000;
 /** Columns and parameters of one of them; PostgreSQL has no table of more columns. */
-export const MOST_NAMES = 2_000;
+export const MAX_NAMES = 2_000;
 
 /**
  * The manifest: all that the engine knows of an application. `python -m appdb.manifest app.py` writes it, a second
@@ -50,7 +50,7 @@ export const columnSchema = z.strictObject({
 const btreeIndexSchema = z.strictObject({
   kind: z.literal("btree"),
   name: z.string().nullable(),
-  columns: z.array(z.string()).max(MOST_NAMES).min(1),
+  columns: z.array(z.string()).max(MAX_NAMES).min(1),
   source: sourceSchema,
 });
 
@@ -68,7 +68,7 @@ const embeddingIndexSchema = z
     source: sourceSchema,
   })
   .refine(
-    ({ precision, dimensions }) => dimensions <= MOST_DIMENSIONS[precision],
+    ({ precision, dimensions }) => dimensions <= MAX_DIMENSIONS[precision],
     "has more dimensions than its precision can index",
   );
 
@@ -80,10 +80,10 @@ export const tableSchema = z.strictObject({
   model: z.string(),
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
-  columns: z.array(columnSchema).max(MOST_NAMES).min(1),
+  columns: z.array(columnSchema).max(MAX_NAMES).min(1),
   /** Column names in declared order; empty when the table has no key. */
-  primary_key: z.array(z.string()).max(MOST_NAMES),
-  indexes: z.array(indexSchema).max(MOST_NAMES),
+  primary_key: z.array(z.string()).max(MAX_NAMES),
+  indexes: z.array(indexSchema).max(MAX_NAMES),
   has_default_idxs: z.boolean(),
   /** The name that the table had. */
   renamed_from: z.string().nullable().default(null),
@@ -106,12 +106,12 @@ export const functionSchema = z.strictObject({
   id: z.string(),
   module: z.string(),
   name: z.string(),
-  parameters: z.array(parameterSchema).max(MOST_NAMES),
+  parameters: z.array(parameterSchema).max(MAX_NAMES),
   result: z.strictObject({ type: columnTypeSchema, nullable: z.boolean() }),
   /** sha256 hex of the function's source text, with what it calls of its own module and the constants that it names there. */
   digest: z.string(),
   /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and what that imports. */
-  uses: z.array(z.string()).max(MOST_NAMES).default([]),
+  uses: z.array(z.string()).max(MAX_NAMES).default([]),
   kind: z.enum(["scalar", "aggregate"]).default("scalar"),
   /** Which of the function's overloads this is; the id of the first has no suffix, the others' end in `#1`, `#2` ... */
   overload: z.int().min(0).default(0),
@@ -143,7 +143,7 @@ export const namedQuerySchema = z.strictObject({
   module: z.string(),
   name: z.string(),
   comment: z.string().nullable(),
-  parameters: z.array(parameterSchema).max(MOST_NAMES),
+  parameters: z.array(parameterSchema).max(MAX_NAMES),
   /** The answer is a list of the only selected value, not of objects. */
   return_scalar: z.boolean(),
   query: querySchema,
@@ -157,7 +157,7 @@ const answererSchema = z.strictObject({
   module: z.string(),
   name: z.string(),
   /** Which of the outputs it takes. */
-  parameters: z.array(z.string()).max(MOST_NAMES),
+  parameters: z.array(z.string()).max(MAX_NAMES),
   /** A JSON Schema of what it returns; null when it does not say. */
   response: z.record(z.string(), z.unknown()).nullable(),
 });
@@ -200,8 +200,8 @@ const overTable = {
 
 /** Of routes that take values of a row and answer values of it. */
 const overRow = {
-  inputs: z.array(z.string()).max(MOST_NAMES),
-  outputs: z.array(z.string()).max(MOST_NAMES),
+  inputs: z.array(z.string()).max(MAX_NAMES),
+  outputs: z.array(z.string()).max(MAX_NAMES),
   /** What a computed column that fails does to a row that is stored: nothing is, or the cell is null with its error. */
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
@@ -224,9 +224,9 @@ const updateRouteSchema = z.strictObject({
   kind: z.literal("update"),
   ...overTable,
   /** The table's primary key, which every request brings. */
-  key: z.array(z.string()).max(MOST_NAMES).min(1),
+  key: z.array(z.string()).max(MAX_NAMES).min(1),
   ...overRow,
-  inputs: z.array(z.string()).max(MOST_NAMES).min(1),
+  inputs: z.array(z.string()).max(MAX_NAMES).min(1),
   ...answeredByEngine,
 });
 
@@ -234,7 +234,7 @@ const updateRouteSchema = z.strictObject({
 const deleteRouteSchema = z.strictObject({
   kind: z.literal("delete"),
   ...overTable,
-  match_columns: z.array(z.string()).max(MOST_NAMES).min(1),
+  match_columns: z.array(z.string()).max(MAX_NAMES).min(1),
   ...answeredByEngine,
 });
 
@@ -246,7 +246,7 @@ const queryRouteSchema = z.strictObject({
   /** Id of a query of the manifest. */
   query: z.string(),
   /** Names of the parameters that a request may give; the others have their defaults. */
-  inputs: z.array(z.string()).max(MOST_NAMES),
+  inputs: z.array(z.string()).max(MAX_NAMES),
   /** The answer is the only row itself; none and several are errors. */
   one_row: z.boolean(),
   ...answeredByEngine,
@@ -286,7 +286,7 @@ const applicationSchema = z.strictObject({
   module: z.string(),
   name: z.string(),
   /** What it calls the service's routes by, one for each and in their order: they are reached through it. */
-  routes: z.array(z.string()).max(MOST_DECLARED),
+  routes: z.array(z.string()).max(MAX_DECLARED),
   /** Its own description, an OpenAPI document; null: it has none. */
   openapi: z.record(z.string(), z.unknown()).nullable(),
 });
@@ -294,11 +294,11 @@ const applicationSchema = z.strictObject({
 /** Which pages of other origins a browser lets call a service. */
 const corsSchema = z.strictObject({
   /** `https://app.example`, or `*`. */
-  origins: z.array(z.string()).max(MOST_NAMES).min(1),
+  origins: z.array(z.string()).max(MAX_NAMES).min(1),
   /** Null: those of the path. */
-  methods: z.array(z.string()).max(MOST_NAMES).nullable(),
+  methods: z.array(z.string()).max(MAX_NAMES).nullable(),
   /** Null: those that services know. */
-  headers: z.array(z.string()).max(MOST_NAMES).nullable(),
+  headers: z.array(z.string()).max(MAX_NAMES).nullable(),
   credentials: z.boolean(),
   max_age_s: z.int().min(0),
 });
@@ -307,10 +307,10 @@ export const serviceSchema = z.strictObject({
   name: z.string(),
   /** Empty, or starts with `/` and does not end with one. */
   prefix: routePath,
-  routes: z.array(routeSchema).max(MOST_DECLARED),
+  routes: z.array(routeSchema).max(MAX_DECLARED),
   app: applicationSchema.nullable().optional(),
   /** Of all its operations, in OpenAPI. */
-  tags: z.array(z.string()).max(MOST_NAMES).optional(),
+  tags: z.array(z.string()).max(MAX_NAMES).optional(),
   /** Null: no page but this machine's own. */
   cors: corsSchema.nullable().optional(),
   source: sourceSchema,
@@ -321,15 +321,15 @@ export const manifestSchema = z.strictObject({
   library_version: z.string(),
   python_version: z.string(),
   app_file: z.string(),
-  tables: z.array(tableSchema).max(MOST_DECLARED),
-  functions: z.array(functionSchema).max(MOST_DECLARED),
-  queries: z.array(namedQuerySchema).max(MOST_DECLARED).default([]),
-  resource_pools: z.array(resourcePoolSchema).max(MOST_DECLARED).default([]),
-  services: z.array(serviceSchema).max(MOST_DECLARED),
+  tables: z.array(tableSchema).max(MAX_DECLARED),
+  functions: z.array(functionSchema).max(MAX_DECLARED),
+  queries: z.array(namedQuerySchema).max(MAX_DECLARED).default([]),
+  resource_pools: z.array(resourcePoolSchema).max(MAX_DECLARED).default([]),
+  services: z.array(serviceSchema).max(MAX_DECLARED),
   /** Files below the project root that importing the application read, with the sha256 hex of their bytes. */
   modules: z.array(z.strictObject({ path: z.string(), sha256: z.string() })),
   /** What is no mistake of the file and may yet surprise, as sentences: modules of the project that others shadow. */
-  warnings: z.array(z.string()).max(MOST_DECLARED).default([]),
+  warnings: z.array(z.string()).max(MAX_DECLARED).default([]),
 });
 
 export type Source = z.infer<typeof sourceSchema>;

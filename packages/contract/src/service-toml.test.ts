@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { AppError } from "./errors.ts";
-import { type ConfigPlace, localEntry, parseServiceConfig } from "./service-toml.ts";
+import { type ConfigLocation, localEntry, parseServiceConfig } from "./service-toml.ts";
 
-const place: ConfigPlace = { file: "service.toml", section: "service", lineOf: () => 7 };
+const place: ConfigLocation = { file: "service.toml", section: "service", lineOf: () => 7 };
 
 function refusal(value: unknown): AppError {
   try {

@@ -14,13 +14,13 @@ export const PYTHON_VERSION = /^3\.\d{1,2}(\.\d{1,2})?$/;
  */
 const nonEmpty = z.string().trim().min(1, "must not be empty");
 /** Patterns of one list. */
-export const MOST_PATTERNS = 1_000;
-const patterns = z.array(nonEmpty).max(MOST_PATTERNS, `must have at most ${MOST_PATTERNS} patterns`);
+export const MAX_PATTERNS = 1_000;
+const patterns = z.array(nonEmpty).max(MAX_PATTERNS, `must have at most ${MAX_PATTERNS} patterns`);
 const positive = z.int("must be a whole number").min(1, "must be at least 1");
 
 const systemPackage = z.string().regex(SYSTEM_PACKAGE, "must be a Debian package name such as ffmpeg");
 
-const MOST_PACKAGES = 200;
+const MAX_PACKAGES = 200;
 
 const databaseEntryShape = {
   /** A hosted database's address; an entry without one is the local database. */
@@ -30,7 +30,7 @@ const databaseEntryShape = {
   exclude: patterns.optional(),
   include_only: patterns.optional(),
   python_version: z.string().regex(PYTHON_VERSION, 'must be a Python version such as "3.12" or "3.12.8"').optional(),
-  system_packages: z.array(systemPackage).max(MOST_PACKAGES, `must have at most ${MOST_PACKAGES} packages`).optional(),
+  system_packages: z.array(systemPackage).max(MAX_PACKAGES, `must have at most ${MAX_PACKAGES} packages`).optional(),
   /** Further options of `uv sync`, or of `uv pip install` for a requirements.txt; words with spaces in quotes. */
   uv_options: z.string().optional(),
   cpu: z.number("must be a number").positive("must be more than 0").optional(),
@@ -61,7 +61,7 @@ const homeConfigSchema = z.strictObject(homeShape);
 export type HomeConfig = z.infer<typeof homeConfigSchema>;
 
 /** Where a configuration came from, for messages. */
-export interface ConfigPlace {
+export interface ConfigLocation {
   /** As a person calls the file: `service.toml`. */
   readonly file: string;
   /** Header of the section: `service`, or `tool.service` in pyproject.toml. */
@@ -73,7 +73,7 @@ export interface ConfigPlace {
 /** Checks the value of the section: unknown keys, types, names, what does not go together; reports all problems at once.
  *  An entry for a hosted database whose name still holds a placeholder (`cloud://<your-org>:main`) is left alone.
  *  @throws config_invalid with file, line and the nearest known key */
-export function parseServiceConfig(value: unknown, place: ConfigPlace): ServiceConfig {
+export function parseServiceConfig(value: unknown, place: ConfigLocation): ServiceConfig {
   const parsed = serviceConfigSchema.safeParse(value);
   const problems = parsed.success ? findConflicts(parsed.data) : describeIssues(parsed.error, serviceShape);
   if (parsed.success && problems.length === 0) return parsed.data;
@@ -81,13 +81,13 @@ export function parseServiceConfig(value: unknown, place: ConfigPlace): ServiceC
 }
 
 /** Checks the section of the home's config.toml. @throws config_invalid with file, line and the nearest known key */
-export function parseHomeConfig(value: unknown, place: ConfigPlace): HomeConfig {
+export function parseHomeConfig(value: unknown, place: ConfigLocation): HomeConfig {
   const parsed = homeConfigSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw invalidConfig(describeIssues(parsed.error, homeShape), place);
 }
 
-function invalidConfig(problems: readonly ConfigProblem[], place: ConfigPlace): Error {
+function invalidConfig(problems: readonly ConfigProblem[], place: ConfigLocation): Error {
   const lines = problems.map((problem) => printProblem(problem, place));
   return appError("config_invalid", {
     detail: lines.join("\n"),
@@ -194,7 +194,7 @@ function findNameProblems(name: string, path: readonly PropertyKey[]): ConfigPro
   }
 }
 
-function printProblem(problem: ConfigProblem, place: ConfigPlace): string {
+function printProblem(problem: ConfigProblem, place: ConfigLocation): string {
   const line = place.lineOf(problem.path);
   const [first, ...rest] = problem.path;
   const inDatabase = first === "database";

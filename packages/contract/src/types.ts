@@ -37,7 +37,7 @@ export const VECTOR_PRECISIONS = ["fp16", "fp32"] as const;
 export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
 
 /** What pgvector can index. */
-export const MOST_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Record<VectorPrecision, number>;
+export const MAX_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Record<VectorPrecision, number>;
 
 /**
  * A column's type. Beside its kind, a json type may carry the JSON Schema that its values must meet (a missing one lets

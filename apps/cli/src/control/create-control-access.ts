@@ -7,10 +7,10 @@ import type { CliConfig } from "../config/config.ts";
 import type { ControlAccess } from "../context.ts";
 import { signInByDevice } from "./device-sign-in.ts";
 import { type Credential, findCredential, sessionCredential } from "./find-credential.ts";
-import { findServer, type ServerAddress, stoppedServer } from "./find-server.ts";
+import { type ControlPlaneAddress, findServer, stoppedServer } from "./find-server.ts";
 import { httpFetch } from "./http-fetch.ts";
 import { openBrowser } from "./open-browser.ts";
-import { checkSessions, readSession, type Session, sessionsFile, writeSession } from "./sessions.ts";
+import { checkSessions, readSession, type StoredSession, sessionsFile, writeSession } from "./sessions.ts";
 import { wakingClient } from "./wake-database.ts";
 import { writeApiUrl } from "./write-api-url.ts";
 
@@ -23,7 +23,7 @@ export function createControlAccess(deps: {
   readonly note: (text: string) => void;
 }): ControlAccess {
   const { config, note, signal } = deps;
-  const credentialOf = (session: Session | undefined) =>
+  const credentialOf = (session: StoredSession | undefined) =>
     session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));
   const access: ControlAccess = {
     open: async () => {
@@ -49,7 +49,7 @@ export function createControlAccess(deps: {
   return access;
 }
 
-function notSignedIn({ url, source }: ServerAddress): AppError {
+function notSignedIn({ url, source }: ControlPlaneAddress): AppError {
   return appError("not_signed_in", {
     detail: `Not signed in to ${url} (from ${source}).`,
     hint: "Sign in: cli login   or set SERVICE_API_KEY",
@@ -58,7 +58,7 @@ function notSignedIn({ url, source }: ServerAddress): AppError {
 }
 
 /** Changes carry an Idempotency-Key, so that one whose answer was lost on the way is asked for again and done once. */
-function connect(server: ServerAddress, credential: Credential): ControlClient {
+function connect(server: ControlPlaneAddress, credential: Credential): ControlClient {
   if (!server.is_running) throw stoppedServer(server);
   const client = createControlClient({
     url: server.url,
@@ -95,7 +95,7 @@ type Send<T> = (options: CallOptions) => Promise<T>;
 
 async function* explained<T>(
   items: AsyncIterable<T>,
-  server: ServerAddress,
+  server: ControlPlaneAddress,
   credential: Credential,
 ): AsyncGenerator<T> {
   try {
@@ -113,7 +113,7 @@ function isCutOff(error: unknown): boolean {
 }
 
 /** A refused credential is told with the place that it came from: there may be three, and only one was tried. */
-function explain(error: unknown, server: ServerAddress, credential: Credential): unknown {
+function explain(error: unknown, server: ControlPlaneAddress, credential: Credential): unknown {
   if (!(error instanceof AppError) || error.code !== "unauthorized") return error;
   const meta = { url: server.url, source: credential.source };
   if (credential.kind === "session") {

@@ -12,7 +12,7 @@ export interface DeviceCode {
   readonly expires_in_s: number;
 }
 
-export interface SignInDeps {
+export interface DeviceSignInDeps {
   readonly server: { readonly url: string; readonly source: string };
   readonly signal: AbortSignal;
   readonly fetch: FetchLike;
@@ -43,7 +43,7 @@ const CLOCK: Clock = {
  * Resolves with the token of the session. A server that is away for a moment is asked again until the code ends.
  * @throws sign_in_denied, sign_in_expired, server_unreachable, server_failed, interrupted; what else the server answers
  */
-export async function signInByDevice(deps: SignInDeps): Promise<string> {
+export async function signInByDevice(deps: DeviceSignInDeps): Promise<string> {
   const { clock = CLOCK, signal } = deps;
   const asked = await post(deps, "code", { client_id: DEVICE_CLIENT_ID });
   const {
@@ -90,7 +90,7 @@ interface Answer {
 }
 
 /** Undefined when the server did not answer. @throws interrupted */
-async function ask(deps: SignInDeps, deviceCode: string): Promise<Answer | undefined> {
+async function ask(deps: DeviceSignInDeps, deviceCode: string): Promise<Answer | undefined> {
   try {
     return await post(deps, "token", { grant_type: GRANT, device_code: deviceCode, client_id: DEVICE_CLIENT_ID });
   } catch (error) {
@@ -100,7 +100,7 @@ async function ask(deps: SignInDeps, deviceCode: string): Promise<Answer | undef
   }
 }
 
-async function post(deps: SignInDeps, route: "code" | "token", body: object): Promise<Answer> {
+async function post(deps: DeviceSignInDeps, route: "code" | "token", body: object): Promise<Answer> {
   const { server, signal } = deps;
   const headers = { "content-type": "application/json", accept: "application/json", [CLIENT_VERSION_HEADER]: VERSION };
   const init = { method: "POST", headers, body: JSON.stringify(body), signal };
@@ -130,7 +130,7 @@ function isWebAddress(value: unknown): value is string {
 }
 
 /** An answer that goes neither on nor back: a problem of the server, or one of another server altogether. */
-function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answer): AppError {
+function refusalOf({ server }: DeviceSignInDeps, route: string, { status, body }: Answer): AppError {
   const { code, detail, error_description: errorDescription } = body;
   // nobody who signs in has a credential yet: only what serves applications asks for one
   if (status === 401 && code === "unauthorized") return servesApplications(server);
@@ -145,7 +145,7 @@ function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answ
   });
 }
 
-function servesApplications({ url, source }: SignInDeps["server"]): AppError {
+function servesApplications({ url, source }: DeviceSignInDeps["server"]): AppError {
   return appError("server_failed", {
     detail: `${url} (from ${source}) is not the control plane: it requires an API key, like the address of a service.`,
     hint: "Name the address of the dashboard: cli login --server https://...",
@@ -171,7 +171,7 @@ function interrupted(cause?: unknown): AppError {
   return appError("interrupted", { detail: "The sign-in was cancelled. You are not signed in.", cause });
 }
 
-function unreachable({ url, source }: SignInDeps["server"], cause: unknown): AppError {
+function unreachable({ url, source }: DeviceSignInDeps["server"], cause: unknown): AppError {
   const { code, message } = cause as NodeJS.ErrnoException;
   return appError("server_unreachable", {
     detail: `No server responds at ${url} (from ${source})${code === "ECONNREFUSED" ? "" : `: ${message}`}.`,

@@ -1,14 +1,14 @@
 import { AppError } from "@appdb/contract/errors";
 import type { Context, ControlAccess } from "../context.ts";
 import type { Credential } from "./find-credential.ts";
-import type { ServerAddress } from "./find-server.ts";
+import type { ControlPlaneAddress } from "./find-server.ts";
 
 /** Ends a session at its server. False when it had ended there already, or, with a word to the person, when the server
  *  could not be told. @throws interrupted */
 export async function endSession(
   ctx: Pick<Context, "out" | "signal">,
   connect: ControlAccess["connect"],
-  server: ServerAddress,
+  server: ControlPlaneAddress,
   session: Credential,
 ): Promise<boolean> {
   try {

@@ -3,7 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { CliConfig } from "../config/config.ts";
 import { findProject } from "../project/find-project.ts";
-import { readHomeConfig } from "./read-home-config.ts";
+import { loadHomeConfig } from "./load-home-config.ts";
 import { readSession, sessionsFile } from "./sessions.ts";
 
 /** What a request is signed with. */
@@ -27,7 +27,7 @@ export async function findCredential(
   if (config.api_key !== undefined) return keyCredential(config.api_key, "SERVICE_API_KEY");
   const ofProject = await findProjectKey(cwd);
   if (ofProject !== undefined) return ofProject;
-  const { api_key: apiKey } = await readHomeConfig(config.home);
+  const { api_key: apiKey } = await loadHomeConfig(config.home);
   if (apiKey !== undefined) return keyCredential(apiKey, join(config.home, HOME_PATHS.config));
   const session = readSession(config.home, url);
   return session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));

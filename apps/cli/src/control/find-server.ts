@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS, type ServerFile } from "@appdb/contract/home";
 import type { CliConfig } from "../config/config.ts";
-import { isAlive } from "../daemon/is-alive.ts";
-import { readHomeConfig, readIfThere } from "./read-home-config.ts";
+import { isDaemonAlive } from "../daemon/is-daemon-alive.ts";
+import { loadHomeConfig, readIfThere } from "./load-home-config.ts";
 
 /** A hosted service's control plane. */
-export interface ServerAddress {
+export interface ControlPlaneAddress {
   /** Normal form, without a slash at its end: sign-ins are kept by it. */
   readonly url: string;
   /** Where the address was set, as a person calls it. */
@@ -20,14 +20,14 @@ export interface ServerAddress {
  * `npm start` runs on this home. Never one that a project names.
  * @throws config_invalid for what is no address; server_unreachable when none is set and none runs
  */
-export async function findServer(config: Pick<CliConfig, "home" | "api_url">): Promise<ServerAddress> {
+export async function findServer(config: Pick<CliConfig, "home" | "api_url">): Promise<ControlPlaneAddress> {
   if (config.api_url !== undefined) return configured(config.api_url, "SERVICE_API_URL");
-  const { api_url: apiUrl } = await readHomeConfig(config.home);
+  const { api_url: apiUrl } = await loadHomeConfig(config.home);
   if (apiUrl !== undefined) return configured(apiUrl, join(config.home, HOME_PATHS.config));
   const file = join(config.home, HOME_PATHS.server);
   const served = readServerFile(file);
   if (served === undefined) throw noServer(config.home);
-  return { url: served.url, source: file, is_running: isAlive(served.pid) };
+  return { url: served.url, source: file, is_running: isDaemonAlive(served.pid) };
 }
 
 /** Reads an address as a person types it. @throws Error with what is wrong, which the command line's parser prints */
@@ -42,7 +42,7 @@ export function parseServerUrl(text: string): string {
 }
 
 /** The error of a server of this home that is not running any more. */
-export function stoppedServer({ url, source }: ServerAddress): AppError {
+export function stoppedServer({ url, source }: ControlPlaneAddress): AppError {
   return appError("server_unreachable", {
     detail: `The server of this home does not run; it was at ${url} (from ${source}).`,
     hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",
@@ -50,7 +50,7 @@ export function stoppedServer({ url, source }: ServerAddress): AppError {
   });
 }
 
-function configured(text: string, source: string): ServerAddress {
+function configured(text: string, source: string): ControlPlaneAddress {
   try {
     return { url: parseServerUrl(text), source, is_running: true };
   } catch (cause) {

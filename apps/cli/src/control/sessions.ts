@@ -5,16 +5,16 @@ import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
-import { readIfThere } from "./read-home-config.ts";
+import { readIfThere } from "./load-home-config.ts";
 
 /** A sign-in of `cli login`. How long it lasts is the server's to say: it is prolonged there with use. */
-export interface Session {
+export interface StoredSession {
   readonly token: string;
   readonly email: string;
   readonly signed_in_at: string;
 }
 
-type Sessions = Readonly<Record<string, Session>>;
+type Sessions = Readonly<Record<string, StoredSession>>;
 
 export function sessionsFile(home: string): string {
   return join(home, HOME_PATHS.sessions);
@@ -22,7 +22,7 @@ export function sessionsFile(home: string): string {
 
 /** The sign-in at a server; undefined when there is none.
  *  @throws config_invalid when the file is damaged, or others could read it */
-export function readSession(home: string, url: string): Session | undefined {
+export function readSession(home: string, url: string): StoredSession | undefined {
   const path = sessionsFile(home);
   const sessions = readSessions(path);
   if (Object.hasOwn(sessions, url)) refuseShared(path);
@@ -43,7 +43,7 @@ export function checkSessions(home: string): void {
 /** Keeps a sign-in, or forgets it; answers the one that was there. The file is exchanged as a whole: a crash leaves the
  *  old one or the new one.
  *  @throws home_not_writable, disk_full, config_invalid when the file is damaged */
-export function writeSession(home: string, url: string, session: Session | undefined): Session | undefined {
+export function writeSession(home: string, url: string, session: StoredSession | undefined): StoredSession | undefined {
   const path = sessionsFile(home);
   const { [url]: former, ...others } = readSessions(path);
   const sessions: Sessions = session === undefined ? others : { ...others, [url]: session };

@@ -19,7 +19,7 @@ export interface WaitInput {
 const WAIT_MS = 30_000;
 /** A server that is restarted meanwhile takes the operation up again: so long it may be away. */
 const RETRY_MS = 1_000;
-const MOST_RETRIES = 30;
+const MAX_RETRIES = 30;
 /** So long the rest of the output may take when the operation has ended. */
 const LATE_MS = 5_000;
 /** How many of the last lines an error brings along. */
@@ -100,7 +100,7 @@ async function again<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T>
       return await read();
     } catch (error) {
       const isLost = error instanceof AppError && error.code === "server_unreachable";
-      if (!isLost || retries >= MOST_RETRIES || signal.aborted) throw error;
+      if (!isLost || retries >= MAX_RETRIES || signal.aborted) throw error;
     }
     await pause(signal);
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { gapAfter } from "../project/init-text.ts";
-import { readIfThere } from "./read-home-config.ts";
+import { readIfThere } from "./load-home-config.ts";
 import { writePrivate } from "./sessions.ts";
 
 /** Keeps the address of a server in the home's config.toml; every other line stays as it is.

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Program } from "../program.ts";
-import { type DaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
+import { type EnsureDaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
 
 /**
  * A program that keeps the promises of the real daemon towards the command: one per home, daemon.json and token once it
@@ -74,7 +74,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-function deps(env: Record<string, string> = {}): DaemonDeps {
+function deps(env: Record<string, string> = {}): EnsureDaemonDeps {
   return {
     config: { home, daemon_env: { ...(process.env as Record<string, string>), ...env } },
     program,

@@ -8,10 +8,10 @@ import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
 import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daemon-files.ts";
-import { isAlive } from "./is-alive.ts";
+import { isDaemonAlive } from "./is-daemon-alive.ts";
 import { nodeFetch } from "./node-fetch.ts";
 
-export interface DaemonDeps {
+export interface EnsureDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;
   readonly program: Program;
   /** A word to the person: starting a daemon on an empty home takes a second or two. */
@@ -29,7 +29,7 @@ const POLL_MS = 15;
 /** A client of the home's daemon, which is started when none answers. However many commands start at once, the home's
  *  lock leaves one daemon, and all of them find it. An older daemon that is idle is replaced.
  *  @throws daemon_failed with the last lines of its log; daemon_busy; home_not_writable */
-export async function ensureDaemon(deps: DaemonDeps, signal: AbortSignal): Promise<LocalClient> {
+export async function ensureDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
   const found = await (deps.found ?? findDaemon(deps));
   if (found === undefined) return await startDaemon(deps, signal);
   if (compareVersions(found.health.version, VERSION) >= 0) return found.client;
@@ -41,7 +41,7 @@ export async function ensureDaemon(deps: DaemonDeps, signal: AbortSignal): Promi
 }
 
 /** The home's daemon when it answers; undefined when there is none. Starts nothing. @throws daemon_failed */
-export async function findDaemon(deps: Pick<DaemonDeps, "config">): Promise<FoundDaemon | undefined> {
+export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promise<FoundDaemon | undefined> {
   const address = readDaemonAddress(deps.config.home);
   if (address === undefined) return undefined;
   const client = createLocalClient({ port: address.file.port, token: address.token, fetch: nodeFetch });
@@ -51,7 +51,7 @@ export async function findDaemon(deps: Pick<DaemonDeps, "config">): Promise<Foun
   } catch (error) {
     // Nobody listens, or a stranger has the port by now and does not know the token: the file is of a daemon that is gone.
     const gone = error instanceof AppError && (error.code === "daemon_not_running" || error.code === "unauthorized");
-    if (gone || !isAlive(address.file.pid)) return undefined;
+    if (gone || !isDaemonAlive(address.file.pid)) return undefined;
     throw error;
   }
 }
@@ -59,7 +59,7 @@ export async function findDaemon(deps: Pick<DaemonDeps, "config">): Promise<Foun
 /** Waits until a daemon's process is gone. @throws daemon_failed when it is not within a minute */
 export async function waitUntilGone(pid: number): Promise<void> {
   const until = Date.now() + STOP_TIMEOUT_MS;
-  while (isAlive(pid)) {
+  while (isDaemonAlive(pid)) {
     if (Date.now() > until) {
       throw appError("daemon_failed", {
         detail: `The daemon (process ${pid}) did not stop within ${STOP_TIMEOUT_MS / 1000} s.`,
@@ -71,7 +71,7 @@ export async function waitUntilGone(pid: number): Promise<void> {
   }
 }
 
-async function startDaemon(deps: DaemonDeps, signal: AbortSignal): Promise<LocalClient> {
+async function startDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
   const { home } = deps.config;
   const log = openDaemonLog(home);
   const from = sizeOfLog(home);

@@ -10,7 +10,7 @@ import {
 import type { Program } from "../program.ts";
 
 /** Lists of a large server. */
-const MOST_BYTES = 256 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
 
 export interface AskOperatorDeps {
   readonly program: Pick<Program, "server">;
@@ -48,7 +48,7 @@ export async function askOperator(
 function run(argv: readonly [string, ...string[]], signal: AbortSignal): Promise<{ output: string; said: string }> {
   const [command, ...args] = argv;
   return new Promise((resolve, reject) => {
-    execFile(command, args, { signal, maxBuffer: MOST_BYTES }, (error, output, said) => {
+    execFile(command, args, { signal, maxBuffer: MAX_BYTES }, (error, output, said) => {
       if (signal.aborted) return reject(appError("interrupted", { detail: "The command was interrupted." }));
       // a status other than 0 comes with a problem, or with words on the standard error
       if (error !== null && output === "" && said === "") return reject(error);

@@ -11,7 +11,7 @@ const VERDICTS = {
 const SIGNS = { create: "+", build: "~", upload: "~", change: "~" } as const satisfies Record<DatabaseOp["op"], string>;
 
 /** So many lines of one change are shown; `--json` has them all. */
-const MOST_LINES = 20;
+const MAX_LINES = 20;
 
 /** Prints what an update of a database would do, and a sum. */
 export function printDatabasePlan(plan: DatabasePlan, out: Output): void {
@@ -22,8 +22,8 @@ export function printDatabasePlan(plan: DatabasePlan, out: Output): void {
     out.line(
       `    ${SIGNS[op.op]} ${showControls(op.description)}  [${op.severity === "destructive" ? "DESTRUCTIVE" : "safe"}]`,
     );
-    for (const line of op.lines.slice(0, MOST_LINES)) out.line(`        ${showControls(line)}`);
-    if (op.lines.length > MOST_LINES) out.line(`        ... and ${op.lines.length - MOST_LINES} more`);
+    for (const line of op.lines.slice(0, MAX_LINES)) out.line(`        ${showControls(line)}`);
+    if (op.lines.length > MAX_LINES) out.line(`        ... and ${op.lines.length - MAX_LINES} more`);
   }
   out.line();
   out.line(`Plan: ${plan.summary.ops} change(s), ${plan.summary.destructive} destructive`);

@@ -20,19 +20,19 @@ export function projectNotes(input: {
   ];
 }
 
-const MOST_LINES = 10;
+const MAX_LINES = 10;
 
 function leftOutNotes(leftOut: ProjectTree["left_out"]): string[] {
   const secrets = leftOut.filter(({ reason }) => reason === SECRET_REASON).map(({ path }) => path);
   const others = leftOut.filter(({ reason }) => reason !== SECRET_REASON);
-  const more = others.length - MOST_LINES;
+  const more = others.length - MAX_LINES;
   return [
     ...(secrets.length === 0
       ? []
       : [
           `Left out, because ${secrets.length === 1 ? "it" : "they"} may hold secrets: ${listOf(secrets)}. Set values by cli secret set, or name the file in include.`,
         ]),
-    ...others.slice(0, MOST_LINES).map(({ path, reason }) => `${shown(path)} is left out: it ${reason}.`),
+    ...others.slice(0, MAX_LINES).map(({ path, reason }) => `${shown(path)} is left out: it ${reason}.`),
     ...(more > 0 ? [`${more} more are left out.`] : []),
   ];
 }
@@ -57,8 +57,8 @@ function missingEntry({ config_file: configFile }: Pick<Project, "config_file">,
 }
 
 function listOf(names: readonly string[]): string {
-  const more = names.length - MOST_LINES;
-  return names.slice(0, MOST_LINES).map(shown).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = names.length - MAX_LINES;
+  return names.slice(0, MAX_LINES).map(shown).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function shown(path: string): string {

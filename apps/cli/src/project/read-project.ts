@@ -7,7 +7,7 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import type { Context } from "../context.ts";
 import { findProject, type Project } from "./find-project.ts";
 import { type HostedEntry, readHostedEntries } from "./hosted-entries.ts";
-import { type ProjectTree, readTree } from "./read-tree.ts";
+import { type ProjectTree, readProjectTree } from "./read-tree.ts";
 import { selectFiles } from "./select-files.ts";
 import { createSelector } from "./selection.ts";
 
@@ -35,7 +35,7 @@ export async function readProject(
   const { root } = project;
   const entry = readHostedEntries(project).find((each) => each.uri === uri);
   const selected = selectFiles(root, createSelector(entry?.settings ?? {}), namedByRequirements(root));
-  return { project, entry, tree: await readTree({ home: ctx.config.home, signal: ctx.signal }, root, selected) };
+  return { project, entry, tree: await readProjectTree({ home: ctx.config.home, signal: ctx.signal }, root, selected) };
 }
 
 /** What the database's image is made from. @throws environment_refused, config_invalid */

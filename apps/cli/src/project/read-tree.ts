@@ -40,7 +40,7 @@ const TURN_MS = 30;
  * without what is ours in it.
  * @throws files_changed, tree_invalid for more bytes than a project may have, config_invalid, interrupted
  */
-export async function readTree(
+export async function readProjectTree(
   deps: { readonly home: string; readonly signal: AbortSignal },
   root: string,
   selected: SelectedFiles,

@@ -4,7 +4,7 @@ import { MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { readGitPatterns, readPatterns } from "./git-patterns.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
-import { type PlacedLink, placeLink } from "./place-link.ts";
+import { placeLink, type ResolvedLink } from "./resolve-link.ts";
 import { ENVIRONMENT_FILES, type Selector } from "./selection.ts";
 
 /** A file that travels, as it was when it was found. */
@@ -53,7 +53,7 @@ export function selectFiles(root: string, selector: Selector, named: readonly st
 
 interface Found {
   readonly files: Map<string, SelectedFile>;
-  readonly links: Map<string, SelectedLink & PlacedLink>;
+  readonly links: Map<string, SelectedLink & ResolvedLink>;
   readonly left_out: LeftOut[];
 }
 
@@ -142,7 +142,7 @@ function realOf(path: string): string | undefined {
 function dropLinksToNothing({ files, left_out: leftOut, links }: Found): void {
   const folders = new Set([""]);
   for (const path of files.keys()) for (const folder of foldersOf(path)) folders.add(folder);
-  const isReached = ({ ends_at: endsAt, leads_to: leadsTo }: PlacedLink) => {
+  const isReached = ({ ends_at: endsAt, leads_to: leadsTo }: ResolvedLink) => {
     if (!files.has(endsAt) && !folders.has(endsAt)) return false;
     return leadsTo === endsAt || [leadsTo, ...foldersOf(leadsTo)].some((path) => links.has(path));
   };

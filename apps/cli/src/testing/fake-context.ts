@@ -3,7 +3,7 @@ import type { ControlClient } from "@appdb/contract/clients/control-client";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePlan } from "@appdb/contract/plan";
-import type { Health, Progress, ServiceRecord } from "@appdb/contract/routes/local";
+import type { DaemonHealth, Progress, ServiceRecord } from "@appdb/contract/routes/local";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { listCommands, runCommandLine } from "../app.ts";
 import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
@@ -187,7 +187,7 @@ function fakeControl(answers: Readonly<Record<string, unknown>>): ControlAccess 
   };
 }
 
-export const HEALTH: Health = {
+export const HEALTH: DaemonHealth = {
   version: "0.8.0",
   pid: 4711,
   home: "/home/ada/.service",

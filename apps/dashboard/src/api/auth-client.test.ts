@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { readRefusal } from "./auth-client.ts";
+import { readAuthRefusal } from "./auth-client.ts";
 
 test("a problem document is the error it says", () => {
-  const error = readRefusal(401, {
+  const error = readAuthRefusal(401, {
     code: "sign_in_failed",
     detail: "The address or the password is wrong.",
     hint: "Try again.",
@@ -19,11 +19,11 @@ test.each([
   ["access_denied", "forbidden"],
   ["invalid_request", "device_code_not_found"],
 ])("the device routes' %s is %s", (error, code) => {
-  expect(readRefusal(400, { error, error_description: "Said so." })).toMatchObject({ code, message: "Said so." });
+  expect(readAuthRefusal(400, { error, error_description: "Said so." })).toMatchObject({ code, message: "Said so." });
 });
 
 test("what is neither says its status", () => {
-  expect(readRefusal(502, undefined)).toMatchObject({
+  expect(readAuthRefusal(502, undefined)).toMatchObject({
     code: "server_failed",
     message: "The server answered with status 502 and did not say why.",
   });

@@ -55,7 +55,7 @@ async function post(path: string, body: unknown): Promise<unknown> {
   const text = await response.text();
   const answer = readJson(text);
   if (response.ok) return answer;
-  throw readRefusal(response.status, answer);
+  throw readAuthRefusal(response.status, answer);
 }
 
 function readJson(text: string): unknown {
@@ -73,7 +73,7 @@ const DEVICE_ERRORS: ReadonlyMap<string, ErrorCode> = new Map([
 ]);
 
 /** A problem document, or what RFC 8628 has the device routes answer: `{error, error_description}`. */
-export function readRefusal(status: number, answer: unknown): AppError {
+export function readAuthRefusal(status: number, answer: unknown): AppError {
   if (isProblem(answer)) return fromProblem(answer);
   if (typeof answer === "object" && answer !== null && "error" in answer && typeof answer.error === "string") {
     const said =

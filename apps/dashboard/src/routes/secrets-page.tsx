@@ -3,7 +3,7 @@ import { useState } from "react";
 import { KEYS } from "../api/queries.ts";
 import { useList } from "../api/use-list.ts";
 import { may, useOrg } from "../features/organizations/use-org.ts";
-import { secretPlace } from "../features/secrets/secret-place.ts";
+import { secretScope } from "../features/secrets/secret-scope.ts";
 import { SecretsTable } from "../features/secrets/secrets-table.tsx";
 import { SetSecretDialog } from "../features/secrets/set-secret-dialog.tsx";
 import { Button } from "../ui/button.tsx";
@@ -50,7 +50,7 @@ export function SecretsPage() {
       </p>
       <SecretsTable key={db ?? ""} org={org} database={db} writes={writes} />
       <p>
-        <Command text={`cli secret list ${secretPlace(org.name, db)}`} />
+        <Command text={`cli secret list ${secretScope(org.name, db)}`} />
       </p>
       {setting && <SetSecretDialog org={org} database={db} onClose={() => setSetting(false)} />}
     </Page>

@@ -6,7 +6,7 @@ import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { NO_SCHEMAS } from "../http/no-schemas.ts";
-import { answerEvents, type Emit } from "./events.ts";
+import { answerEvents, type Emit } from "./event-streams.ts";
 import { parseRequest } from "./parse.ts";
 
 /** A manifest of thousands of columns is far below this. */

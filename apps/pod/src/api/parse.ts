@@ -2,7 +2,7 @@ import { appError, type ErrorCode } from "@appdb/contract/errors";
 import { MANIFEST_VERSION } from "@appdb/contract/manifest";
 import type { z } from "zod";
 
-const MOST_ERRORS = 20;
+const MAX_ERRORS = 20;
 
 /** Parses what a client sent. @throws invalid_request, manifest_invalid, manifest_too_new */
 export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
@@ -13,7 +13,7 @@ export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
     ? "manifest_invalid"
     : "invalid_request";
   refuseNewerManifest(value);
-  const errors = issues.slice(0, MOST_ERRORS).map((issue) => ({
+  const errors = issues.slice(0, MAX_ERRORS).map((issue) => ({
     pointer: `/${issue.path.map(String).join("/")}`,
     detail: issue.message,
   }));

@@ -1,7 +1,7 @@
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import type { DaemonDeps } from "../composition/compose.ts";
-import { planServiceUpdate, pruneServices, updateServices } from "../services/update-services.ts";
+import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import type { Handlers } from "./json-api.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
@@ -13,8 +13,8 @@ export function serviceHandlers(deps: DaemonDeps): Pick<Handlers<typeof LOCAL_AP
     servicePlan: async ({ body }) => ({ plan: await planServiceUpdate(deps, body) }),
     serviceApply:
       ({ body }) =>
-      async () => ({ plan: await updateServices(deps, body) }),
-    servicePrune: async ({ body }) => ({ plan: await pruneServices(deps, body) }),
+      async () => ({ plan: await updateLocalServices(deps, body) }),
+    servicePrune: async ({ body }) => ({ plan: await pruneLocalServices(deps, body) }),
     serviceList: ({ query: { target } }) => ({
       services: services.list(target === undefined ? undefined : parseLocalTarget(target).text),
     }),

@@ -11,9 +11,9 @@ import type { DaemonConfig } from "../config/config.ts";
 import { createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
-import { forkService, type PodProgram } from "../services/fork-service.ts";
+import { forkService, type ServiceProgram } from "../services/fork-service.ts";
+import { Services } from "../services/service-processes.ts";
 import { createServiceStore, type StoredService } from "../services/service-store.ts";
-import { Services } from "../services/services.ts";
 
 /** Everything that the daemon's requests work with. */
 export interface DaemonDeps {
@@ -34,18 +34,18 @@ export interface DaemonDeps {
   requestStop(): void;
 }
 
-export interface ComposeInput {
+export interface DaemonInput {
   readonly config: DaemonConfig;
   readonly home: string;
   readonly token: string;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
-  readonly program: PodProgram;
+  readonly program: ServiceProgram;
   requestStop(): void;
 }
 
 /** Builds what the daemon's requests work with; nothing is started here. */
-export function composeDaemon(input: ComposeInput): DaemonDeps {
+export function composeDaemon(input: DaemonInput): DaemonDeps {
   const { config, home, log, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import type { RotatingFile } from "./rotating-file.ts";
 
 /** pino's JSON lines into a rotating file, each with `who`. Environments and credentials never reach the log. */
-export function createLogger(file: RotatingFile, level: string, who: LogWriter = {}): Logger {
+export function createProgramLogger(file: RotatingFile, level: string, who: LogWriter = {}): Logger {
   return pino(
     {
       level,
@@ -25,7 +25,7 @@ export interface LogWriter {
 export type RequestLog = (fields: Readonly<Record<string, unknown>>) => void;
 
 /**
- * Lines as those of `createLogger`, written within a tenth of a second, many at once. They are made without pino, whose redaction takes
+ * Lines as those of `createProgramLogger`, written within a tenth of a second, many at once. They are made without pino, whose redaction takes
  * three times as long: what is told here is to be free of secrets.
  */
 export function createRequestLog(file: RotatingFile, who: LogWriter = {}): RequestLog {

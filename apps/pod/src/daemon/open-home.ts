@@ -7,7 +7,7 @@ import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
 
 /** Makes the home if it is missing and returns its real path. @throws home_not_writable, disk_full */
-export function openHome(home: string): string {
+export function openDaemonHome(home: string): string {
   try {
     makePrivateFolder(home);
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);

@@ -5,10 +5,10 @@ import type { ImportedFile } from "@appdb/contract/routes/pod";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
 import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { findHindrances } from "@appdb/engine/endpoints/check-tables";
+import { findIncompatibilities } from "@appdb/engine/endpoints/check-tables";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
-import { applyTarget, planForPerson, type TargetPlace } from "../databases/schema.ts";
+import { applyTarget, planForPerson, type TargetFolder } from "../databases/schema.ts";
 
 /** Manifests of trees, and plans and updates of the tables by them. */
 export function schemaHandlers(
@@ -37,7 +37,7 @@ export function schemaHandlers(
     tablesCheck: async ({ body: { folders, manifest } }) => {
       await deps.ready();
       const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
-      return { hindrances: findHindrances({ manifest, target: placeOf(deps, folders).text }, catalog) };
+      return { hindrances: findIncompatibilities({ manifest, target: placeOf(deps, folders).text }, catalog) };
     },
     schemaApply: async ({ body: { files, app_file: appFile, folders, ...input } }) => {
       await deps.disk.admit();
@@ -57,7 +57,7 @@ export function schemaHandlers(
 }
 
 /** Folders of the database as a target of it. @throws invalid_target */
-function placeOf({ spec, database }: DatabasePodDeps, folders: readonly string[]): TargetPlace {
+function placeOf({ spec, database }: DatabasePodDeps, folders: readonly string[]): TargetFolder {
   return { database, text: parseTarget([spec.uri, ...folders].join("/")).text };
 }
 

@@ -14,7 +14,7 @@ const CONNECTIONS = 4;
 /** A connection that is not used is given back soon: all local databases share one PostgreSQL. */
 const IDLE_CONNECTION_MS = 5_000;
 /** Databases whose jobs are looked for at once; beyond them the ones that were used longest ago are parked. */
-const MOST_AWAKE = 16;
+const MAX_AWAKE = 16;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5_000;
 
@@ -116,7 +116,7 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   /**
-   * Parks the databases that were not used for `idle_ms` and, beyond MOST_AWAKE, those that were used longest ago. A database with
+   * Parks the databases that were not used for `idle_ms` and, beyond MAX_AWAKE, those that were used longest ago. A database with
    * jobs or a holder stays awake, and so does one of which `mayPark` says no.
    */
   async parkIdle(idleMs: number, mayPark: (name: string) => boolean): Promise<void> {
@@ -124,7 +124,7 @@ export class OpenDatabases implements AsyncDisposable {
     awake.sort(([, one], [, other]) => other.last_used_at - one.last_used_at);
     const since = this.#deps.clock.now() - idleMs;
     for (const [at, [name, entry]] of awake.entries()) {
-      const isFree = () => entry.holders === 0 && (entry.last_used_at < since || at >= MOST_AWAKE) && mayPark(name);
+      const isFree = () => entry.holders === 0 && (entry.last_used_at < since || at >= MAX_AWAKE) && mayPark(name);
       const { sql } = await entry.opening;
       const jobs = isFree() ? await countOpenJobs(sql).catch(() => undefined) : undefined;
       if (jobs === 0 && isFree()) await park(entry);

@@ -8,7 +8,7 @@ import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { udfsOf } from "@appdb/engine/expressions/needs-python";
 import {
   countRecompute,
-  type RecomputeRequest as EngineRequest,
+  type RecomputeSelection as EngineRequest,
   type PlannedRecompute,
   planRecompute,
   startRecompute,
@@ -18,9 +18,9 @@ import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { SqlConnection, SqlPool } from "@appdb/engine/ports";
 import { folderSchema } from "@appdb/engine/target";
 import type { OpenByText } from "./open-known.ts";
-import type { SchemaDeps } from "./schema.ts";
+import type { LocalSchemaDeps } from "./schema.ts";
 
-export interface RecomputeDeps extends Pick<SchemaDeps, "runtimes" | "clock" | "log"> {
+export interface RecomputeDeps extends Pick<LocalSchemaDeps, "runtimes" | "clock" | "log"> {
   readonly open: OpenByText;
 }
 

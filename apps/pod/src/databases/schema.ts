@@ -26,14 +26,14 @@ import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 /** Where the tables are that a request is about. A parsed local target is one. */
-export interface TargetPlace {
+export interface TargetFolder {
   /** PostgreSQL's database. */
   readonly database: string;
   /** The target as a person writes it: `main/reports`, `cloud://acme:main/reports`. */
   readonly text: string;
 }
 
-export interface SchemaDeps {
+export interface LocalSchemaDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: Pick<RuntimeStore, "save" | "find">;
   /** Workers for a sample, by the id of a runtime that was stored. */
@@ -46,8 +46,8 @@ export interface SchemaDeps {
 /** Plans what an update would do. A database that does not exist is planned against as an empty one and not made.
  *  @throws app_invalid for a column whose JSON Schema is none */
 export async function planTarget(
-  deps: Pick<SchemaDeps, "databases">,
-  input: { manifest: Manifest; target: TargetPlace },
+  deps: Pick<LocalSchemaDeps, "databases">,
+  input: { manifest: Manifest; target: TargetFolder },
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
   const { manifest, target } = input;
@@ -63,8 +63,8 @@ export async function planTarget(
  * @throws app_invalid for a column whose JSON Schema is none
  */
 export async function planForPerson(
-  deps: SchemaDeps,
-  input: { manifest: Manifest; target: TargetPlace; runtime: Runtime | null; recompute: boolean } & OfProject,
+  deps: LocalSchemaDeps,
+  input: { manifest: Manifest; target: TargetFolder; runtime: Runtime | null; recompute: boolean } & OfProject,
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
@@ -129,7 +129,7 @@ function othersOf({ project_root: projectRoot, take_over: takeOver }: OfProject)
 
 export interface ApplyTargetInput extends OfProject {
   readonly manifest: Manifest;
-  readonly target: TargetPlace;
+  readonly target: TargetFolder;
   readonly runtime: Runtime;
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
@@ -143,7 +143,7 @@ export interface ApplyTargetInput extends OfProject {
  * @throws schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
  */
 export async function applyTarget(
-  deps: SchemaDeps,
+  deps: LocalSchemaDeps,
   input: ApplyTargetInput,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
@@ -178,7 +178,7 @@ export async function applyTarget(
 
 export interface PruneTargetInput {
   readonly manifest: Manifest;
-  readonly target: TargetPlace;
+  readonly target: TargetFolder;
   /** Folder of the caller's project; tables of others stay. */
   readonly project_root: string;
   /** The version for which the drops were shown; null only shows them. */
@@ -187,7 +187,7 @@ export interface PruneTargetInput {
 
 /** Drops the tables that a manifest does not declare, or only says which. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
-  deps: Pick<SchemaDeps, "databases" | "clock">,
+  deps: Pick<LocalSchemaDeps, "databases" | "clock">,
   { manifest, target, project_root: projectRoot, catalog_version: catalogVersion }: PruneTargetInput,
 ): Promise<SchemaPlan> {
   const database = await deps.databases.find(target.database);
@@ -210,8 +210,8 @@ async function openJobs(sql: SqlPool, catalog: Catalog, target: string, plan: Sc
 
 /** How a service reaches its database, once the tables are what the application declares. @throws schema_mismatch */
 export async function openTarget(
-  deps: Pick<SchemaDeps, "databases">,
-  input: { manifest: Manifest; target: TargetPlace },
+  deps: Pick<LocalSchemaDeps, "databases">,
+  input: { manifest: Manifest; target: TargetFolder },
 ): Promise<{ dsn: string; catalog_version: number }> {
   const { target } = input;
   const plan = await planTarget(deps, input);
@@ -225,7 +225,7 @@ export function isServable(plan: SchemaPlan): boolean {
   return plan.tables.every((table) => table.resolution === "up_to_date");
 }
 
-function schemaMismatch(plan: SchemaPlan, target: TargetPlace): Error {
+function schemaMismatch(plan: SchemaPlan, target: TargetFolder): Error {
   const differing = plan.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
   return appError("schema_mismatch", {
     detail: `The tables of ${target.text} are not what ${plan.app_file} declares: ${differing.join(", ")}.`,

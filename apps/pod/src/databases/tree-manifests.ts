@@ -9,7 +9,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 
 /** A plan is followed by its update: what was read for the one serves the other. */
-const MOST_KEPT = 4;
+const MAX_KEPT = 4;
 
 export interface TreeManifestsDeps {
   /** Where those that were applied are kept. */
@@ -46,7 +46,7 @@ export class TreeManifests {
       });
     }
     const [oldest] = this.#read.keys();
-    if (this.#read.size >= MOST_KEPT && oldest !== undefined) this.#read.delete(oldest);
+    if (this.#read.size >= MAX_KEPT && oldest !== undefined) this.#read.delete(oldest);
     this.#read.set(key, parsed.data);
     return parsed.data;
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "@appdb/engine/ports";
-import type { CompiledRoute, RoutePlace } from "@appdb/engine/routes/route";
+import type { CompiledRoute, RouteAddress } from "@appdb/engine/routes/route";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
 import type { Connections } from "./connections.ts";
@@ -120,7 +120,7 @@ function routerPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
-function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RoutePlace {
+function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddress {
   const { method, url, params, raw } = request;
   const path = url.split("?", 1)[0] ?? url;
   return {
@@ -138,7 +138,7 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RoutePlac
 function clientOf(
   { remoteAddress, remotePort }: Socket,
   forwarded: string | string[] | undefined,
-): RoutePlace["client"] {
+): RouteAddress["client"] {
   if (typeof forwarded === "string" && forwarded !== "") return [forwarded, 0];
   return remoteAddress === undefined ? null : [remoteAddress, remotePort ?? 0];
 }

@@ -84,7 +84,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 
   #arrival(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(timedOut(this.#idleMs)), this.#idleMs);
+      const timer = setTimeout(() => reject(bodyTimedOut(this.#idleMs)), this.#idleMs);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();
@@ -95,7 +95,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 }
 
 /** What a client is told that sent nothing, or not all, for `ms` milliseconds. */
-export function timedOut(ms: number): Error {
+export function bodyTimedOut(ms: number): Error {
   return appError("request_timeout", {
     detail: `The rest of the request did not come within ${ms / 1_000} seconds.`,
     hint: "Send the request again, without a pause in it.",

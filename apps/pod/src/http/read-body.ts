@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { appError } from "@appdb/contract/errors";
-import { timedOut } from "./body-stream.ts";
+import { bodyTimedOut } from "./body-stream.ts";
 import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
 
 /** A client has this long to send its whole body. */
@@ -56,7 +56,7 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
     }
     done(error, body);
   };
-  const timer = setTimeout(() => settle(timedOut(BODY_MS)), BODY_MS);
+  const timer = setTimeout(() => settle(bodyTimedOut(BODY_MS)), BODY_MS);
   source.on("data", onData);
   source.on("end", onEnd);
   source.on("error", onError);

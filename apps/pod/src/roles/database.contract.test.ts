@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
+import { commandLine, isProcessAlive } from "@appdb/adapters/processes/process-identity";
 import { VERSION } from "@appdb/contract/version";
 import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
@@ -242,7 +242,7 @@ test("a pod that is killed leaves no process, and the next one goes on with the 
   await waitFor(() => pod.processes().some(({ pid }) => commandLine(pid)?.includes("appdb.worker") === true));
   const all = pod.processes();
   pod.child.kill("SIGKILL");
-  await waitFor(() => !all.some(isAlive));
+  await waitFor(() => !all.some(isProcessAlive));
   await restart();
   expect((await pod.ask("GET", "/v1/trees")).json()).toEqual({ trees: [later] });
   await waitFor(async () =>
@@ -348,5 +348,5 @@ test("a pod whose home is removed ends, with its PostgreSQL and all that it star
   rmSync(other.folder, { recursive: true, force: true });
   // in order, or at the end of its time where PostgreSQL finds no file any more
   expect([0, 1]).toContain(await left.ended());
-  await waitFor(() => processes.every((one) => !isAlive(one)));
+  await waitFor(() => processes.every((one) => !isProcessAlive(one)));
 });

@@ -14,14 +14,14 @@ import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
-import { keepWorking } from "./keep-working.ts";
+import { runPodWork } from "./pod-work.ts";
 import { listenToPod, runPod } from "./run-pod.ts";
 
 /**
  * Runs until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP.
  * @throws pod_failed for what is no spec; postgres_failed, postgres_unsupported, catalog_too_new
  */
-export async function runDatabase(): Promise<number> {
+export async function runDatabaseRole(): Promise<number> {
   return await runPod(databasePodSpecSchema, serveDatabase);
 }
 
@@ -52,7 +52,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
   log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
   // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended
   await Promise.race([deps.ready().then(() => setReady(deps)), stop.requested]);
-  await using _work = keepWorking(deps);
+  await using _work = runPodWork(deps);
   const reason = await stop.requested;
   deps.lifecycle.is_stopping = true;
   log.info({ reason }, "the pod stops");

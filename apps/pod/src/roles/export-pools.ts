@@ -1,5 +1,5 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import { parseServerAddress, type ServerAddress } from "@appdb/adapters/postgres/server-address";
+import { type PostgresAddress, parseServerAddress } from "@appdb/adapters/postgres/server-address";
 import { appError } from "@appdb/contract/errors";
 import type { ManifestSqlExport } from "@appdb/contract/manifest";
 import type { SqlPool } from "@appdb/engine/ports";
@@ -47,7 +47,7 @@ export class ExportPools implements AsyncDisposable {
     return pool;
   }
 
-  #addressOf(url: string, name: string): string | ServerAddress {
+  #addressOf(url: string, name: string): string | PostgresAddress {
     if (this.#reach === "own") {
       if (!isPostgresUrl(url)) throw notAUrl(`The ${name} is not a PostgreSQL URL`, name);
       return url;

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync,
 import { join } from "node:path";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
-import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { createLocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
@@ -84,7 +84,7 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
   ).plan;
   expect(applied.services).toMatchObject([{ resolution: "up_to_date", state: "AVAILABLE" }]);
   await insertUntilTaken(served.endpoint, "fourth");
-  expect(left.filter(isAlive)).toEqual([]);
+  expect(left.filter(isProcessAlive)).toEqual([]);
   expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
 });
 
@@ -189,7 +189,7 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   expect((await client.call("health", {})).busy).toBeGreaterThan(0);
   expect(existsSync(join(harness.home, HOME_PATHS.postgres, "18", "format.json"))).toBe(true);
   await client.call("stop", {});
-  await waitFor(() => !running.some(isAlive) && harness.findPostgres() === undefined);
+  await waitFor(() => !running.some(isProcessAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
   await waitFor(() => harness.readDaemonFile() === undefined);
   // the file goes first, so that no command finds a daemon that stops; its process ends when all else has
@@ -249,7 +249,10 @@ test("a daemon whose home was removed ends with all of its own, and the next one
   rmSync(harness.home, { recursive: true, force: true });
   const next = await harness.startDaemon();
   const served = await serveExample(next, await harness.readApp("main"));
-  await waitFor(() => [identifyProcess(old), ...left].every((one) => one === undefined || !isAlive(one)), 30_000);
+  await waitFor(
+    () => [identifyProcess(old), ...left].every((one) => one === undefined || !isProcessAlive(one)),
+    30_000,
+  );
   await insertUntilTaken(served.endpoint, "after");
   const postgres = harness.findPostgres();
   expect(await next.call("health", {})).toMatchObject({ postgres: "up", services: 1 });

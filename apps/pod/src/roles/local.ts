@@ -11,10 +11,10 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { type DaemonConfig, readDaemonConfig } from "../config/config.ts";
 import { createPostgres } from "../daemon/create-postgres.ts";
 import { listenForStop, type StopRequest } from "../daemon/listen-for-stop.ts";
-import { createLogger } from "../daemon/logger.ts";
-import { openHome, openToken, removeDaemonFile, writeDaemonFile } from "../daemon/open-home.ts";
+import { createProgramLogger } from "../daemon/logger.ts";
+import { openDaemonHome, openToken, removeDaemonFile, writeDaemonFile } from "../daemon/open-home.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
-import type { PodProgram } from "../services/fork-service.ts";
+import type { ServiceProgram } from "../services/fork-service.ts";
 
 const LOG_BYTES = 5_000_000;
 const LOG_FILES = 3;
@@ -33,9 +33,9 @@ const LONGEST_RETRY_MS = 30_000;
  * daemon has the home; whoever started us finds that one.
  * @throws config_invalid, home_not_writable, daemon_failed, postgres_failed when there is no PostgreSQL to start
  */
-export async function runLocal(program: PodProgram): Promise<number> {
+export async function runLocal(program: ServiceProgram): Promise<number> {
   const config = readDaemonConfig();
-  const home = openHome(config.home);
+  const home = openDaemonHome(config.home);
   if ((await acquireHome(home)) === "taken") return 0;
   removeDaemonFile(home);
   using logFile = new RotatingFile({
@@ -43,7 +43,7 @@ export async function runLocal(program: PodProgram): Promise<number> {
     max_bytes: LOG_BYTES,
     keep: LOG_FILES,
   });
-  const log = createLogger(logFile, config.log_level);
+  const log = createProgramLogger(logFile, config.log_level);
   try {
     await runDaemon(config, home, program, log);
     return 0;
@@ -53,16 +53,16 @@ export async function runLocal(program: PodProgram): Promise<number> {
   }
 }
 
-async function runDaemon(config: DaemonConfig, home: string, program: PodProgram, log: Logger): Promise<void> {
+async function runDaemon(config: DaemonConfig, home: string, program: ServiceProgram, log: Logger): Promise<void> {
   const stop = listenForStop("daemon", log);
   using _watch = watchHome(home, log, stop);
   await using postgres = await createPostgres(config, home, log);
   // a new cluster takes longest: it is made while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch((error: unknown) => log.error({ err: error }, "PostgreSQL did not start"));
-  const [{ composeDaemon }, { createApi }] = await Promise.all([
+  const [{ composeDaemon }, { createDaemonApi: createApi }] = await Promise.all([
     import("../composition/compose.ts"),
-    import("../api/server.ts"),
+    import("../api/daemon-server.ts"),
   ]);
   const token = openToken(home);
   const deps = composeDaemon({ config, home, token, log, postgres, program, requestStop: stop.request });

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { emptyHome, findLocalData } from "@appdb/adapters/homes/empty-home";
-import { isAlive } from "@appdb/adapters/processes/process-identity";
+import { isProcessAlive } from "@appdb/adapters/processes/process-identity";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -38,7 +38,7 @@ test.each([
     mkdirSync(join(harness.home, "server"));
     process.kill(pid, signal);
     await reset();
-    for (const one of [service, postgres]) expect(one === undefined || isAlive(one)).toBe(false);
+    for (const one of [service, postgres]) expect(one === undefined || isProcessAlive(one)).toBe(false);
     expect(() => process.kill(pid, 0)).toThrow("ESRCH");
     expect(readdirSync(harness.home).sort()).toEqual(["config.toml", "server"]);
     expect(findLocalData(harness.home)).toEqual([]);

@@ -7,7 +7,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import type { ZodType } from "zod";
 import { readPodLauncher } from "../config/config.ts";
-import { createLogger, createRequestLog, type RequestLog } from "../daemon/logger.ts";
+import { createProgramLogger, createRequestLog, type RequestLog } from "../daemon/logger.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
 import { endWithHome } from "./end-with-home.ts";
 
@@ -41,7 +41,7 @@ export async function runPod<Spec extends AnyPodSpec>(
   using logFile = new RotatingFile({ path: join(spec.log_folder, "pod.log"), max_bytes: LOG_BYTES, keep: LOG_FILES });
   process.once("exit", () => logFile.flush());
   const who = spec.instance === undefined ? {} : { instance: spec.instance };
-  const log = createLogger(logFile, "info", who);
+  const log = createProgramLogger(logFile, "info", who);
   try {
     for (const notice of spec.notices) log.warn({}, notice);
     // each role stops in order when it is asked to by a signal

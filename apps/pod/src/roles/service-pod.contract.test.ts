@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
-import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
+import { commandLine, isProcessAlive } from "@appdb/adapters/processes/process-identity";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import { eventually } from "@appdb/testkit/eventually";
 import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
@@ -258,7 +258,7 @@ test("a pod that is killed leaves no process, and another takes its place", asyn
   const all = pod.processes();
   expect(all.some(({ pid }) => commandLine(pid)?.includes("appdb.worker") === true)).toBe(true);
   pod.child.kill("SIGKILL");
-  await waitFor(() => !all.some(isAlive));
+  await waitFor(() => !all.some(isProcessAlive));
   pod = services.start({ ...spec, keys: { ...spec.keys, snapshot: "" } });
   await pod.ready();
   const answer = await insert({ id: 8, title: "Eighth" }, shown(good));

@@ -15,11 +15,11 @@ import { listenForStop } from "../daemon/listen-for-stop.ts";
 import type { RequestLog } from "../daemon/logger.ts";
 import { serveOnSocket } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
+import { openServiceKeys } from "../service-api/caller-keys.ts";
 import { LinkCarrier } from "../service-api/carry-link.ts";
 import { createRequestMetrics } from "../service-api/request-metrics.ts";
 import { createServiceApi } from "../service-api/server.ts";
-import { openServiceKeys } from "../service-api/service-keys.ts";
-import { Traffic } from "../service-api/traffic.ts";
+import { TrafficCounter } from "../service-api/traffic-counter.ts";
 import { watchRequests } from "../service-api/watch-requests.ts";
 import { awaitCatalog } from "./await-catalog.ts";
 import { listenToPod, runPod } from "./run-pod.ts";
@@ -47,7 +47,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
     requestDrain = () => resolve("drained");
   });
   const keys = openServiceKeys(spec, log);
-  const traffic = new Traffic(createSteadyClock());
+  const traffic = new TrafficCounter(createSteadyClock());
   const metrics = createRequestMetrics(() => traffic.in_flight);
   const lifecycle: { state: ServicePodHealth["state"] } = { state: "starting" };
   let stats: WorkingService["stats"] = () => undefined;
@@ -114,7 +114,7 @@ async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: 
 }
 
 /** Answers what comes until nothing comes any more. */
-async function awaitQuiet(traffic: Traffic, stopped: Promise<string>, log: Logger): Promise<void> {
+async function awaitQuiet(traffic: TrafficCounter, stopped: Promise<string>, log: Logger): Promise<void> {
   const stopping = new AbortController();
   void stopped.then(() => stopping.abort());
   const isQuiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });

@@ -16,7 +16,7 @@ import { withService } from "./with-service.ts";
 const DRAIN_MS = 8_000;
 
 /** Serves until it is told to stop; gives the exit status. The file is removed as soon as it is read. */
-export async function runService(specFile: string): Promise<number> {
+export async function runServiceRole(specFile: string): Promise<number> {
   const stop = listenForStop();
   const log = createServiceLog();
   try {

@@ -6,10 +6,10 @@ import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { RequestLog } from "../daemon/logger.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
-import type { Traffic } from "./traffic.ts";
+import type { TrafficCounter } from "./traffic-counter.ts";
 
 export interface CarryLinkDeps {
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounter;
   readonly metrics: RequestMetrics;
   readonly logRequest: RequestLog;
   readonly log: Logger;

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { sendAnswer } from "../http/send-answer.ts";
 import { LinkCarrier } from "./carry-link.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
-import { Traffic } from "./traffic.ts";
+import { TrafficCounter } from "./traffic-counter.ts";
 import { watchRequests } from "./watch-requests.ts";
 
 const LABELS = 'method="POST",route="/docs"';
@@ -15,7 +15,7 @@ const raised = () =>
 
 function openDeps() {
   const metrics = createRequestMetrics(() => 0);
-  const traffic = new Traffic({ now: () => 0 });
+  const traffic = new TrafficCounter({ now: () => 0 });
   return { metrics, traffic, log: createSilentLog(), logRequest: () => undefined };
 }
 

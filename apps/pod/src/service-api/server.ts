@@ -8,14 +8,14 @@ import type { FastifyInstance } from "fastify";
 import { showsToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { MetricsPage } from "../http/service-metrics.ts";
-import type { ServiceKeys } from "./service-keys.ts";
-import type { Traffic } from "./traffic.ts";
+import type { CallerKeys } from "./caller-keys.ts";
+import type { TrafficCounter } from "./traffic-counter.ts";
 
 export interface ServiceApiDeps {
   readonly spec: Pick<ServicePodSpec, "token">;
   readonly log: Logger;
-  readonly keys: Pick<ServiceKeys, "apply">;
-  readonly traffic: Traffic;
+  readonly keys: Pick<CallerKeys, "apply">;
+  readonly traffic: TrafficCounter;
   readonly lifecycle: { readonly state: ServicePodHealth["state"] };
   metrics(): Promise<readonly MetricsPage[]>;
   /** Both return at once. */

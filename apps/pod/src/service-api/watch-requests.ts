@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { FAILED_HEADER } from "@appdb/engine/answers/answers";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RequestLog } from "../daemon/logger.ts";
+import type { CallerKeys } from "./caller-keys.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
-import type { ServiceKeys } from "./service-keys.ts";
-import type { Traffic } from "./traffic.ts";
+import type { TrafficCounter } from "./traffic-counter.ts";
 
 export interface WatchDeps {
-  readonly keys: Pick<ServiceKeys, "check">;
-  readonly traffic: Traffic;
+  readonly keys: Pick<CallerKeys, "check">;
+  readonly traffic: TrafficCounter;
   readonly metrics: RequestMetrics;
   /** For a line of each request. */
   readonly logRequest: RequestLog;

@@ -7,7 +7,7 @@ import { appError } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 
 /** A program file with the options of Node that it needs. */
-export interface PodProgram {
+export interface ServiceProgram {
   readonly file: string;
   readonly node_options: readonly string[];
 }
@@ -17,7 +17,7 @@ export interface PodProgram {
  * read it: environment variables and arguments can be seen by others.
  * @throws service_failed when the Node that runs this process is gone, with its virtual environment for example
  */
-export function forkService(program: PodProgram, specFolder: string, spec: ServiceSpec): ChildProcess {
+export function forkService(program: ServiceProgram, specFolder: string, spec: ServiceSpec): ChildProcess {
   demandNode();
   mkdirSync(specFolder, { recursive: true, mode: 0o700 });
   const file = join(specFolder, `${randomBytes(12).toString("hex")}.json`);

@@ -6,7 +6,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import type { OpenDatabases } from "../databases/open-databases.ts";
-import type { Services } from "./services.ts";
+import type { Services } from "./service-processes.ts";
 
 export interface LocalDatabasesDeps {
   readonly databases: OpenDatabases;

@@ -2,7 +2,7 @@ import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/
 import type { Runtime } from "@appdb/contract/runtime";
 import { expect, test } from "vitest";
 import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
-import type { ServiceState } from "./state.ts";
+import type { LocalServiceState } from "./service-state.ts";
 
 const source = { file: "app.py", line: 1 };
 
@@ -75,7 +75,7 @@ function makeRuntime(changes: Partial<Runtime> = {}): Runtime {
 
 function makePresent(
   manifest: Manifest,
-  state: ServiceState = "AVAILABLE",
+  state: LocalServiceState = "AVAILABLE",
   runtime = makeRuntime(),
 ): PresentLocalService {
   return {

@@ -5,13 +5,13 @@ import type { Runtime } from "@appdb/contract/runtime";
 import { op } from "@appdb/engine/services/compare-routes";
 import { chooseServices, type PresentService, planServices } from "@appdb/engine/services/plan-services";
 import { compareRuntimes } from "./compare-runtimes.ts";
+import type { LocalServiceState } from "./service-state.ts";
 import type { StoredService } from "./service-store.ts";
-import type { ServiceState } from "./state.ts";
 
 /** A service of the target as it is now. */
 export interface PresentLocalService {
   readonly stored: StoredService;
-  readonly state: ServiceState;
+  readonly state: LocalServiceState;
   readonly endpoint: string | null;
   /** Its file is still where it was: a file that is gone holds no name. */
   readonly is_file_there: boolean;

@@ -2,7 +2,7 @@ import { restartPause } from "@appdb/adapters/processes/restart-pause";
 
 /** A process that ends within this after it listened has failed to start as much as one that never did. */
 const QUICK_MS = 2_000;
-const MOST_QUICK_ENDS = 6;
+const MAX_QUICK_ENDS = 6;
 
 /** Problems that a later try meets as well. */
 const PERMANENT =
@@ -45,7 +45,7 @@ export function createRestartPolicy(): RestartPolicy {
       const heals = problem !== undefined && PASSING.test(problem.code);
       if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
       if (problem !== undefined && !hasListened && !heals) return undefined;
-      if (ownQuickEnds >= MOST_QUICK_ENDS && !(heals && hasListened)) return undefined;
+      if (ownQuickEnds >= MAX_QUICK_ENDS && !(heals && hasListened)) return undefined;
       return restartPause(quickEnds);
     },
   };

@@ -8,7 +8,7 @@ import { serviceMessageSchema } from "@appdb/contract/service-spec";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { createRestartPolicy, type ProcessEnd } from "./restart-policy.ts";
 import type { ServiceLog } from "./service-log.ts";
-import { nextState, type ServiceEvent, type ServiceState } from "./state.ts";
+import { type LocalServiceEvent, type LocalServiceState, nextLocalServiceState } from "./service-state.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const LAST_LINES = 5;
@@ -32,7 +32,7 @@ export interface ServiceProcessDeps {
 /** Keeps one service running until `stop`: a process that ends is started again, after ever longer pauses if it ends at once. */
 export class ServiceProcess {
   readonly #deps: ServiceProcessDeps;
-  #state: ServiceState = "STOPPED";
+  #state: LocalServiceState = "STOPPED";
   #child: ChildProcess | undefined;
   #error: string | undefined;
   #hint: string | undefined;
@@ -46,7 +46,7 @@ export class ServiceProcess {
     this.#deps = deps;
   }
 
-  get state(): ServiceState {
+  get state(): LocalServiceState {
     return this.#state;
   }
 
@@ -204,8 +204,8 @@ export class ServiceProcess {
     this.#deps.service_log.append(JSON.stringify({ level, time: new Date(this.#deps.clock.now()).toISOString(), msg }));
   }
 
-  #take(event: ServiceEvent): void {
-    this.#state = nextState(this.#state, event);
+  #take(event: LocalServiceEvent): void {
+    this.#state = nextLocalServiceState(this.#state, event);
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const wake of waiters) wake();

@@ -15,7 +15,7 @@ import { planTarget } from "../databases/schema.ts";
 import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
 import { planLocalServices } from "./plan-local-services.ts";
 import { serviceFailed } from "./service-process.ts";
-import type { Services } from "./services.ts";
+import type { Services } from "./service-processes.ts";
 
 export interface UpdateServicesDeps {
   readonly databases: OpenDatabases;
@@ -48,7 +48,7 @@ export async function planServiceUpdate(
  * that the plan names is AVAILABLE; the answered plan is as it is then.
  * @throws schema_mismatch, destructive_refused, port_taken, service_failed
  */
-export async function updateServices(
+export async function updateLocalServices(
   deps: UpdateServicesDeps,
   input: UpdateServicesInput & { readonly allow_destructive: boolean },
 ): Promise<ServicePlan> {
@@ -107,7 +107,7 @@ export interface PruneServicesInput extends Pick<UpdateServicesInput, "manifest"
  * Stops and forgets the services of the target that the file does not define; a dry run only names them in `ops`. Services of
  * another project whose folder exists stay.
  */
-export async function pruneServices(
+export async function pruneLocalServices(
   deps: Pick<UpdateServicesDeps, "services">,
   input: PruneServicesInput,
 ): Promise<ServicePlan> {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
-import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
 import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
@@ -91,7 +91,7 @@ export function openHarness(): DaemonHarness {
     for (const child of spawned) if (!hasEnded(child)) child.kill("SIGTERM");
     await Promise.all(spawned.map((child) => (hasEnded(child) ? undefined : once(child, "exit"))));
     for (const left of [findPostgres(), ...services]) {
-      if (left !== undefined && isAlive(left)) process.kill(left.pid, "SIGKILL");
+      if (left !== undefined && isProcessAlive(left)) process.kill(left.pid, "SIGKILL");
     }
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { isProcessAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { BUILT_POD, hasEnded, waitFor } from "./daemon-harness.ts";
 import { processesBelow } from "./processes-below.ts";
 
@@ -90,7 +90,7 @@ export function openStartedPods(): StartedPods {
     [Symbol.asyncDispose]: async () => {
       for (const { child } of started) if (!hasEnded(child)) child.kill("SIGTERM");
       for (const pod of started) await pod.ended();
-      for (const one of left) if (isAlive(one)) process.kill(one.pid, "SIGKILL");
+      for (const one of left) if (isProcessAlive(one)) process.kill(one.pid, "SIGKILL");
     },
   };
 }

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { enqueueDeliveries } from "../queue/jobs.ts";
 import type { AfterEvent } from "./record-event.ts";
-import { MOST_WAITING } from "./webhook-limits.ts";
+import { MAX_WAITING } from "./webhook-limits.ts";
 
 /** Adds a delivery for every webhook that takes the event, and the job that posts them, in the event's transaction. */
 export const addDeliveries: AfterEvent = async (tx, event) => {
@@ -21,13 +21,13 @@ export const addDeliveries: AfterEvent = async (tx, event) => {
 };
 
 /** One that is being posted at this moment stays: whoever posts it may wait for the lock on events that this transaction holds. */
-async function dropOldest(tx: Database | Tx, webhookIds: readonly string[]): Promise<void> {
-  const note = `It was dropped: more than ${MOST_WAITING} deliveries waited, and it was the oldest.`;
+async function dropOldest(tx: ControlDatabase | Tx, webhookIds: readonly string[]): Promise<void> {
+  const note = `It was dropped: more than ${MAX_WAITING} deliveries waited, and it was the oldest.`;
   await sql`
     update control.deliveries set state = 'dead', next_attempt_at = null, last_error = ${note} where id in (
       select d.id from unnest(${webhookIds}::uuid[]) w (id)
       cross join lateral (
-        select id from control.deliveries where webhook_id = w.id and state = 'pending' order by id desc offset ${MOST_WAITING}) over
+        select id from control.deliveries where webhook_id = w.id and state = 'pending' order by id desc offset ${MAX_WAITING}) over
       join control.deliveries d on d.id = over.id
       for update of d skip locked)`.execute(tx);
 }

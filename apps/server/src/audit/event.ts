@@ -1,5 +1,5 @@
 import type { AuditEvent } from "@appdb/contract/routes/control";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import type { Principal } from "./principal.ts";
 
 /** One line of the audit log. */
@@ -22,7 +22,7 @@ export interface EventInput {
 }
 
 /** Writes an event, in the transaction of the change that it tells of. */
-export type RecordEvent = (tx: Database | Tx, event: EventInput) => Promise<void>;
+export type RecordEvent = (tx: ControlDatabase | Tx, event: EventInput) => Promise<void>;
 
 /** How the log names who acts. */
 export function actorOf(principal: Principal | undefined): string {

@@ -2,14 +2,14 @@ import { EventEmitter } from "node:events";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import type pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { hearLosses, sayError } from "./pool.ts";
+import { logConnectionErrors, sayError } from "./pool.ts";
 
 test("connections that are lost together are one line of the log, which has each reason once", () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const pool = new EventEmitter();
   const log = createSilentLog();
-  hearLosses(pool as pg.Pool, log);
+  logConnectionErrors(pool as pg.Pool, log);
   const clients = Array.from({ length: 5 }, () => new EventEmitter());
   for (const client of clients) pool.emit("connect", client);
   for (const client of clients) client.emit("error", new Error("Connection terminated unexpectedly"));

@@ -6,18 +6,18 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { migrate, readMigrations } from "./migrate.ts";
-import { type OpenDatabase, openDatabase } from "./pool.ts";
+import { type OpenControlDatabase, openControlDatabase } from "./pool.ts";
 
 const run = promisify(execFile);
 const MIGRATIONS = readMigrations(join(import.meta.dirname, "../../migrations"));
 const log = createSilentLog();
 
 let database: TestDatabase;
-let opened: OpenDatabase;
+let opened: OpenControlDatabase;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  opened = openDatabase(database.dsn, log);
+  opened = openControlDatabase(database.dsn, log);
 });
 
 afterEach(async () => {

@@ -19,12 +19,15 @@ const TIME = /^\d{1,16}$/;
 const positionSchema = z.tuple([z.string().max(300), z.string().max(100)]);
 
 /** Writes and reads cursors of lists. They are opaque, not secret: every page checks its caller anew. */
-export function writeCursor({ after, id }: Position): string {
+export function writePageCursor({ after, id }: Position): string {
   return Buffer.from(JSON.stringify([after, id])).toString("base64url");
 }
 
 /** `order`: what the list is sorted by; a `time` is written as microseconds, which a Date would lose, an `id` is a UUID. @throws invalid_cursor */
-export function readCursor(cursor: string | undefined, order: "text" | "time" | "id" = "text"): Position | undefined {
+export function readPageCursor(
+  cursor: string | undefined,
+  order: "text" | "time" | "id" = "text",
+): Position | undefined {
   if (cursor === undefined) return undefined;
   try {
     const [after, id] = positionSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
@@ -50,6 +53,6 @@ export function toPage<Row, Item>(
 ): { items: Item[]; next: string | null } {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const next = rows.length > limit && last !== undefined ? writeCursor(positionOf(last)) : null;
+  const next = rows.length > limit && last !== undefined ? writePageCursor(positionOf(last)) : null;
   return { items: shown.map(toItem), next };
 }

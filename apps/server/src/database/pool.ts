@@ -10,19 +10,19 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 /** Losses within it have one cause, the end of a PostgreSQL for example. */
 const TOGETHER_MS = 1_000;
 /** Texts that are prepared: those of the code are fewer, but lists of values make more. */
-const MOST_PREPARED = 500;
+const MAX_PREPARED = 500;
 
-export type Database = Kysely<Tables>;
+export type ControlDatabase = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
 
-export interface OpenDatabase extends AsyncDisposable {
+export interface OpenControlDatabase extends AsyncDisposable {
   /** For what needs a connection of its own: LISTEN and advisory locks. */
   readonly pool: pg.Pool;
-  readonly db: Database;
+  readonly db: ControlDatabase;
 }
 
 /** Opens the control plane's database, with at most so many connections. Nothing is connected until somebody asks. */
-export function openDatabase(dsn: string, log: Logger, connections = CONNECTIONS): OpenDatabase {
+export function openControlDatabase(dsn: string, log: Logger, connections = CONNECTIONS): OpenControlDatabase {
   const pool = new pg.Pool({
     connectionString: dsn,
     max: connections,
@@ -30,7 +30,7 @@ export function openDatabase(dsn: string, log: Logger, connections = CONNECTIONS
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: "appdb server",
   });
-  hearLosses(pool, log);
+  logConnectionErrors(pool, log);
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: preparing(pool) }) });
   return { pool, db, [Symbol.asyncDispose]: () => db.destroy() };
 }
@@ -41,7 +41,7 @@ function preparing(pool: pg.Pool): PostgresPool {
   const names = new Map<string, string>();
   const nameOf = (text: string): string | undefined => {
     const known = names.get(text);
-    if (known !== undefined || names.size === MOST_PREPARED) return known;
+    if (known !== undefined || names.size === MAX_PREPARED) return known;
     const name = `s${names.size}`;
     names.set(text, name);
     return name;
@@ -64,8 +64,8 @@ const ASKED = Symbol("the value that is asked for");
 
 /** A statement for one value that is written once: writing it takes Kysely longer than PostgreSQL needs to answer it. */
 export function writtenOnce<Row>(
-  db: Database,
-  build: (db: Database, value: string) => Compilable<Row>,
+  db: ControlDatabase,
+  build: (db: ControlDatabase, value: string) => Compilable<Row>,
 ): (value: string) => Promise<Row | undefined> {
   const query = build(db, ASKED as unknown as string).compile();
   return async (value) => {
@@ -76,7 +76,7 @@ export function writtenOnce<Row>(
 
 /** Logs that connections were lost, those of one moment in one line; the next request opens others. Also of those in use: an
  *  error that nobody hears would end the process. */
-export function hearLosses(pool: pg.Pool, log: Logger): void {
+export function logConnectionErrors(pool: pg.Pool, log: Logger): void {
   const reasons = new Set<string>();
   let isDue = false;
   const lost = (error: Error) => {

@@ -5,7 +5,7 @@ import { VERSION } from "@appdb/contract/version";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { controlFormat, type Migration, migrate } from "./migrate.ts";
-import { openDatabase } from "./pool.ts";
+import { openControlDatabase } from "./pool.ts";
 import { openPostgres } from "./postgres.ts";
 
 const log = createSilentLog();
@@ -16,7 +16,7 @@ const SECOND = { number: 2, name: "0002_second.sql", sql: "create table control.
 async function runServer(home: string, migrations: readonly Migration[]): Promise<void> {
   const config = { database: { url: undefined, pg_bin: process.env.SERVICE_PG_BIN }, runtime_base: undefined };
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
-  await using database = openDatabase(postgres.dsn, log);
+  await using database = openControlDatabase(postgres.dsn, log);
   await migrate(database.pool, migrations, log);
 }
 

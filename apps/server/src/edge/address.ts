@@ -1,7 +1,7 @@
 import type { ServerConfig } from "../config/config.ts";
 
 /** Of `control.databases`: where the gateway serves it. */
-export interface GatewayPlace {
+export interface GatewayAddress {
   readonly gateway_label: string;
   readonly gateway_port: number | null;
 }
@@ -14,7 +14,7 @@ const HTTPS_PORT = 443;
  */
 export function serviceEndpoint(
   { gateway }: Pick<ServerConfig, "gateway">,
-  { gateway_label: gatewayLabel, gateway_port: gatewayPort }: GatewayPlace,
+  { gateway_label: gatewayLabel, gateway_port: gatewayPort }: GatewayAddress,
   service: string,
 ): string | null {
   if (gateway.domain !== undefined) {

@@ -5,7 +5,7 @@ import type { Role } from "@appdb/contract/permissions";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Notifications } from "../database/notifications.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { type MasterKey, SIGNING_KEY_BOUND } from "../secrets/master-key.ts";
 
 /** How often a snapshot is issued again, without any change: whoever is connected always has a young one. */
@@ -18,7 +18,7 @@ export interface SnapshotDatabase {
 }
 
 export interface KeySnapshotDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly notifications: Notifications;
   readonly master_key: MasterKey;
@@ -79,7 +79,7 @@ interface SigningPair {
   readonly private_key: KeyObject;
 }
 
-async function openPair(db: Database, master: MasterKey): Promise<SigningPair> {
+async function openPair(db: ControlDatabase, master: MasterKey): Promise<SigningPair> {
   const row = await db.selectFrom("control.signing_key").selectAll().executeTakeFirstOrThrow();
   return {
     public_key: createPublicKey({ key: row.public_key, type: "spki", format: "der" }),
@@ -100,7 +100,7 @@ interface KeyRow {
 }
 
 /** Version and keys are of one statement, and so of one state of the database. */
-async function readKeys(db: Database, of: SnapshotDatabase) {
+async function readKeys(db: ControlDatabase, of: SnapshotDatabase) {
   const { rows } = await sql<{ version: string; issued_ms: number; keys: KeyRow[] | null }>`
     select coalesce((select version from control.key_versions where org_id = ${of.org_id}), 0) as version,
       floor(extract(epoch from now()) * 1000)::float8 as issued_ms,

@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import { type Database, fromDatabaseError } from "../database/pool.ts";
+import { type ControlDatabase, fromDatabaseError } from "../database/pool.ts";
 
 const FLUSH_MS = 60_000;
 
@@ -11,7 +11,7 @@ export interface KeyUses extends AsyncDisposable {
   flush(): Promise<void>;
 }
 
-export function createKeyUses(db: Database, log: Logger): KeyUses {
+export function createKeyUses(db: ControlDatabase, log: Logger): KeyUses {
   let used = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   const flush = async () => {

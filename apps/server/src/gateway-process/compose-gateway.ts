@@ -8,7 +8,7 @@ import { addDeliveries } from "../audit/add-deliveries.ts";
 import { createRecordEvent } from "../audit/record-event.ts";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { createNotifications } from "../database/notifications.ts";
-import type { OpenDatabase } from "../database/pool.ts";
+import type { OpenControlDatabase } from "../database/pool.ts";
 import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import { createEnvelope } from "../secrets/envelope.ts";
@@ -17,7 +17,7 @@ import type { MasterKey } from "../secrets/master-key.ts";
 export interface ComposeGatewayInput {
   readonly config: ServerConfig;
   readonly master_key: MasterKey;
-  readonly database: OpenDatabase;
+  readonly database: OpenControlDatabase;
   readonly log: Logger;
 }
 

@@ -1,9 +1,9 @@
 import type { Writable } from "node:stream";
 
 /** Lines that wait for somebody who reads them; the oldest go first. */
-const MOST_KEPT = 1_000;
+const MAX_KEPT = 1_000;
 /** A reader that leaves so much unread is hung up on: it may come again. */
-const MOST_UNREAD = 8 * 1024 * 1024;
+const MAX_UNREAD = 8 * 1024 * 1024;
 
 /** The log of a process whose lines another one prints. */
 export interface LogLines {
@@ -20,7 +20,7 @@ export function createLogLines(): LogLines {
   return {
     write(line) {
       for (const reader of readers) {
-        if (reader.writableLength < MOST_UNREAD) reader.write(line);
+        if (reader.writableLength < MAX_UNREAD) reader.write(line);
         else {
           readers.delete(reader);
           reader.destroy();
@@ -28,7 +28,7 @@ export function createLogLines(): LogLines {
       }
       if (readers.size > 0) return;
       kept.push(line);
-      if (kept.length > MOST_KEPT) kept.shift();
+      if (kept.length > MAX_KEPT) kept.shift();
     },
     follow(reader) {
       readers.add(reader);

@@ -4,14 +4,14 @@ import type { Secret } from "@appdb/adapters/secret";
 import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import { type Database, sayError } from "../database/pool.ts";
+import { type ControlDatabase, sayError } from "../database/pool.ts";
 import { createProblemLog, healthCode, statusOf } from "../health/problems.ts";
 import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
 import type { ComposedGateway } from "./compose-gateway.ts";
 import type { LogLines } from "./log-lines.ts";
 export interface OperatorDeps {
   readonly composed: Pick<ComposedGateway, "metrics" | "gateway">;
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   /** The operator's token. Undefined shows metrics to nobody. */
   readonly token?: Secret | undefined;

@@ -5,13 +5,13 @@ import { raisePriority } from "@appdb/adapters/processes/raise-priority";
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import { readServerConfig, SERVER_PATHS } from "../config/config.ts";
-import { openHome } from "../config/home.ts";
-import { openDatabase } from "../database/pool.ts";
+import { openServerHome } from "../config/server-home.ts";
+import { openControlDatabase } from "../database/pool.ts";
 import { doorFolder } from "../edge/admin-socket.ts";
-import { listenForStop } from "../lifecycle/listen-for-stop.ts";
-import { createLogger } from "../lifecycle/logger.ts";
+import { awaitStopSignal } from "../lifecycle/await-stop-signal.ts";
+import { createServerLogger } from "../lifecycle/server-logger.ts";
 import { watchHome } from "../lifecycle/watch-home.ts";
-import type { ServerPlace } from "../pods/database-places.ts";
+import type { PodServerPaths } from "../pods/database-paths.ts";
 import { givenMasterKey } from "../secrets/given-master-key.ts";
 import { toMasterKey } from "../secrets/master-key.ts";
 import { composeGateway } from "./compose-gateway.ts";
@@ -30,10 +30,10 @@ const CONNECTIONS = 4;
  */
 export async function runGateway(): Promise<void> {
   const found = readServerConfig();
-  const config = { ...found, home: openHome(found.home) };
+  const config = { ...found, home: openServerHome(found.home) };
   const lines = createLogLines();
-  const log = createLogger(config.log_level, lines);
-  const stopped = listenForStop(log);
+  const log = createServerLogger(config.log_level, lines);
+  const stopped = awaitStopSignal(log);
   lockGateway(config.home);
   // all organizations' requests pass here: while one keeps the processors busy, those of others wait for this process
   raisePriority(log);
@@ -43,7 +43,7 @@ export async function runGateway(): Promise<void> {
   const masterKey = givenMasterKey(config, config.home);
   const program = findGatewayProgram().file;
   const digest = digestGateway({ config, dsn: url.reveal(), master_key: masterKey, program });
-  await using database = openDatabase(url.reveal(), log, CONNECTIONS);
+  await using database = openControlDatabase(url.reveal(), log, CONNECTIONS);
   await using composed = await composeGateway({ config, master_key: toMasterKey(masterKey), database, log });
   const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
   await using control = await openControlSocket(config, server);
@@ -67,7 +67,7 @@ function lockGateway(home: string): void {
 }
 
 /** Sockets do not lie in the home, and those of a gateway that was killed stay for the next one: with the home gone, none comes. */
-function goneWithHome({ home, runtime_base: runtimeBase }: ServerPlace): Disposable {
+function goneWithHome({ home, runtime_base: runtimeBase }: PodServerPaths): Disposable {
   const folder = doorFolder({ home, runtime_base: runtimeBase });
   return {
     [Symbol.dispose]() {

@@ -3,7 +3,7 @@ import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { collectDefaultMetrics } from "prom-client";
 import type { ServerConfig } from "../config/config.ts";
-import type { OpenDatabase } from "../database/pool.ts";
+import type { OpenControlDatabase } from "../database/pool.ts";
 import { listenAsConfigured } from "../lifecycle/listen.ts";
 import { givenMasterKey } from "../secrets/given-master-key.ts";
 import { toMasterKey } from "../secrets/master-key.ts";
@@ -12,7 +12,7 @@ import { createOperatorServer } from "./operator-server.ts";
 
 export interface ServeAloneInput {
   readonly config: ServerConfig;
-  readonly database: OpenDatabase;
+  readonly database: OpenControlDatabase;
   readonly log: Logger;
   readonly stopped: Promise<string>;
 }

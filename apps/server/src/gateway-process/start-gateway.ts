@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type EndStep, endProcess } from "@appdb/adapters/processes/end-process";
 import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
-import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import type { Logger } from "@appdb/engine/ports";
 import { type AboutGateway, askAbout } from "./ask-gateway.ts";
 import { GATEWAY_LOCK } from "./control-socket.ts";
@@ -64,18 +64,18 @@ async function askAlive(owner: ProcessIdentity, socket: string): Promise<AboutGa
   const until = performance.now() + TELL_MS;
   for (;;) {
     const about = await askAbout(socket);
-    if (about !== undefined || !isAlive(owner) || performance.now() > until) return about;
+    if (about !== undefined || !isProcessAlive(owner) || performance.now() > until) return about;
     await sleep(LOOK_MS);
   }
 }
 
 async function watchEnd(owner: ProcessIdentity): Promise<EndedGateway> {
-  while (isAlive(owner)) await sleep(LOOK_MS);
+  while (isProcessAlive(owner)) await sleep(LOOK_MS);
   return { code: null, signal: null, output: "", errors: "" };
 }
 
 /** Starts one, in a session of its own: what is sent to the server's terminal or group is not for it. */
-export function startGateway(
+export function startGatewayProcess(
   { file, node_options: nodeOptions }: GatewayProgram,
   env: NodeJS.ProcessEnv,
 ): RunningGateway {

@@ -5,7 +5,7 @@ const PAUSE_MS = 500;
 /** So long nobody answers one that hangs, whatever the number of questions: one that is busy answers late. */
 const SILENT_MS = 6_000;
 /** Questions without an answer, one after the other. */
-const MOST_SILENT = 2;
+const MAX_SILENT = 2;
 /** How long an answer is waited for. With it, one that hangs is known within 8 s, and another serves within 10 s. */
 export const ANSWER_MS = 3_000;
 /** A question that took so long to give up was not asked in time: this process itself was stopped, or had no processor. */
@@ -42,6 +42,6 @@ export async function watchAnswers({
     }
     if (silent === 0) silentSince = began;
     silent += 1;
-    if (silent >= MOST_SILENT && ended - silentSince >= silentMs) return true;
+    if (silent >= MAX_SILENT && ended - silentSince >= silentMs) return true;
   }
 }

@@ -5,7 +5,7 @@ import { printBadHttp, refuseBadHttp } from "@appdb/adapters/http/bad-http";
 import { toProblem } from "@appdb/contract/errors";
 
 /** Answers bytes that are no HTTP: there is no request to reply to, only a connection, which ends. */
-export function answerBadHttp(server: EventEmitter, refused: (status: number) => void): void {
+export function answerMalformedHttp(server: EventEmitter, refused: (status: number) => void): void {
   server.on("clientError", (error: Error & { code?: string }, connection: Duplex) => {
     if (error.code === "ECONNRESET" || !connection.writable) {
       connection.destroy();

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { RoutedDatabase, RoutingTable } from "./routing-table.ts";
 
 const TRIES = 5;
 
 export interface DatabasePortsDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly table: RoutingTable;
   readonly host: string;
@@ -81,7 +81,7 @@ async function openPort(deps: DatabasePortsDeps, { id, port }: RoutedDatabase): 
 }
 
 /** False when it cannot be this one: another database has it, or another gateway was faster. */
-async function writePort(db: Database, id: string, before: number | null, port: number): Promise<boolean> {
+async function writePort(db: ControlDatabase, id: string, before: number | null, port: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("control.databases")
     .set({ gateway_port: port })

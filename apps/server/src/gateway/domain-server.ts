@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config/config-gateway.ts";
-import type { Problem } from "../health/problems.ts";
+import type { HealthProblem } from "../health/problems.ts";
 import type { HostCertificates } from "./acme/host-certificates.ts";
 import { type Certificate, readCertificate, watchCertificate } from "./certificate.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
@@ -26,12 +26,12 @@ export interface DomainServerDeps {
   readonly hosts?: Pick<HostCertificates, "SNICallback" | "ALPNCallback"> | undefined;
 }
 
-const ENDED: Problem = { code: "certificate_ended", what: "The certificate of the gateway has ended." };
+const ENDED: HealthProblem = { code: "certificate_ended", what: "The certificate of the gateway has ended." };
 
 export interface DomainServer {
   readonly port: number;
   /** What an operator has to know of the certificate that was read from a file. */
-  problems(): Problem[];
+  problems(): HealthProblem[];
   /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
   stop(mostMs: number): Promise<void>;
 }

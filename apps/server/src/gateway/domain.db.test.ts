@@ -12,7 +12,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createNotifications } from "../database/notifications.ts";
-import { openDatabase } from "../database/pool.ts";
+import { openControlDatabase } from "../database/pool.ts";
 import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { type GatewayStage, openGatewayStage, type StubPod } from "../testing/gateway-stage.ts";
 import { makeCertificate } from "../testing/make-certificate.ts";
@@ -228,7 +228,7 @@ test("a gateway that starts while PostgreSQL is down goes on with the routes and
   }
   expect(statSync(stateFile).mode & 0o077).toBe(0);
   const log = createSilentLog();
-  await using down = openDatabase("postgresql:///none?host=/nowhere", log);
+  await using down = openControlDatabase("postgresql:///none?host=/nowhere", log);
   await using notifications = createNotifications(down.pool.options, log);
   const snapshots = createKeySnapshots({
     db: down.db,

@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import type { Notifications } from "../database/notifications.ts";
-import { type Database, sayError } from "../database/pool.ts";
+import { type ControlDatabase, sayError } from "../database/pool.ts";
 import { readRoutes } from "./read-routes.ts";
 import type { RoutingTable } from "./routing-table.ts";
 
@@ -8,7 +8,7 @@ import type { RoutingTable } from "./routing-table.ts";
 const READ_AGAIN_MS = 10_000;
 
 export interface FollowRoutesDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly notifications: Notifications;
   readonly table: RoutingTable;

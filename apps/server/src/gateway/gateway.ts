@@ -7,14 +7,15 @@ import type { GatewayConfig } from "../config/config-gateway.ts";
 import type { Notifications } from "../database/notifications.ts";
 import type { KeySnapshots } from "../edge/key-snapshots.ts";
 import { createKeyUses } from "../edge/key-uses.ts";
-import type { Problem } from "../health/problems.ts";
-import type { ServerPlace } from "../pods/database-places.ts";
+import type { HealthProblem } from "../health/problems.ts";
+import type { PodServerPaths } from "../pods/database-paths.ts";
 import type { PodTokenDeps } from "../pods/pod-token.ts";
 import { findServiceToken } from "../pods/service-token.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
 import { openAcmeOrders } from "./acme/acme-orders.ts";
 import { CertificateStore } from "./acme/certificate-store.ts";
 import { type Certificates, type CertificatesDeps, startCertificates } from "./acme/certificates.ts";
+import { findByPort, openAdminSocket, readDoorForwarded } from "./admin-socket.ts";
 import { addBudgetMetrics, createByteBudget } from "./byte-budget.ts";
 import { openChallengeServer } from "./challenge-server.ts";
 import { createConnectionBounds } from "./connection-bounds.ts";
@@ -25,24 +26,23 @@ import type { Exchange } from "./exchange.ts";
 import { followAnswer } from "./follow-answer.ts";
 import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
+import { createTraffic } from "./gateway-traffic.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
 import { type KeptState, openKeptState } from "./kept-state.ts";
-import { findByPort, openLocalDoor, readDoorForwarded } from "./local-door.ts";
+import { createPodAddresses } from "./pod-addresses.ts";
 import { createPodAgents } from "./pod-agents.ts";
 import { createPodLinks } from "./pod-links.ts";
-import { createPodPlaces } from "./pod-places.ts";
 import { createRateLimits } from "./rate-limits.ts";
 import { createRequestCounts } from "./request-counts.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
 import { createStrangers, STRANGER_TIMES } from "./strangers.ts";
-import { createTraffic } from "./traffic.ts";
 import { createIsTrusted, createReadForwarded } from "./trusted-proxies.ts";
 import { createTurnShares } from "./turn-shares.ts";
 import { createWaking } from "./waking.ts";
 export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
-  readonly place: ServerPlace;
+  readonly place: PodServerPaths;
   readonly log: Logger;
   readonly notifications: Notifications;
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
@@ -65,7 +65,7 @@ export interface Gateway extends AsyncDisposable {
   /** With a domain. */
   readonly port: number | undefined;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): Problem[];
+  problems(): HealthProblem[];
 }
 
 /** Requests that are under way when the gateway stops have this long to end. */
@@ -89,7 +89,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     budget,
     findToken: (service, instance) => findServiceToken(deps, service, instance),
   });
-  const places = createPodPlaces(deps.place);
+  const places = createPodAddresses(deps.place);
   const counts = createRequestCounts(config.limits);
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
   addBudgetMetrics(deps.metrics, budget);
@@ -165,7 +165,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
           hosts: ordered?.hosts,
           accept: createAccept({ ...accepting, readForwarded, is_secure: true, findDatabase: findByHost }),
         });
-  const door = await openLocalDoor(
+  const door = await openAdminSocket(
     deps.place,
     createPlainServer(
       createAccept({

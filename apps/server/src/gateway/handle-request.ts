@@ -13,9 +13,9 @@ import { type Exchange, type GatewayRequest, isGone } from "./exchange.ts";
 import { ownerOf } from "./follow-answer.ts";
 import { hasBody } from "./forwarded-headers.ts";
 import { holdBody, letGoOfBody } from "./hold-body.ts";
+import type { PodAddresses } from "./pod-addresses.ts";
 import type { PodAgents } from "./pod-agents.ts";
 import type { PodLinks } from "./pod-links.ts";
-import type { PodPlaces } from "./pod-places.ts";
 import { type ProxyLimits, proxyRequest, type Sent } from "./proxy-request.ts";
 import type { RateLimits } from "./rate-limits.ts";
 import * as refusals from "./refusals.ts";
@@ -34,7 +34,7 @@ import type { TurnShares } from "./turn-shares.ts";
 import { isAsleep, type Waking } from "./waking.ts";
 export interface HandleDeps {
   readonly log: Logger;
-  readonly places: PodPlaces;
+  readonly places: PodAddresses;
   readonly limits: GatewayLimits;
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
@@ -106,7 +106,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   exchange.service = found.service.name;
   exchange.service_id = found.service.id;
   exchange.path = query < 0 ? found.rest : found.rest + url.slice(query);
-  if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
+  if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.refusedWebSocket();
   const bodyBytes = bodyLimit(deps.limits, req.headers["content-type"]);
   if (Number(req.headers["content-length"] ?? 0) > bodyBytes) throw refusals.tooLarge(bodyBytes);
   if (is_open) return await answerStranger(deps, exchange, database, found.service);
@@ -236,7 +236,7 @@ function checkKey(
   if (found === undefined) return;
   const { organization, name } = database;
   const service = found.service.name;
-  if (!keyAllows(key, { verb: "access", organization, database: name, service })) throw refusals.notGranted(service);
+  if (!keyAllows(key, { verb: "access", organization, database: name, service })) throw refusals.keyNotGranted(service);
 }
 
 function bodyLimit(limits: GatewayLimits, type: string | undefined): number {

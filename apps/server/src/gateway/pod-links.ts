@@ -2,7 +2,7 @@ import { type Link, openLink } from "@appdb/adapters/link/open-link";
 import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
 import { connectPod } from "../pods/connect-pod.ts";
-import type { PlacedService, ServicePlaces } from "../pods/service-places.ts";
+import type { ServiceLocation, ServicePaths } from "../pods/service-paths.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 
 /** A link that takes requests, and which ones. */
@@ -17,16 +17,16 @@ export interface PodLinksDeps {
   /** Where the bytes count that links keep for pods and from them. */
   readonly budget: ByteBudget;
   /** What an instance takes for its bearer; undefined where that is not known. */
-  findToken(service: PlacedService, instance: number): Promise<Secret | undefined>;
+  findToken(service: ServiceLocation, instance: number): Promise<Secret | undefined>;
 }
 
 /** A service, and whose memory its links use. */
-export type OwnedService = PlacedService & { readonly org_id: string };
+export type OwnedService = ServiceLocation & { readonly org_id: string };
 
 /** Links to the pods that serve, by the path of the socket, which names an instance. */
 export interface PodLinks extends Disposable {
   /** The link to an instance, if it is open; else it is being opened, for requests to come. */
-  find(places: ServicePlaces, service: OwnedService, instance: number): OpenPodLink | undefined;
+  find(places: ServicePaths, service: OwnedService, instance: number): OpenPodLink | undefined;
   /** Hangs up on what serves no more, once what is under way has ended. */
   keepOnly(sockets: ReadonlySet<string>): void;
 }
@@ -45,7 +45,7 @@ interface Kept {
 export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLinks {
   const links = new Map<string, Kept>();
   const leaving = new Set<Link>();
-  const connect = async (kept: Kept, places: ServicePlaces, service: OwnedService, instance: number) => {
+  const connect = async (kept: Kept, places: ServicePaths, service: OwnedService, instance: number) => {
     const { org_id: orgId } = service;
     try {
       const token = await findToken(service, instance);

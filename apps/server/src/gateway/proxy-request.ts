@@ -2,8 +2,8 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as startR
 import { beginAnswer } from "./begin-answer.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
-import { type Holding, pump, type Turns } from "./pump.ts";
-import { bodyTooSlow, broken, noMemory, timedOut, tooLarge } from "./refusals.ts";
+import { type Holding, type LoopShare, pump } from "./pump.ts";
+import { bodyTooSlow, broken, noMemory, serviceTimedOut, tooLarge } from "./refusals.ts";
 
 export interface ProxyLimits {
   /** Of the body; one that says a larger length was refused before. */
@@ -15,7 +15,7 @@ export interface ProxyLimits {
   /** Where the bytes of a slow reader count; `share_bytes` is the most of one organization. */
   readonly holding: Holding;
   readonly share_bytes: number;
-  readonly turns: Turns;
+  readonly turns: LoopShare;
 }
 
 /**
@@ -66,7 +66,7 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
       if (!withBody) return upstream.end();
       stopBody = sendBody(exchange, upstream, limits, giveUp);
     });
-    upstream.setTimeout(limits.request_ms, () => giveUp(timedOut(exchange.service, limits.request_ms)));
+    upstream.setTimeout(limits.request_ms, () => giveUp(serviceTimedOut(exchange.service, limits.request_ms)));
     upstream.on("response", (answer) => {
       hasAnswer = true;
       try {

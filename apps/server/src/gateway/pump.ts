@@ -7,7 +7,7 @@ export interface Holding {
 }
 
 /** The owner's part of the event loop's turns. */
-export interface Turns {
+export interface LoopShare {
   /** False when what was brought in this turn is enough. */
   count(bytes: number): boolean;
   whenNext(goOn: () => void): void;
@@ -17,7 +17,7 @@ export interface PumpInput {
   readonly from: Readable;
   readonly to: Pick<Writable, "write" | "writableLength" | "destroyed" | "on" | "off">;
   readonly holding: Holding;
-  readonly turns: Turns;
+  readonly turns: LoopShare;
   /** There is no room for what waits; the pump has stopped. */
   refused(): void;
 }

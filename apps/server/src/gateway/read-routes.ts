@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
 
 /** What the control plane knows of databases and their services: of all, or of one, which is absent when it is being deleted. */
-export async function readRoutes(db: Database, id?: string): Promise<RoutedDatabase[]> {
+export async function readRoutes(db: ControlDatabase, id?: string): Promise<RoutedDatabase[]> {
   const { rows } = await sql<RoutedDatabase>`
     select d.id, d.org_id, o.name as organization, d.name, d.state,
       coalesce((d.desired -> 'settings' ->> 'wake_on_request')::boolean, false) as is_woken,

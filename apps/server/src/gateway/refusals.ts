@@ -40,7 +40,7 @@ export function noService(path: string): Error {
   });
 }
 
-export function notGranted(service: string): Error {
+export function keyNotGranted(service: string): Error {
   return appError("forbidden", {
     detail: `The API key may not call the service ${service}.`,
     hint: "Show a key that was granted it, or make one: cli key create <name> --grant access:cloud://<org>:<db>/services",
@@ -175,7 +175,7 @@ export function broken(service: string, mayRepeat: boolean): Error {
   });
 }
 
-export function timedOut(service: string, ms: number): Error {
+export function serviceTimedOut(service: string, ms: number): Error {
   return appError("service_timeout", {
     detail: `The service ${service} was silent for ${ms / 1_000} s; the request was given up.`,
     hint: "Ask for less at once, or have the operator raise SERVICE_REQUEST_TIMEOUT_S.",
@@ -189,7 +189,7 @@ export function bodyTooSlow(): Error {
   });
 }
 
-export function noWebSockets(): Error {
+export function refusedWebSocket(): Error {
   return appError("no_websockets", {
     detail: "The request asks for a WebSocket, but services do not support them.",
     hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",

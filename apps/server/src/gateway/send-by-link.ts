@@ -9,7 +9,7 @@ import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwar
 import { holdBody, letGoOfBody } from "./hold-body.ts";
 import type { OpenPodLink } from "./pod-links.ts";
 import type { Sent } from "./proxy-request.ts";
-import { bodyTooSlow, broken, noMemory, timedOut } from "./refusals.ts";
+import { bodyTooSlow, broken, noMemory, serviceTimedOut } from "./refusals.ts";
 
 /** The longest body that is read before it is sent on. A longer one streams by HTTP, at the pace of the service. */
 export const BUFFERED_BODY_BYTES = 65_536;
@@ -60,7 +60,7 @@ export async function sendByLink(
       letGoOfBody(exchange, budget);
     }
     const timer = setTimeout(() => {
-      call.cancel(timedOut(exchange.service, requestMs));
+      call.cancel(serviceTimedOut(exchange.service, requestMs));
       // it waits for a client that takes nothing, and would hold its place as long
       if (res.headersSent) res.destroy();
     }, requestMs);

@@ -3,12 +3,12 @@ import { createServer, type Server } from "node:http";
 import { createRequestIds } from "@appdb/adapters/http/request-ids";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config/config-gateway.ts";
-import { answerBadHttp } from "./bad-http.ts";
+import { answerMalformedHttp } from "./bad-http.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
 import { type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { GatewayTraffic } from "./gateway-traffic.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
-import type { Traffic } from "./traffic.ts";
 import type { ReadForwarded } from "./trusted-proxies.ts";
 
 /** How long a request's headers may take to come; bodies are watched where they are read. */
@@ -38,7 +38,7 @@ export type Accept = (req: GatewayRequest, res: GatewayResponse, awaitsContinue:
 export interface AcceptDeps {
   readonly log: Logger;
   readonly metrics: GatewayMetrics;
-  readonly traffic: Pick<Traffic, "count">;
+  readonly traffic: Pick<GatewayTraffic, "count">;
   readonly is_secure: boolean;
   readonly access_log: GatewayConfig["access_log"];
   /** Whose services are asked for; undefined when it is nobody's address. */
@@ -133,5 +133,5 @@ export function createPlainServer(
 export function hearHttp1(server: EventEmitter, accept: Accept, metrics: GatewayMetrics): void {
   server.on("request", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, false));
   server.on("checkContinue", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, true));
-  answerBadHttp(server, (status) => metrics.count(status, 0));
+  answerMalformedHttp(server, (status) => metrics.count(status, 0));
 }

@@ -1,8 +1,8 @@
-import { nextState } from "@appdb/contract/control/database-states";
+import { nextDatabaseState } from "@appdb/contract/control/database-states";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
 import type { RecordEvent } from "../audit/event.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { startOperation } from "../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { type Exchange, isGone } from "./exchange.ts";
@@ -14,12 +14,12 @@ const WAKE_MS = 30_000;
 /** How long it waits for a service that starts in one that is awake. */
 const START_MS = 5_000;
 /** Requests that wait for one database; more are refused at once. */
-const MOST_WAITING = 1_000;
+const MAX_WAITING = 1_000;
 /** The reconciler works by events; this is for one that was missed. */
 const LOOK_MS = 1_000;
 
 export interface WakingDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
   readonly table: RoutingTable;
@@ -51,7 +51,7 @@ export function createWaking(deps: WakingDeps): Waking {
       const { database } = exchange;
       if (database === undefined) return;
       const count = waiting.get(database.id) ?? 0;
-      if (count >= MOST_WAITING) throw refusals.tooManyAtOnce(name, MOST_WAITING);
+      if (count >= MAX_WAITING) throw refusals.tooManyAtOnce(name, MAX_WAITING);
       waiting.set(database.id, count + 1);
       const began = performance.now();
       try {
@@ -112,7 +112,7 @@ async function wakeDatabase({ db, recordEvent }: WakingDeps, { id, organization 
       .forUpdate()
       .executeTakeFirst();
     if (row === undefined || row.state !== "STOPPED" || !row.desired.settings.wake_on_request) return;
-    const state = nextState(row.state, "start");
+    const state = nextDatabaseState(row.state, "start");
     if (state === undefined) return;
     await tx
       .updateTable("control.databases")

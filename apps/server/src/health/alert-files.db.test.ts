@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { addBudgetMetrics } from "../gateway/byte-budget.ts";
 import { createGatewayMetrics } from "../gateway/gateway-metrics.ts";
 import { addProcessMetrics } from "../gateway-process/compose-gateway.ts";
-import { addGatewayMetrics } from "../gateway-process/keep-gateway.ts";
+import { addGatewayMetrics } from "../gateway-process/supervise-gateway.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { HEALTH_PROBLEMS } from "./problems.ts";
 import { writeServerMetrics } from "./server-metrics.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { type DiskFloorDeps, readHomeDisk, sayFree } from "../storage/disk-floor.ts";
-import type { Problem } from "./problems.ts";
+import type { HealthProblem } from "./problems.ts";
 
 /** A PostgreSQL that takes longer to answer counts as down. */
 const ANSWER_MS = 3_000;
@@ -11,7 +11,7 @@ const LOW_TIMES = 2;
 const LEAST_BYTES = 64 * 1024 ** 2;
 
 /** Whether the control plane's PostgreSQL answers, and what failed because of the machine. */
-export async function checkDatabase(db: Database, mostMs = ANSWER_MS): Promise<Problem[]> {
+export async function checkDatabase(db: ControlDatabase, mostMs = ANSWER_MS): Promise<HealthProblem[]> {
   const counting = sql<{ databases: number; services: number }>`
     select (select count(*)::int from control.databases where state = 'FAILED' and retry_at is not null) as databases,
       (select count(*)::int from control.services where state = 'FAILED' and retry_at is not null) as services`.execute(
@@ -26,7 +26,7 @@ export async function checkDatabase(db: Database, mostMs = ANSWER_MS): Promise<P
   }
 }
 
-function sayFailures({ databases, services }: { databases: number; services: number }): Problem[] {
+function sayFailures({ databases, services }: { databases: number; services: number }): HealthProblem[] {
   if (databases + services === 0) return [];
   const parts = [
     ...(databases > 0 ? [`${databases} database${databases === 1 ? "" : "s"}`] : []),
@@ -37,7 +37,7 @@ function sayFailures({ databases, services }: { databases: number; services: num
 }
 
 /** How full the disk of the home is. */
-export async function checkDisk(deps: DiskFloorDeps): Promise<Problem[]> {
+export async function checkDisk(deps: DiskFloorDeps): Promise<HealthProblem[]> {
   try {
     const disk = await readHomeDisk(deps);
     const floor = Math.max(disk.floor_bytes, LEAST_BYTES);

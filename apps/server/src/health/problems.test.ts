@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { createProblemLog, HEALTH_PROBLEMS, PROBLEM_CODES, type Problem, statusOf } from "./problems.ts";
+import { createProblemLog, HEALTH_PROBLEMS, type HealthProblem, PROBLEM_CODES, statusOf } from "./problems.ts";
 
-const DOWN: Problem = { code: "gateway_down", what: "The gateway does not answer." };
-const LOW: Problem = { code: "disk_low", what: "The disk has 1.50 GB left." };
-const PLAIN: Problem = { code: "pods_not_isolated", what: "Pods run as plain processes." };
+const DOWN: HealthProblem = { code: "gateway_down", what: "The gateway does not answer." };
+const LOW: HealthProblem = { code: "disk_low", what: "The disk has 1.50 GB left." };
+const PLAIN: HealthProblem = { code: "pods_not_isolated", what: "Pods run as plain processes." };
 
 test("the worst problem decides the status", () => {
   expect(statusOf([])).toBe("ok");

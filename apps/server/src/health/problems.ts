@@ -1,7 +1,7 @@
 import type { Clock } from "@appdb/engine/ports";
 
 /** What a problem does to `/health`: 503, `degraded`, or a line that only the operator reads. */
-export type Severity = "failing" | "degraded" | "notice";
+export type ProblemSeverity = "failing" | "degraded" | "notice";
 
 /** Every problem that `/health` and `/metrics` name. Codes are permanent; docs/operators.md lists them. */
 export const HEALTH_PROBLEMS = {
@@ -24,18 +24,18 @@ export const HEALTH_PROBLEMS = {
   certificate_missing: "notice",
   /** What the driver `process` is, where somebody chose it. */
   pods_not_isolated: "notice",
-} as const satisfies Record<string, Severity>;
+} as const satisfies Record<string, ProblemSeverity>;
 
 export type ProblemCode = keyof typeof HEALTH_PROBLEMS;
 export const PROBLEM_CODES = Object.keys(HEALTH_PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 
 /** What an operator has to see to, without a name of a tenant. */
-export interface Problem {
+export interface HealthProblem {
   readonly code: ProblemCode;
   readonly what: string;
 }
 
-export interface SeenProblem extends Problem {
+export interface SeenProblem extends HealthProblem {
   /** ISO time of the first look that found it. */
   readonly since: string;
 }
@@ -43,8 +43,8 @@ export interface SeenProblem extends Problem {
 export type HealthStatus = "ok" | "degraded" | "failing";
 
 /** How a server with these problems is. */
-export function statusOf(problems: readonly Problem[]): HealthStatus {
-  const severities = new Set<Severity>(problems.map(({ code }) => HEALTH_PROBLEMS[code]));
+export function statusOf(problems: readonly HealthProblem[]): HealthStatus {
+  const severities = new Set<ProblemSeverity>(problems.map(({ code }) => HEALTH_PROBLEMS[code]));
   if (severities.has("failing")) return "failing";
   return severities.has("degraded") ? "degraded" : "ok";
 }
@@ -56,7 +56,7 @@ export function healthCode(status: HealthStatus): 200 | 503 {
 
 export interface ProblemLog {
   /** Takes down what a look found: since when each problem lasts, and which have begun or ended since the look before. */
-  note(found: readonly Problem[]): {
+  note(found: readonly HealthProblem[]): {
     readonly problems: readonly SeenProblem[];
     readonly begun: readonly SeenProblem[];
     readonly ended: readonly SeenProblem[];

@@ -3,10 +3,10 @@ import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import { Gauge, Registry } from "prom-client";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { type DiskFloorDeps, readHomeDisk } from "../storage/disk-floor.ts";
-import type { Health } from "./health.ts";
 import { PROBLEM_CODES } from "./problems.ts";
+import type { ServerHealth } from "./server-health.ts";
 
 const OPEN_STATES = ["pending", "running"] as const;
 const BUILD_STATES = ["running", "succeeded", "failed"] as const;
@@ -30,9 +30,9 @@ interface Row {
 }
 
 export interface ServerMetricsDeps extends DiskFloorDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
-  readonly health: Health;
+  readonly health: ServerHealth;
 }
 
 /**
@@ -95,7 +95,7 @@ export async function writeServerMetrics(deps: ServerMetricsDeps): Promise<strin
 }
 
 /** Open operations are found by the two partial indexes, which tell apart whether they are of a service. */
-async function readRow(db: Database): Promise<Row> {
+async function readRow(db: ControlDatabase): Promise<Row> {
   const count = (table: string, state: string, where = "true") => sql`
     (select coalesce(jsonb_object_agg(state, n), '{}') from (
       select ${sql.raw(state)} as state, count(*)::int as n from ${sql.table(table)} where ${sql.raw(where)} group by 1) c)`;

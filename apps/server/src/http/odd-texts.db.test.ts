@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { writeCursor } from "../database/pages.ts";
+import { writePageCursor } from "../database/pages.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
 
@@ -45,7 +45,7 @@ describe("a NUL character", () => {
         { after: "\0", id: "\0" },
         { after: "1", id: "\0" },
       ]) {
-        const answer = await send("GET", `${list}?cursor=${writeCursor(position)}`);
+        const answer = await send("GET", `${list}?cursor=${writePageCursor(position)}`);
         expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 422, code: "invalid_cursor" });
       }
     },

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { networkOf } from "@appdb/adapters/network/network-of";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 /** How many attempts in how long, for one account and for one address. */
 export const ATTEMPT_LIMITS = {
@@ -38,7 +38,7 @@ export interface Attempts {
 }
 
 /** Attempts are counted in PostgreSQL: all servers count together, and a restart forgets none. */
-export function createAttempts(db: Database): Attempts {
+export function createAttempts(db: ControlDatabase): Attempts {
   return {
     async take(kind, subject) {
       const { count, window_s: windowS } = ATTEMPT_LIMITS[kind];

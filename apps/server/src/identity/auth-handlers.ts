@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import * as z from "zod";
 import type { RecordEvent } from "../audit/event.ts";
 import type { CallClient, Principal } from "../audit/principal.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
 import type { Attempts } from "./attempts.ts";
 import { asAllowedSignUp } from "./auth.ts";
@@ -16,7 +16,7 @@ import { assertMaySignUp } from "./sign-up.ts";
 import { assertStrongPassword } from "./weak-passwords.ts";
 
 export interface AuthHandlerDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly attempts: Attempts;
   readonly recordEvent: RecordEvent;
   readonly sign_up: "invitation" | "open";
@@ -128,7 +128,7 @@ async function decide(
 
 const deviceAnswer = z.object({ user_code: z.string() });
 
-async function keepDeviceRequest(db: Database, response: Response, client: CallClient): Promise<void> {
+async function keepDeviceRequest(db: ControlDatabase, response: Response, client: CallClient): Promise<void> {
   const { user_code: userCode } = deviceAnswer.parse(await response.clone().json());
   await db
     .insertInto("identity.device_requests")

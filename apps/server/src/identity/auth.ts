@@ -9,7 +9,7 @@ import { bearer } from "better-auth/plugins/bearer";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { OidcConfig } from "../config/config.ts";
-import { type Database, isTaken } from "../database/pool.ts";
+import { type ControlDatabase, isTaken } from "../database/pool.ts";
 import type { Site } from "./csrf.ts";
 import { hashCredentials } from "./hashed-tokens.ts";
 import { cookiePrefix } from "./session-cookie.ts";
@@ -27,7 +27,7 @@ export const ADDRESS_HEADER = "x-resolved-address";
 export const RESET_S = 3600;
 
 export interface AuthDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly site: Site;
   readonly secret: Secret;

@@ -2,12 +2,12 @@ import { appError } from "@appdb/contract/errors";
 import type { Device } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { CallClient } from "../audit/principal.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { Attempts } from "./attempts.ts";
 import type { Person } from "./person.ts";
 
 export interface DeviceDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly attempts: Attempts;
 }
 

@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { hasNoUser } from "./sign-up.ts";
 import { hashToken, makeToken } from "./tokens.ts";
 
@@ -11,7 +11,7 @@ const LOCK = 7_341_905_624;
  * Makes the one-time token of the link that makes the first account, in place of an earlier one. Undefined once there is
  * an account.
  */
-export async function openFirstAccount(db: Database): Promise<string | undefined> {
+export async function openFirstAccount(db: ControlDatabase): Promise<string | undefined> {
   if (!(await hasNoUser(db))) return undefined;
   const token = makeToken();
   const tokenHash = hashToken(token);
@@ -27,7 +27,7 @@ export async function openFirstAccount(db: Database): Promise<string | undefined
  * Runs `make` for whoever has the token, one at a time; the token is used up when it has succeeded.
  * @throws set_up_done when there is an account, unauthorized for a wrong token
  */
-export async function useFirstAccount<T>(db: Database, token: string, make: () => Promise<T>): Promise<T> {
+export async function useFirstAccount<T>(db: ControlDatabase, token: string, make: () => Promise<T>): Promise<T> {
   // before the wait, too: who has no token may not queue up, each with a connection, where the first account needs one
   if (await hasNoUser(db)) await checkToken(db, token);
   return await db.connection().execute(async (connection) => {
@@ -50,7 +50,7 @@ export async function useFirstAccount<T>(db: Database, token: string, make: () =
   });
 }
 
-async function checkToken(db: Database, token: string): Promise<void> {
+async function checkToken(db: ControlDatabase, token: string): Promise<void> {
   const found = await db
     .selectFrom("identity.first_account")
     .select("is_only")

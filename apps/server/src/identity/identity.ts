@@ -2,7 +2,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyRequest } from "fastify";
 import type { OidcConfig } from "../config/config.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
 import type { Site } from "./csrf.ts";
 import { createKnownDevice, type KnownDevice } from "./known-device.ts";
@@ -14,7 +14,7 @@ import { assertMaySignUp } from "./sign-up.ts";
 import { makeToken } from "./tokens.ts";
 
 export interface IdentityDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly site: Site;
   readonly secret: Secret;

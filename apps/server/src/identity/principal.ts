@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
 import type { Principal } from "../audit/principal.ts";
-import { type Database, writtenOnce } from "../database/pool.ts";
+import { type ControlDatabase, writtenOnce } from "../database/pool.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 import type { SessionCookie } from "./session-cookie.ts";
 import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./session-lives.ts";
@@ -25,7 +25,7 @@ export interface Resolved {
 }
 
 export interface ResolveDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly readSession: ReturnType<typeof readSessionIn>;
   readonly verifyKey: VerifyKey;
   readonly cookie: SessionCookie;
@@ -59,7 +59,7 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
 }
 
 /** Reads a session that lasts, with its person and its organization, by the hash of its token. */
-export function readSessionIn(db: Database, lives: SessionLives) {
+export function readSessionIn(db: ControlDatabase, lives: SessionLives) {
   return writtenOnce(db, (db, tokenHash) =>
     db
       .selectFrom("identity.sessions as s")

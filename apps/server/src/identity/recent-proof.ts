@@ -1,14 +1,18 @@
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { Principal } from "../audit/principal.ts";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 
 /**
  * Refuses a dangerous act in a session that has not proven its person for a while: a stolen session alone does not suffice. API keys
  * are not asked: nobody could confirm for them, and their rights are bounded.
  * @throws reauthentication_required
  */
-export async function demandRecentProof(db: Database | Tx, principal: Principal, confirmS: number): Promise<void> {
+export async function demandRecentProof(
+  db: ControlDatabase | Tx,
+  principal: Principal,
+  confirmS: number,
+): Promise<void> {
   if (principal.session_id === null) return;
   const found = await db
     .selectFrom("identity.sessions")
@@ -25,7 +29,7 @@ export async function demandRecentProof(db: Database | Tx, principal: Principal,
 }
 
 /** Notes that the session has proven its person now. Answers until when that counts. */
-export async function noteProof(db: Database | Tx, sessionId: string, confirmS: number): Promise<Date> {
+export async function noteProof(db: ControlDatabase | Tx, sessionId: string, confirmS: number): Promise<Date> {
   const { until } = await db
     .updateTable("identity.sessions")
     .set({ authenticated_at: sql`now()` })

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { BegunFactor } from "@appdb/contract/routes/control-account";
 import { sql } from "kysely";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { type MasterKey, secondFactorBound } from "../secrets/master-key.ts";
 import type { Attempts } from "./attempts.ts";
 import { findTotpStep, makeTotpSecret, toBase32, totpUri } from "./totp.ts";
@@ -13,7 +13,7 @@ const RECOVERY_BYTES = 15;
 const TOTP_CODE = /^\d{6}$/;
 
 export interface SecondFactorDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly attempts: Attempts;
   readonly master_key: MasterKey;
 }
@@ -102,7 +102,7 @@ export async function demandSecondFactor(
 }
 
 /** Whether sign-ins of the account need a code. */
-export async function hasSecondFactor(db: Database | Tx, userId: string): Promise<boolean> {
+export async function hasSecondFactor(db: ControlDatabase | Tx, userId: string): Promise<boolean> {
   const factor = await readFactor(db, userId);
   return factor !== undefined && factor.enabled_at !== null;
 }
@@ -114,7 +114,7 @@ interface Factor {
   readonly enabled_at: Date | null;
 }
 
-async function readFactor(db: Database | Tx, userId: string): Promise<Factor | undefined> {
+async function readFactor(db: ControlDatabase | Tx, userId: string): Promise<Factor | undefined> {
   return await db
     .selectFrom("identity.second_factors")
     .select(["user_id", "master_key_id", "wrapped", "enabled_at"])
@@ -125,7 +125,7 @@ async function readFactor(db: Database | Tx, userId: string): Promise<Factor | u
 /** True for a code of the app that was not used before. Of two that show one code at once, one is let in. */
 async function useTotp(
   { master_key: masterKey }: SecondFactorDeps,
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   factor: Factor,
   code: string,
 ): Promise<boolean> {
@@ -142,7 +142,7 @@ async function useTotp(
   return used !== undefined;
 }
 
-async function useRecovery(db: Database, userId: string, code: string): Promise<boolean> {
+async function useRecovery(db: ControlDatabase, userId: string, code: string): Promise<boolean> {
   const used = await db
     .deleteFrom("identity.recovery_codes")
     .where("user_id", "=", userId)

@@ -3,7 +3,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { migrate, readMigrations } from "../database/migrate.ts";
-import { type OpenDatabase, openDatabase } from "../database/pool.ts";
+import { type OpenControlDatabase, openControlDatabase } from "../database/pool.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 import { readSessionIn } from "./principal.ts";
 
@@ -14,11 +14,11 @@ const LIVES = { browser_s: 2_592_000, cli_s: 7_776_000 };
 const log = createSilentLog();
 
 let database: TestDatabase;
-let opened: OpenDatabase;
+let opened: OpenControlDatabase;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  opened = openDatabase(database.dsn, log);
+  opened = openControlDatabase(database.dsn, log);
 });
 
 afterEach(async () => {

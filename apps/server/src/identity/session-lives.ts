@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 /** A session ends this long after its last use. */
 export const IDLE_S = 30 * 24 * 3600;
@@ -20,7 +20,7 @@ export function absoluteEnd(table: string, lives: SessionLives): RawBuilder<Date
 }
 
 /** Sets the times of a new session by the clock of the database: several servers share it. */
-export async function startSession(db: Database, id: string, lives: SessionLives): Promise<void> {
+export async function startSession(db: ControlDatabase, id: string, lives: SessionLives): Promise<void> {
   await sql`
     update identity.sessions s set created_at = now(), updated_at = now(), authenticated_at = now(),
       expires_at = now() + make_interval(secs => least(${IDLE_S}::int, case when s.client = 'cli' then ${lives.cli_s}::int else ${lives.browser_s}::int end))
@@ -34,7 +34,11 @@ export interface Prolonged {
 }
 
 /** Prolongs a session that was used, up to its absolute end. */
-export async function prolongSession(db: Database, id: string, lives: SessionLives): Promise<Prolonged | undefined> {
+export async function prolongSession(
+  db: ControlDatabase,
+  id: string,
+  lives: SessionLives,
+): Promise<Prolonged | undefined> {
   const { rows } = await sql<Prolonged>`
     update identity.sessions s
     set updated_at = now(), expires_at = least(now() + make_interval(secs => ${IDLE_S}::int), ${absoluteEnd("s", lives)})

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 
 /** Gives a new session the organization that the person switched to last, else the one they joined first. */
-export async function chooseOrg(db: Database | Tx, sessionId: string, userId: string): Promise<void> {
+export async function chooseOrg(db: ControlDatabase | Tx, sessionId: string, userId: string): Promise<void> {
   await sql`
     insert into control.session_orgs (session_id, org_id)
     select ${sessionId}, m.org_id from control.members m
@@ -17,7 +17,7 @@ export async function chooseOrg(db: Database | Tx, sessionId: string, userId: st
 }
 
 /** Switches a session to an organization that its person is a member of. */
-export async function switchOrg(db: Database | Tx, sessionId: string, orgId: string): Promise<void> {
+export async function switchOrg(db: ControlDatabase | Tx, sessionId: string, orgId: string): Promise<void> {
   await db
     .insertInto("control.session_orgs")
     .values({ session_id: sessionId, org_id: orgId })

@@ -2,7 +2,7 @@ import type { setUpSchema } from "@appdb/contract/routes/control";
 import type * as z from "zod";
 import type { RecordEvent } from "../audit/event.ts";
 import type { CallClient, Principal } from "../audit/principal.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { Attempts } from "./attempts.ts";
 import { ADDRESS_HEADER, asAllowedSignUp, handleAuth } from "./auth.ts";
 import type { Site } from "./csrf.ts";
@@ -12,7 +12,7 @@ import { translate } from "./translate.ts";
 import { assertStrongPassword } from "./weak-passwords.ts";
 
 export interface SetUpDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly identity: Identity;
   readonly site: Site;
   readonly attempts: Attempts;

@@ -1,6 +1,6 @@
 import { networkOf } from "@appdb/adapters/network/network-of";
 import * as z from "zod";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
 import type { Attempts } from "./attempts.ts";
 import type { AuthCall } from "./auth-call.ts";
@@ -8,8 +8,8 @@ import { hashCredential } from "./hashed-tokens.ts";
 import type { Identity } from "./identity.ts";
 import { demandSecondFactor } from "./second-factor.ts";
 
-export interface SignInDeps {
-  readonly db: Database;
+export interface PasswordSignInDeps {
+  readonly db: ControlDatabase;
   readonly attempts: Attempts;
   readonly identity: Identity;
   readonly master_key: MasterKey;
@@ -21,7 +21,7 @@ const signedIn = z.object({ token: z.string(), user: z.object({ id: z.string() }
  * Signs a person in by password, and by a code where the account has a second factor. Answers what better-auth does.
  * @throws second_factor_required, second_factor_wrong, too_many_attempts
  */
-export async function signInByPassword(deps: SignInDeps, call: AuthCall<"sign-in/email">): Promise<Response> {
+export async function signInByPassword(deps: PasswordSignInDeps, call: AuthCall<"sign-in/email">): Promise<Response> {
   const { body, client, cookies, run } = call;
   const { code, ...credentials } = body;
   const device = deps.identity.known_device.read(cookies, body.email);

@@ -1,11 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { SignUp } from "./auth.ts";
 import { hashToken } from "./tokens.ts";
 
 export interface SignUpDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly sign_up: "invitation" | "open";
 }
 
@@ -33,13 +33,16 @@ export function accountExists(cause?: unknown): Error {
   });
 }
 
-export async function hasNoUser(db: Database): Promise<boolean> {
+export async function hasNoUser(db: ControlDatabase): Promise<boolean> {
   const found = await db.selectFrom("identity.users").select("id").limit(1).executeTakeFirst();
   return found === undefined;
 }
 
 /** By the link, for the address that it was made for; or by an address that the OIDC provider vouches for. */
-async function isInvited(db: Database, { email, invitation, is_verified: isVerified }: SignUp): Promise<boolean> {
+async function isInvited(
+  db: ControlDatabase,
+  { email, invitation, is_verified: isVerified }: SignUp,
+): Promise<boolean> {
   if (invitation === undefined && !isVerified) return false;
   let query = db
     .selectFrom("control.invitations")

@@ -3,7 +3,7 @@ import { COMMON_WORDS } from "./common-words.ts";
 
 const PRODUCT = "appdb";
 /** Parts, such as words, years and single characters, that a password must have more of. */
-const MOST_PARTS = 4;
+const MAX_PARTS = 4;
 /** Shorter names of accounts are left alone: they occur in too many words. */
 const SHORTEST_NAME = 3;
 const YEAR_DIGITS = 4;
@@ -48,7 +48,7 @@ export function findWeakness(password: string, email: string): string | undefine
   const forms = [text, bare].flatMap((form) =>
     [unleet(form, "i"), unleet(form, "l")].map((letters) => ({ form, letters })),
   );
-  if (forms.every(({ form, letters }) => countParts(form, letters, words) > MOST_PARTS)) return undefined;
+  if (forms.every(({ form, letters }) => countParts(form, letters, words) > MAX_PARTS)) return undefined;
   return "it is little more than common words, names and rows of keys";
 }
 

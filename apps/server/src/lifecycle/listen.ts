@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import type { ServerConfig } from "../config/config.ts";
-import { keepPort, keptPort } from "../config/home.ts";
+import { keepPort, keptPort } from "../config/server-home.ts";
 
 /** Has a server listen on the port that is configured, else on the one that the home had, else on a free one; gives its number.
  *  `open` rejects with Node's error. @throws port_taken */

@@ -3,11 +3,11 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { OperatedDatabase, OperatedOrg, OperatorAnswer } from "@appdb/contract/operator";
 import { VERSION } from "@appdb/contract/version";
 import { sql } from "kysely";
-import { readRunning } from "../config/home.ts";
-import type { Database } from "../database/pool.ts";
+import { readRunning } from "../config/server-home.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 /** How a server is, in numbers. */
-export async function readStatus(db: Database, home: string): Promise<OperatorAnswer<"status">> {
+export async function readStatus(db: ControlDatabase, home: string): Promise<OperatorAnswer<"status">> {
   const { rows } = await sql<Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "free_disk_bytes">>`
     select (select count(*)::int from control.organizations) as organizations,
       (select count(*)::int from control.organizations where suspended_at is not null) as suspended,
@@ -23,7 +23,7 @@ export async function readStatus(db: Database, home: string): Promise<OperatorAn
 }
 
 /** All organizations, by name. */
-export async function listOperatedOrgs(db: Database): Promise<OperatedOrg[]> {
+export async function listOperatedOrgs(db: ControlDatabase): Promise<OperatedOrg[]> {
   const { rows } = await sql<OperatedOrg & { created: Date; suspended: Date | null }>`
     select o.name, o.database_quota, o.created_at as created, o.suspended_at as suspended, o.suspended_for,
       (select count(*)::int from control.databases d where d.org_id = o.id) as databases,
@@ -37,7 +37,7 @@ export async function listOperatedOrgs(db: Database): Promise<OperatedOrg[]> {
 }
 
 /** The databases of an organization, or all that there are, by address. */
-export async function listOperatedDatabases(db: Database, org: string | undefined): Promise<OperatedDatabase[]> {
+export async function listOperatedDatabases(db: ControlDatabase, org: string | undefined): Promise<OperatedDatabase[]> {
   const { rows } = await sql<
     Omit<OperatedDatabase, "uri" | "retry_at"> & { org: string; name: string; at: Date | null }
   >`

@@ -6,10 +6,10 @@ import type { ServerConfig } from "../config/config.ts";
 import { requestChange } from "../control-plane/databases/request-change.ts";
 import { operatorOf } from "../control-plane/organizations/operator-caller.ts";
 import { requestService } from "../control-plane/services/request-service.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 export interface RetryDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly recordEvent: RecordEvent;
   readonly config: ServerConfig;
 }
@@ -58,7 +58,7 @@ export async function retryFailed(deps: RetryDeps, org: string | undefined): Pro
 }
 
 /** Services first: those of a database that is tried again here do not run yet. */
-async function findFailed(db: Database, org: string | undefined): Promise<Failed[]> {
+async function findFailed(db: ControlDatabase, org: string | undefined): Promise<Failed[]> {
   const { rows } = await sql<Failed>`
     select o.id as org_id, o.name as org, d.name as database, s.name as service, s.id as service_id,
         d.state = 'AVAILABLE' as is_up

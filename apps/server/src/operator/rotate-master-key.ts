@@ -6,7 +6,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { OperatorAnswer } from "@appdb/contract/operator";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
-import { findSecret } from "../config/home.ts";
+import { findSecret } from "../config/server-home.ts";
 import { toMasterKey } from "../secrets/master-key.ts";
 import { KEY_BYTES } from "../secrets/sealed-bytes.ts";
 

@@ -5,14 +5,14 @@ import { addDeliveries } from "../audit/add-deliveries.ts";
 import { BY_OPERATOR } from "../audit/event.ts";
 import { createRecordEvent } from "../audit/record-event.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
-import { openHome, openSecret, readRunning } from "../config/home.ts";
+import { openSecret, openServerHome, readRunning } from "../config/server-home.ts";
 import type { OperatorTx } from "../control-plane/organizations/operator-caller.ts";
 import { resumeOrganization, suspendOrganization } from "../control-plane/organizations/suspend-organization.ts";
 import { controlFormat, findMigrations, readMigrations } from "../database/migrate.ts";
-import { type Database, fromDatabaseError, openDatabase } from "../database/pool.ts";
+import { type ControlDatabase, fromDatabaseError, openControlDatabase } from "../database/pool.ts";
 import { runningDsn } from "../database/postgres.ts";
 import { createIdentity } from "../identity/identity.ts";
-import { createLogger } from "../lifecycle/logger.ts";
+import { createServerLogger } from "../lifecycle/server-logger.ts";
 import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
 import { retryFailed } from "./retry-failed.ts";
 import { rotateMasterKey } from "./rotate-master-key.ts";
@@ -35,11 +35,11 @@ export async function runOperator(asked: unknown): Promise<OperatorAnswer<Operat
   }
   const request = parsed.data;
   const found = readServerConfig();
-  const config = { ...found, home: openHome(found.home) };
+  const config = { ...found, home: openServerHome(found.home) };
   // the one act that needs no PostgreSQL
   if (request.act === "rotate-master-key") return rotateMasterKey(config);
-  const log = createLogger("error");
-  await using database = openDatabase(await runningDsn(config, config.home, log), log, 2);
+  const log = createServerLogger("error");
+  await using database = openControlDatabase(await runningDsn(config, config.home, log), log, 2);
   const { db } = database;
   const recordEvent = createRecordEvent(addDeliveries);
   const change = <Answer>(act: (write: OperatorTx) => Promise<Answer>) =>
@@ -75,12 +75,12 @@ export async function runOperator(asked: unknown): Promise<OperatorAnswer<Operat
  * Makes a link to a new password, for an account of a server that runs; the audit log tells of it.
  * @throws server_unreachable when the server has no address yet, sign_in_failed without such an account
  */
-async function makeResetLink(config: ServerConfig, db: Database, email: string): Promise<string> {
+async function makeResetLink(config: ServerConfig, db: ControlDatabase, email: string): Promise<string> {
   const url = config.public_url ?? readRunning(config.home);
   if (url === undefined) throw unreachable(config);
   const identity = createIdentity({
     db,
-    log: createLogger("error"),
+    log: createServerLogger("error"),
     site: { url },
     oidc: undefined,
     mail: undefined,
@@ -101,7 +101,7 @@ async function makeResetLink(config: ServerConfig, db: Database, email: string):
 }
 
 /** @throws catalog_too_new, upgrade_failed: rows of another version may mean something else */
-async function refuseOtherVersion(db: Database): Promise<void> {
+async function refuseOtherVersion(db: ControlDatabase): Promise<void> {
   const { newest } = controlFormat(readMigrations(findMigrations()));
   const { rows } = await sql<{ number: number }>`select max(number) as number from control.migrations`.execute(db);
   const number = rows[0]?.number ?? 0;

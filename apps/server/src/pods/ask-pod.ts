@@ -5,7 +5,7 @@ import { POD_API } from "@appdb/contract/routes/pod-api";
 import { fetchPod } from "./fetch-pod.ts";
 
 const TIMEOUT_MS = 2_000;
-const MOST_BYTES = 100_000;
+const MAX_BYTES = 100_000;
 
 /** How the API of a pod is reached. */
 export interface PodAddress {
@@ -37,7 +37,7 @@ export async function ask(
   const sent = body === undefined || takes === undefined ? {} : { body };
   const headers: Record<string, string> = takes === undefined ? {} : { "content-type": takes };
   try {
-    const answer = await fetchPod({ ...address, silence_ms: TIMEOUT_MS, most_bytes: MOST_BYTES })(path, {
+    const answer = await fetchPod({ ...address, silence_ms: TIMEOUT_MS, most_bytes: MAX_BYTES })(path, {
       method,
       headers,
       ...sent,

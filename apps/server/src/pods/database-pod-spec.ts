@@ -6,13 +6,13 @@ import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
-import type { DatabasePlaces } from "./database-places.ts";
+import type { DatabasePaths } from "./database-paths.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 
 export interface DatabasePodInput {
   readonly database: { readonly id: string; readonly org_id: string; readonly uri: string };
   readonly wanted: Pick<ObservedDatabase, "resources" | "settings">;
-  readonly places: DatabasePlaces;
+  readonly places: DatabasePaths;
   readonly template_folder: string;
   readonly postgres_bin: string;
   readonly token: Secret;

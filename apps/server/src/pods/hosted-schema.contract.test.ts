@@ -7,8 +7,8 @@ import { openServer } from "../testing/open-server.ts";
 import { makePerson } from "../testing/people.ts";
 import { builtPod } from "../testing/real-pods.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
-import { databasePlaces } from "./database-places.ts";
-import { openMachine } from "./open-machine.ts";
+import { databasePaths } from "./database-paths.ts";
+import { openHostRuntime } from "./open-host-runtime.ts";
 
 /** Of the driver that every machine has; what a pod does in the others is their contract suite. */
 const ENV = { SERVICE_PODS: "process" };
@@ -39,7 +39,7 @@ const TEXTS: Readonly<Record<string, string>> = { "app.py": APP, "lib/__init__.p
 test("a project's files become tables of its hosted database, and rows of them are computed there", async () => {
   await using server = await openServer({ env: ENV });
   const { deps } = server;
-  const machine = await openMachine({
+  const machine = await openHostRuntime({
     ...deps,
     config: { ...deps.config, home: server.home },
     pod_program: builtPod(),
@@ -153,6 +153,6 @@ test("a project's files become tables of its hosted database, and rows of them a
     await reconciler.stop("end pods");
     await machine[Symbol.asyncDispose]();
     const rows = await deps.db.selectFrom("control.databases").select("id").execute();
-    for (const { id } of rows) rmSync(databasePlaces(machine.place, id).run_folder, { recursive: true, force: true });
+    for (const { id } of rows) rmSync(databasePaths(machine.place, id).run_folder, { recursive: true, force: true });
   }
 });

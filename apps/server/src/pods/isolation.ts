@@ -1,17 +1,17 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ifThere } from "@appdb/adapters/files/if-there";
+import { readIfExists } from "@appdb/adapters/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../config/config.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 /** User ids of databases, which drivers that isolate pods give under root; of a home of version 0.8.0 too. */
 const USERS = ".users";
 
 /** Why pods of this home must be isolated from each other; undefined when one organization had it without. */
-export async function whyIsolated(db: Database, home: string): Promise<string | undefined> {
+export async function whyIsolated(db: ControlDatabase, home: string): Promise<string | undefined> {
   const podsHome = await db.selectFrom("control.pods_home").select("isolated_at").executeTakeFirst();
-  const users = ifThere(() => readdirSync(join(home, SERVER_PATHS.pods, USERS))) ?? [];
+  const users = readIfExists(() => readdirSync(join(home, SERVER_PATHS.pods, USERS))) ?? [];
   if (podsHome?.isolated_at || users.length > 0) return "its pods were isolated before";
   const { count } = await db
     .selectFrom("control.organizations")
@@ -21,6 +21,6 @@ export async function whyIsolated(db: Database, home: string): Promise<string | 
 }
 
 /** Writes down that pods are isolated from now on. */
-export async function keepIsolated(db: Database): Promise<void> {
+export async function keepIsolated(db: ControlDatabase): Promise<void> {
   await db.updateTable("control.pods_home").set({ isolated_at: new Date() }).where("isolated_at", "is", null).execute();
 }

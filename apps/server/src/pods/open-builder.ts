@@ -14,8 +14,8 @@ import { HOME_PATHS } from "@appdb/contract/home";
 import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS } from "../config/config.ts";
 import type { BuildsConfig } from "../config/config-builds.ts";
-import { imageFolder, type ServerPlace } from "./database-places.ts";
-import type { Machine } from "./machine.ts";
+import { imageFolder, type PodServerPaths } from "./database-paths.ts";
+import type { HostRuntime } from "./host-runtime.ts";
 
 /** On which interpreters are looked for. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
@@ -24,7 +24,7 @@ const DPKG_STATUS = "/var/lib/dpkg/status";
 const APT = "apt";
 
 export interface OpenBuilderDeps {
-  readonly place: ServerPlace;
+  readonly place: PodServerPaths;
   readonly tools: Tools;
   readonly builds: BuildsConfig;
   readonly driver: PodDriver;
@@ -35,7 +35,7 @@ export interface OpenBuilderDeps {
 }
 
 /** Makes what builds the images of this machine's databases, in tasks of its pods' driver. */
-export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" | "checkEnvironment"> {
+export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImage" | "checkEnvironment"> {
   const { builds, documents, driver, place, tools } = deps;
   const { uv } = tools;
   if (uv === undefined) {
@@ -69,7 +69,7 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
   });
-  const buildImage: Machine["buildImage"] = async (input, onLine, signal) => {
+  const buildImage: HostRuntime["buildImage"] = async (input, onLine, signal) => {
     const {
       database_id: databaseId,
       environment,
@@ -111,7 +111,7 @@ function openShared({ builds, driver, log }: OpenBuilderDeps, folder: string): S
   return { folder, index, onTrouble };
 }
 
-function systemPackages({ home }: ServerPlace, networkEnv: BuildsConfig["network_env"]) {
+function systemPackages({ home }: PodServerPaths, networkEnv: BuildsConfig["network_env"]) {
   const stateFolder = join(home, SERVER_PATHS.buildCaches, APT);
   return {
     state_folder: stateFolder,

@@ -10,13 +10,13 @@ import { fetchPod } from "./fetch-pod.ts";
 /** Nothing that a pod does for one request is silent for longer: functions, statements and imports have limits below. */
 const SILENCE_MS = 900_000;
 /** A plan of thousands of tables is far below this; rows are handed on piece by piece. */
-const MOST_DOCUMENT_BYTES = 64_000_000;
+const MAX_DOCUMENT_BYTES = 64_000_000;
 /** Of a line that says how far something is. */
-const MOST_LINE_LENGTH = 8_000_000;
+const MAX_LINE_LENGTH = 8_000_000;
 const UNAUTHORIZED = 401;
 
 /** A database's pod as its API is reached. */
-export interface PodPlace {
+export interface PodAddress {
   readonly uri: string;
   readonly socket: string;
   readonly token: Secret;
@@ -31,8 +31,8 @@ export interface PodAnswer extends Fetched {
  * A pod's API. Its documents are checked, because a pod runs code of strangers.
  * @throws what the pod refuses a request with; database_not_reached when nothing answers, or no document of the contract
  */
-export function podClient({ socket, token, uri }: PodPlace): PodClient {
-  const ask = fetchPod({ socket, token, silence_ms: SILENCE_MS, most_bytes: MOST_DOCUMENT_BYTES });
+export function podClient({ socket, token, uri }: PodAddress): PodClient {
+  const ask = fetchPod({ socket, token, silence_ms: SILENCE_MS, most_bytes: MAX_DOCUMENT_BYTES });
   return createClient<typeof POD_API, PodAnswer>(POD_API, {
     url: "",
     fetch: async (path, init) => {
@@ -46,7 +46,7 @@ export function podClient({ socket, token, uri }: PodPlace): PodClient {
     interrupted: (cause) => notReached(uri, cause),
     failed: (_route, _what, cause) => notReached(uri, cause),
     check: (schema, document) => checkDocument(uri, schema, document),
-    most_line_length: MOST_LINE_LENGTH,
+    most_line_length: MAX_LINE_LENGTH,
   });
 }
 

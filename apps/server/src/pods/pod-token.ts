@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Secret } from "@appdb/adapters/secret";
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { Envelope } from "../secrets/envelope.ts";
 
 /** No secret is called so: theirs are names of environment variables. */
@@ -9,7 +9,7 @@ const NAME = "token of the pod";
 const TOKEN_BYTES = 32;
 
 export interface PodTokenDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly envelope: Envelope;
 }
 

@@ -8,7 +8,7 @@ import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
 import { askPod, startPods } from "../testing/real-pods.ts";
-import { databasePlaces } from "./database-places.ts";
+import { databasePaths } from "./database-paths.ts";
 import { findPodToken } from "./pod-token.ts";
 
 const START_MS = 40_000;
@@ -80,7 +80,7 @@ test("a database whose first build fails is made with corrected files and an ima
       image: { packages: 1, source: "requirements.txt" },
       last_build: { state: "succeeded" },
     });
-    const { data_folder: dataFolder, files_folder: filesFolder, socket } = databasePlaces(pods.machine.place, made.id);
+    const { data_folder: dataFolder, files_folder: filesFolder, socket } = databasePaths(pods.machine.place, made.id);
     const pod = async (method: string, path: string, body?: unknown) => {
       const token = (await findPodToken(server.deps, made.id))?.reveal();
       return await askPod(socket, { authorization: `Bearer ${token}` }, method, path, body);

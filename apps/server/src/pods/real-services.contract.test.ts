@@ -5,8 +5,8 @@ import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
 import { askPod, startPods } from "../testing/real-pods.ts";
-import { databasePlaces } from "./database-places.ts";
-import { servicePlaces } from "./service-places.ts";
+import { databasePaths } from "./database-paths.ts";
+import { servicePaths } from "./service-paths.ts";
 
 const START_MS = 40_000;
 const APP = `import appdb as db
@@ -68,7 +68,7 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   const placed = { id: made.id, database_id: database.id };
   const { api_key: apiKey } = await ask("keyCreate", 201, { name: "ci", grants: [] });
   const insert = (instance: number, headers: Record<string, string>) => {
-    const { http_socket: httpSocket } = servicePlaces(pods.machine.place, placed, instance);
+    const { http_socket: httpSocket } = servicePaths(pods.machine.place, placed, instance);
     return askPod(httpSocket, headers, "POST", "/docs", { title: "Hello" });
   };
   expect(await insert(1, {})).toContain("unauthorized");
@@ -82,11 +82,11 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   await update();
   expect((await becomes("serviceShow", "AVAILABLE")).release).toBe(2);
   expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello");
-  await eventually(() => expect(existsSync(servicePlaces(pods.machine.place, placed, 1).run_folder)).toBe(false), {
+  await eventually(() => expect(existsSync(servicePaths(pods.machine.place, placed, 1).run_folder)).toBe(false), {
     timeout_ms: 10_000,
   });
 
-  const { pid } = (await pods.machine.driver.inspect(servicePlaces(pods.machine.place, placed, 2).pod_id)) ?? {};
+  const { pid } = (await pods.machine.driver.inspect(servicePaths(pods.machine.place, placed, 2).pod_id)) ?? {};
   expect(pid).toBeGreaterThan(1);
   process.kill(pid ?? 0, "SIGKILL");
   await eventually(async () => expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello"), {
@@ -97,7 +97,7 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
   await ask("databaseStop", 202);
   await becomes("databaseShow", "STOPPED");
   expect(await pods.machine.driver.list({ database_id: database.id })).toEqual([]);
-  const { run_folder: runFolder } = databasePlaces(pods.machine.place, database.id);
+  const { run_folder: runFolder } = databasePaths(pods.machine.place, database.id);
   expect(existsSync(runFolder)).toBe(false);
   await ask("databaseStart", 202);
   await becomes("databaseShow", "AVAILABLE");

@@ -3,7 +3,7 @@ import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import { servicePlaces } from "./service-places.ts";
+import { servicePaths } from "./service-paths.ts";
 import { servicePodSpec } from "./service-pod-spec.ts";
 
 test("an instance has the limits that the operator grants, with the workers of its release and the memory of its database", () => {
@@ -24,7 +24,7 @@ test("an instance has the limits that the operator grants, with the workers of i
       manifest: aManifest(),
       workers: 3,
     },
-    places: servicePlaces({ home: "/home", runtime_base: "/run" }, { id: "s", database_id: "d" }, 1),
+    places: servicePaths({ home: "/home", runtime_base: "/run" }, { id: "s", database_id: "d" }, 1),
     token: new Secret("t"),
     limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 1_234, route_requests: 5, workers: 9 },
     dsn: "postgresql:///",

@@ -7,7 +7,7 @@ import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
-import type { ServicePlaces } from "./service-places.ts";
+import type { ServicePaths } from "./service-paths.ts";
 
 export interface ServicePodInput {
   readonly service: { readonly id: string; readonly name: string; readonly uri: string; readonly instance: number };
@@ -22,7 +22,7 @@ export interface ServicePodInput {
   /** What the database runs with: its services share its bounds and have its settings. */
   readonly shared: Pick<ObservedDatabase, "resources" | "settings">;
   readonly release: { readonly manifest: Manifest; readonly workers: number };
-  readonly places: ServicePlaces;
+  readonly places: ServicePaths;
   readonly token: Secret;
   /** Without what its resources bound. */
   readonly limits: ServiceLimits;

@@ -2,7 +2,7 @@ import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
 import { servicePassword } from "@appdb/adapters/postgres/service-role";
 import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import type { Secret } from "@appdb/adapters/secret";
-import { type PodPlace, podClient } from "./pod-client.ts";
+import { type PodAddress, podClient } from "./pod-client.ts";
 
 const DIGITS = 12;
 
@@ -11,12 +11,12 @@ const DIGITS = 12;
  * PostgreSQL is there.
  * @throws database_not_reached; what the pod refuses it with
  */
-export async function ensureServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void> {
+export async function ensurePodRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRole", { body: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
 /** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
-export async function dropServiceRole(pod: PodPlace, serviceId: string, signal: AbortSignal): Promise<void> {
+export async function dropPodRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRoleDrop", { params: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 

@@ -1,12 +1,12 @@
 import { createHmac } from "node:crypto";
 import { Secret } from "@appdb/adapters/secret";
 import { findPodToken, type PodTokenDeps } from "./pod-token.ts";
-import { type PlacedService, servicePodId } from "./service-places.ts";
+import { type ServiceLocation, servicePodId } from "./service-paths.ts";
 
 /** What an instance of a service takes for a bearer, on its API and on the link; undefined before its database was ever started. */
 export async function findServiceToken(
   deps: PodTokenDeps,
-  service: PlacedService,
+  service: ServiceLocation,
   instance: number,
 ): Promise<Secret | undefined> {
   const token = await findPodToken(deps, service.database_id);

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import * as z from "zod";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { OF_ONE_ORG } from "./shares.ts";
 
 /** The jobs of the reconciler and their payloads. */
@@ -37,7 +37,7 @@ export interface EnqueueOptions {
 
 /** Adds a job in the transaction of the change that it serves: both exist or neither does. Workers hear of it when that commits. */
 export async function enqueueJob<Name extends JobName>(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   name: Name,
   payload: z.input<(typeof JOBS)[Name]>,
   { delay_s: delayS = 0, keeps_sooner: keepsSooner = false, key, lane = sql<string>`${key}` }: EnqueueOptions,
@@ -76,7 +76,7 @@ function placeOf(kind: "databases" | "services", id: string, work: keyof typeof 
  * transaction that changes one of these.
  */
 export async function enqueueReconcileDatabase(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   id: string,
   delayS = 0,
   options: Pick<EnqueueOptions, "keeps_sooner"> = {},
@@ -88,7 +88,7 @@ export async function enqueueReconcileDatabase(
 
 /** The same for a service. Its job may run at the same time as the one of its database. */
 export async function enqueueReconcileService(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   id: string,
   delayS = 0,
   options: Pick<EnqueueOptions, "keeps_sooner"> = {},
@@ -99,7 +99,7 @@ export async function enqueueReconcileService(
 }
 
 /** Has the image built that a database waits for. The build enqueues the database's next step. */
-export async function enqueueBuildImage(db: Database | Tx, databaseId: string): Promise<void> {
+export async function enqueueBuildImage(db: ControlDatabase | Tx, databaseId: string): Promise<void> {
   const options = { key: `build-image ${databaseId}`, lane: placeOf("databases", databaseId, "builds") };
   await enqueueJob(db, "build-image", { database_id: databaseId }, options);
 }
@@ -111,13 +111,13 @@ export async function enqueuePrepareImage(tx: Tx, preparationId: string, databas
 }
 
 /** Has the due deliveries of an organization posted: one job for all of them, in the transaction that adds a delivery. */
-export async function enqueueDeliveries(db: Database | Tx, orgId: string, delayS = 0): Promise<void> {
+export async function enqueueDeliveries(db: ControlDatabase | Tx, orgId: string, delayS = 0): Promise<void> {
   const options = { key: `deliver-webhooks ${orgId}`, delay_s: delayS, keeps_sooner: true };
   await enqueueJob(db, "deliver-webhooks", { org_id: orgId }, options);
 }
 
 /** Adds the job that makes `main` of an organization. */
-export async function enqueueProvisionMain(db: Database | Tx, orgId: string): Promise<void> {
+export async function enqueueProvisionMain(db: ControlDatabase | Tx, orgId: string): Promise<void> {
   await enqueueJob(db, "provision-main", { org_id: orgId }, { key: `provision-main ${orgId}` });
 }
 
@@ -125,7 +125,7 @@ export async function enqueueProvisionMain(db: Database | Tx, orgId: string): Pr
 const FAR = "5 minutes";
 
 /** Makes jobs of resources due that wait longer than any request asks: the clock was set back while they waited. Returns how many. */
-export async function rescheduleFutureJobs(db: Database): Promise<number> {
+export async function rescheduleFutureJobs(db: ControlDatabase): Promise<number> {
   const names: readonly JobName[] = ["reconcile-database", "reconcile-service", "build-image", "prepare-image"];
   const { numAffectedRows: count } = await sql`update control.jobs set run_at = now()
     where name = any(${names}) and lease is null and run_at > now() + ${FAR}::interval`.execute(db);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import pg from "pg";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 /** Namespace of the advisory locks that are leases. */
 const LEASES = 734_190;
@@ -76,7 +76,7 @@ async function connect(options: pg.PoolConfig, id: number) {
 }
 
 /** Frees the jobs of other processes that died. Returns how many. */
-export async function freeJobsOfTheDead(db: Database, { id }: Pick<Lease, "id">): Promise<number> {
+export async function freeJobsOfTheDead(db: ControlDatabase, { id }: Pick<Lease, "id">): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ lease: number }>`
       with leases as materialized (select distinct lease from control.jobs where lease <> ${id})

@@ -3,7 +3,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type * as z from "zod";
 import type { Notifications } from "../database/notifications.ts";
-import { type Database, isDatabaseLost, type Tx } from "../database/pool.ts";
+import { type ControlDatabase, isDatabaseLost, type Tx } from "../database/pool.ts";
 import { JOBS, type JobName } from "./jobs.ts";
 import type { Lease } from "./lease.ts";
 
@@ -34,7 +34,7 @@ export interface WorkerPool {
 }
 
 export interface WorkerDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly lease: Lease;
   readonly notifications: Notifications;
   readonly log: Logger;

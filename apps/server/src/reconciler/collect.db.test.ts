@@ -4,7 +4,7 @@ import { BUILDER_VERSION, hashEnvironment } from "@appdb/adapters/environments/e
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { databasePlaces, imageFolder } from "../pods/database-places.ts";
+import { databasePaths, imageFolder } from "../pods/database-paths.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { materializeTree } from "../storage/materialize-tree.ts";
 import { type DatabaseStage, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
@@ -138,7 +138,7 @@ test("updates that go on while everything is a week old lose none of their files
         .select("desired")
         .where("id", "=", stage.database_id)
         .executeTakeFirstOrThrow();
-      const { files_folder: filesFolder } = databasePlaces(machine.place, stage.database_id);
+      const { files_folder: filesFolder } = databasePaths(machine.place, stage.database_id);
       const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder: filesFolder };
       const folder = await materializeTree(server.deps, tree, new AbortController().signal);
       expect(readdirSync(folder)).toEqual(["f0", "f1", "f2"]);
@@ -154,7 +154,7 @@ test("unpacked files go that neither the database nor a table of its uses, also 
   const stage = await openDatabaseStage(server);
   const name = (letter: string) => letter.repeat(64);
   const lay = (id: string, names: readonly string[]) => {
-    const { files_folder: filesFolder } = databasePlaces(machine.place, id);
+    const { files_folder: filesFolder } = databasePaths(machine.place, id);
     for (const each of names) {
       const folder = join(filesFolder, each);
       mkdirSync(folder, { recursive: true });
@@ -186,7 +186,7 @@ test("unpacked files go that neither the database nor a table of its uses, also 
       .values({ org_id: stage.org.id, digest, entries, files: 0, bytes: "0", used_at: WEEK_AGO })
       .execute();
   }
-  const awakeSocket = databasePlaces(machine.place, ids[1] ?? "").socket;
+  const awakeSocket = databasePaths(machine.place, ids[1] ?? "").socket;
   const answering: TestMachine = {
     ...machine,
     askTrees: async (socket) => (socket === awakeSocket ? [name("b")] : undefined),
@@ -266,7 +266,7 @@ test("what releases of services ran with stays as long as they are kept, and goe
   const { db } = server.deps;
   const orgId = stage.org.id;
   const [tree, environment] = ["7".repeat(64), "8".repeat(64)];
-  const filesFolder = join(databasePlaces(machine.place, stage.database_id).files_folder, tree);
+  const filesFolder = join(databasePaths(machine.place, stage.database_id).files_folder, tree);
   const image = imageFolder(server.home, orgId, environment);
   for (const folder of [filesFolder, image]) mkdirSync(folder, { recursive: true });
   await db
@@ -313,7 +313,7 @@ test("what releases of services ran with stays as long as they are kept, and goe
 test("folders of services that are gone go, and nothing that a link leads to", async () => {
   const stage = await openDatabaseStage(server);
   const collecting = { ...server.deps, machine } as unknown as Parameters<typeof removeOrphanServices>[0];
-  const { folder, services_folder: servicesFolder } = databasePlaces(machine.place, stage.database_id);
+  const { folder, services_folder: servicesFolder } = databasePaths(machine.place, stage.database_id);
   const serviceId = await makeService(server, { ...stage, digest: "9".repeat(64) });
   for (const path of [folder, join(servicesFolder, serviceId), join(servicesFolder, GONE, "log")]) {
     mkdirSync(path, { recursive: true });

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS } from "../config/config.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 
 /**
  * Takes the pods of a control plane for this home, or finds that it has them. They live on one machine: false, with a line in the
  * log, when another home has them, and this reconciler then leaves databases alone.
  */
 export async function claimPodsHome(
-  { db, log }: { readonly db: Database; readonly log: Logger },
+  { db, log }: { readonly db: ControlDatabase; readonly log: Logger },
   home: string,
 ): Promise<boolean> {
   const mine = openHomeId(home);

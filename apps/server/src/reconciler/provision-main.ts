@@ -2,7 +2,7 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { RecordEvent } from "../audit/event.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { startOperation } from "../operations/run-operation.ts";
 import { enqueueProvisionMain, enqueueReconcileDatabase } from "../queue/jobs.ts";
 
@@ -10,13 +10,13 @@ const MAIN = "main";
 const KIND = "database.provision";
 
 export interface ProvisionMainDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
 }
 
 /** Adds a job for every organization that lacks `main` and may have one more database. */
-export async function findMissingMains(db: Database): Promise<number> {
+export async function findMissingMains(db: ControlDatabase): Promise<number> {
   const { rows } = await sql<{ id: string }>`
     select o.id from control.organizations o
     where not exists (select from control.databases d where d.org_id = o.id and d.name = ${MAIN})

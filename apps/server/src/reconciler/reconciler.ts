@@ -3,10 +3,10 @@ import { stopSuspended } from "../control-plane/organizations/suspend-organizati
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
 import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
 import { sayError } from "../database/pool.ts";
-import type { Problem } from "../health/problems.ts";
+import type { HealthProblem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
+import type { HostRuntime } from "../pods/host-runtime.ts";
 import { keepIsolated } from "../pods/isolation.ts";
-import type { Machine } from "../pods/machine.ts";
 import { enqueueDeliveries, enqueueJob, rescheduleFutureJobs } from "../queue/jobs.ts";
 import { freeJobsOfTheDead, openLease } from "../queue/lease.ts";
 import { repeatJobs } from "../queue/repeat-jobs.ts";
@@ -38,11 +38,11 @@ export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service
   /** Whether webhooks may be of this machine or a private network. */
   readonly allow_private: boolean;
   /** What pods run on; absent where none are to be run: databases are left alone. */
-  readonly machine?: Machine | undefined;
+  readonly machine?: HostRuntime | undefined;
 }
 
 export interface Reconciler extends AsyncDisposable {
-  problems(): readonly Problem[];
+  problems(): readonly HealthProblem[];
   /** Ends the jobs that are under way, and with them all pods unless they are to go on without a server. */
   stop(pods: "keep pods" | "end pods"): Promise<void>;
 }

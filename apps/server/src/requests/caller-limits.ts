@@ -6,7 +6,7 @@ const BURST_S = 4;
 /** An organization may do as much as so many callers. */
 const CALLERS = 4;
 /** Bytes of bodies that are held at a time for an organization. */
-const MOST_BODY_BYTES = 128_000_000;
+const MAX_BODY_BYTES = 128_000_000;
 const FORGET_AT = 10_000;
 
 interface Counted {
@@ -48,9 +48,9 @@ export class CallerLimits {
       });
     }
     // one alone always fits: a route takes none that is larger
-    if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + bodyBytes > MOST_BODY_BYTES) {
-      const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and the maximum is ${MOST_BODY_BYTES}`;
-      throw tooMany(detail, 1, { most_body_bytes: MOST_BODY_BYTES });
+    if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + bodyBytes > MAX_BODY_BYTES) {
+      const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and the maximum is ${MAX_BODY_BYTES}`;
+      throw tooMany(detail, 1, { most_body_bytes: MAX_BODY_BYTES });
     }
     counted.tokens -= 1;
     counted.open += 1;

@@ -15,7 +15,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import { sql } from "kysely";
 import type { CallClient, Principal, PrincipalOrg } from "../audit/principal.ts";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { type AnswerSeal, changeOnce } from "./idempotency.ts";
 import { hasManageGrant, mayManageSome, notGranted } from "./manage-grants.ts";
 import { parseInput } from "./problems.ts";
@@ -88,7 +88,7 @@ const CHANGES_OF_ONE = 3;
 const CHANGES_AT_ONCE = 12;
 
 export interface RouteDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly seal: AnswerSeal;
 }
 
@@ -247,7 +247,7 @@ function byGrant(principal: Principal, { db, org, service }: PathNames, route: C
  * @throws unauthorized, organization_not_found, forbidden
  */
 export async function recheckCaller<Org extends CallOrg | undefined>(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   {
     principal,
     org,

@@ -3,7 +3,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { Principal } from "../audit/principal.ts";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "../secrets/sealed-bytes.ts";
 
 /** How long an answer is kept for repetitions. */
@@ -32,7 +32,7 @@ export interface OnceInput {
  * @throws invalid_idempotency_key, idempotency_mismatch for another request with the same key
  */
 export async function changeOnce(
-  db: Database,
+  db: ControlDatabase,
   seal: AnswerSeal,
   input: OnceInput,
   status: number,
@@ -76,7 +76,7 @@ export async function changeOnce(
 }
 
 /** Forgets answers that were kept for a day. */
-export async function cleanIdempotency(db: Database): Promise<void> {
+export async function cleanIdempotency(db: ControlDatabase): Promise<void> {
   await sql`delete from control.idempotency where created_at < now() - make_interval(secs => ${KEEP_S})`.execute(db);
 }
 

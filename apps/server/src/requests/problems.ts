@@ -3,9 +3,9 @@ import { AppError, appError } from "@appdb/contract/errors";
 import type * as z from "zod";
 import { fromDatabaseError } from "../database/pool.ts";
 
-const MOST_ERRORS = 20;
+const MAX_ERRORS = 20;
 /** A message may name all members that are not known, and a pointer may name one of any length. */
-const MOST_CHARACTERS = 300;
+const MAX_CHARACTERS = 300;
 
 /** Errors of Fastify and of PostgreSQL's connection become ours; anything else passes as it is. */
 export function toAppError(error: unknown): unknown {
@@ -63,9 +63,9 @@ export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body
   const mayBeNothing = value == null && schema.safeParse(undefined).success;
   const parsed = schema.safeParse(mayBeNothing ? undefined : (value ?? {}));
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
-    pointer: `/${issue.path.map(String).join("/")}`.slice(0, MOST_CHARACTERS),
-    detail: issue.message.slice(0, MOST_CHARACTERS),
+  const errors = parsed.error.issues.slice(0, MAX_ERRORS).map((issue) => ({
+    pointer: `/${issue.path.map(String).join("/")}`.slice(0, MAX_CHARACTERS),
+    detail: issue.message.slice(0, MAX_CHARACTERS),
   }));
   throw appError("invalid_request", {
     detail: `The ${where} does not fit: ${errors.map(({ pointer, detail }) => `${pointer === "/" ? "it" : pointer}: ${detail}`).join("; ")}.`,

@@ -1,18 +1,18 @@
-import { findTooMany, MOST_MEMBERS, MOST_VALUES } from "@appdb/adapters/http/value-bounds";
+import { findTooMany, MAX_MEMBERS, MAX_VALUES } from "@appdb/adapters/http/value-bounds";
 import { CONTROL_API } from "@appdb/contract/routes/control-api";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { parseInput } from "./problems.ts";
 
 test.each<[string, unknown, string]>([
-  ["a long list", { a: [{ b: Array(MOST_MEMBERS + 1).fill(0) }] }, "50000 members"],
-  ["a large object", Object.fromEntries(Array.from({ length: MOST_MEMBERS + 1 }, (_, at) => [at, 0])), "50000 members"],
-  ["many lists", Array(MOST_VALUES / MOST_MEMBERS + 1).fill(Array(MOST_MEMBERS).fill(null)), "2000000 values"],
+  ["a long list", { a: [{ b: Array(MAX_MEMBERS + 1).fill(0) }] }, "50000 members"],
+  ["a large object", Object.fromEntries(Array.from({ length: MAX_MEMBERS + 1 }, (_, at) => [at, 0])), "50000 members"],
+  ["many lists", Array(MAX_VALUES / MAX_MEMBERS + 1).fill(Array(MAX_MEMBERS).fill(null)), "2000000 values"],
 ])("finds %s", (_what, document, said) => {
   expect(findTooMany(document)).toContain(said);
 });
 
-test.each([[undefined], [null], ["x"], [[null, undefined, [1, { a: null }]]], [Array(MOST_MEMBERS).fill({ a: 1 })]])(
+test.each([[undefined], [null], ["x"], [[null, undefined, [1, { a: null }]]], [Array(MAX_MEMBERS).fill({ a: 1 })]])(
   "finds nothing in a document within the bounds",
   (document) => {
     expect(findTooMany(document)).toBeUndefined();
@@ -32,7 +32,7 @@ const bodies = Object.entries(CONTROL_API).flatMap(([name, one]): [string, z.Zod
 test.each(bodies)("a body of %s is refused by its size before its members are checked", (_name, schema) => {
   for (const [path, wrong] of wrongValues(schema)) {
     const body = path.reduceRight<unknown>((value, part) => (part === "*" ? [value] : { [part]: value }), wrong);
-    expect(() => parseInput(schema, body, "body"), path.join("/")).toThrow(`${MOST_MEMBERS} members`);
+    expect(() => parseInput(schema, body, "body"), path.join("/")).toThrow(`${MAX_MEMBERS} members`);
   }
 });
 

@@ -1,6 +1,6 @@
 import { Secret } from "@appdb/adapters/secret";
 import { sql } from "kysely";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { dataKeyBound, type MasterKey } from "./master-key.ts";
 import { openBytes, sealBytes } from "./sealed-bytes.ts";
 
@@ -22,7 +22,7 @@ export interface Sealed {
 export interface Envelope {
   seal(tx: Tx, owner: Owner, name: string, value: string): Promise<Sealed>;
   /** @throws master_key_wrong */
-  open(db: Database | Tx, owner: Owner, name: string, sealed: Sealed): Promise<Secret>;
+  open(db: ControlDatabase | Tx, owner: Owner, name: string, sealed: Sealed): Promise<Secret>;
 }
 
 export function createEnvelope(master: MasterKey): Envelope {
@@ -43,7 +43,7 @@ function bound({ org_id: orgId, database_id: databaseId }: Owner, name: string):
   return `${orgId} ${databaseId ?? ""} ${name}`;
 }
 
-async function findDataKey(db: Database | Tx, master: MasterKey, owner: Owner) {
+async function findDataKey(db: ControlDatabase | Tx, master: MasterKey, owner: Owner) {
   const row = await db
     .selectFrom("control.data_keys")
     .select(["id", "master_key_id", "wrapped"])

@@ -1,7 +1,7 @@
 import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
-import { findSecret } from "../config/home.ts";
+import { findSecret } from "../config/server-home.ts";
 
 /** The master key of a control plane elsewhere, as it was given or as its home has it. @throws config_invalid when there is none: a gateway makes none */
 export function givenMasterKey({ master_key: masterKey }: Pick<ServerConfig, "master_key">, home: string): Secret {

@@ -4,7 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import { BY_OPERATOR, type RecordEvent } from "../audit/event.ts";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "./sealed-bytes.ts";
 
 /** Any number: who holds it makes the first keys, or wraps them anew. */
@@ -23,7 +23,7 @@ export interface MasterKey {
 }
 
 export interface OpenMasterKeyDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
 }

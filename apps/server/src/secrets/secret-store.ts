@@ -1,9 +1,9 @@
 import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
-import type { Secret as SecretAnswer } from "@appdb/contract/routes/control";
+import type { SecretEntry as SecretAnswer } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
-import { type PageQuery, readCursor, toPage } from "../database/pages.ts";
-import type { Database, Tx } from "../database/pool.ts";
+import { type PageQuery, readPageCursor, toPage } from "../database/pages.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 import type { Envelope, Owner } from "./envelope.ts";
 
 interface SecretRow {
@@ -16,11 +16,11 @@ interface SecretRow {
 
 /** The secrets of an organization; with a database those that it gets: its own, and of the organization what it has not. */
 export async function listSecrets(
-  db: Database,
+  db: ControlDatabase,
   owner: Owner,
   page: PageQuery,
 ): Promise<{ items: SecretAnswer[]; next: string | null }> {
-  const after = readCursor(page.cursor)?.after ?? "";
+  const after = readPageCursor(page.cursor)?.after ?? "";
   const { rows } = await selectEffective(owner, after, page.limit + 1).execute(db);
   return toPage(rows, page.limit, toSecret, (row) => ({ after: row.name, id: "" }));
 }
@@ -41,7 +41,7 @@ export async function readSecret(tx: Tx, owner: Owner, name: string): Promise<Se
 
 /** The values that the services of a database get. */
 export async function openSecrets(
-  db: Database,
+  db: ControlDatabase,
   envelope: Envelope,
   owner: Owner,
 ): Promise<ReadonlyMap<string, Secret>> {

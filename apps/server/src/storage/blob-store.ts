@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 
 /** A blob that somebody asked for is kept for a while: an upload that uses it follows. */
 const TOUCH_S = 3_600;
@@ -10,14 +10,18 @@ export interface NamedBlob {
 }
 
 /** Those of the digests that the organization has not uploaded. What it has is kept from being collected meanwhile. */
-export async function findMissing(db: Database | Tx, orgId: string, digests: readonly string[]): Promise<string[]> {
+export async function findMissing(
+  db: ControlDatabase | Tx,
+  orgId: string,
+  digests: readonly string[],
+): Promise<string[]> {
   const sizes = await readSizes(db, orgId, digests);
   return [...new Set(digests)].filter((digest) => !sizes.has(digest));
 }
 
 /** How many bytes the blobs have that the organization has uploaded; those are kept from being collected meanwhile. */
 export async function readSizes(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   orgId: string,
   digests: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
@@ -41,7 +45,7 @@ export async function readSizes(
 }
 
 /** Writes down that blobs are stored, once they are. */
-export async function recordBlobs(db: Database | Tx, orgId: string, blobs: readonly NamedBlob[]): Promise<void> {
+export async function recordBlobs(db: ControlDatabase | Tx, orgId: string, blobs: readonly NamedBlob[]): Promise<void> {
   if (blobs.length === 0) return;
   await sql`insert into control.blobs (org_id, digest, bytes)
     select distinct ${orgId}::uuid, sent.* from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
@@ -57,7 +61,7 @@ export async function announceBlobs(tx: Tx, orgId: string, blobs: readonly Named
 }
 
 /** Gives back what blobs had that were announced and could not be stored. */
-export async function forgetAnnounced(db: Database, orgId: string, digests: readonly string[]): Promise<void> {
+export async function forgetAnnounced(db: ControlDatabase, orgId: string, digests: readonly string[]): Promise<void> {
   if (digests.length === 0) return;
   await sql`delete from control.blobs where org_id = ${orgId} and digest = any(${digests}) and not is_stored`.execute(
     db,

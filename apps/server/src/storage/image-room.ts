@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { StorageBounds } from "../config/config-quotas.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { lockStorageUse, storageFull } from "./storage-use.ts";
 
 /** The least that a build is begun with: Python's packages alone take a part of it. */
@@ -16,7 +16,7 @@ const RESERVED = "2 hours";
  * @throws storage_quota
  */
 export async function reserveImage(
-  db: Database,
+  db: ControlDatabase,
   bounds: StorageBounds,
   { hash, org_id: orgId }: { readonly org_id: string; readonly hash: string },
 ): Promise<number> {
@@ -37,7 +37,7 @@ export async function reserveImage(
 
 /** Gives back what is reserved for an image. */
 export async function releaseImage(
-  db: Database,
+  db: ControlDatabase,
   { hash, org_id: orgId }: { readonly org_id: string; readonly hash: string },
 ): Promise<void> {
   await sql`update control.images set reserved_bytes = 0, reserved_until = null

@@ -6,14 +6,14 @@ import type { ProjectFiles } from "@appdb/adapters/images/project-files";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { AppError, appError } from "@appdb/contract/errors";
 import type { ServerConfig } from "../config/config.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { demandDisk } from "./disk-floor.ts";
-import { checkTree } from "./keep-tree.ts";
+import { checkTree } from "./store-tree.ts";
 import { forgetUnpacked, keepUnpacked, reserveUnpacked, sizeOfTree } from "./unpacked.ts";
 import { isWritten, readEntry, writeTree } from "./write-tree.ts";
 
 export interface MaterializeDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly blobs: BlobStore;
   readonly config: Pick<ServerConfig, "home" | "quotas">;
 }
@@ -22,7 +22,7 @@ export interface MaterializeInput {
   readonly org_id: string;
   /** Of a tree that was kept. */
   readonly digest: string;
-  /** The database's, named by its id (databasePlaces): the tree lies in it under its digest. */
+  /** The database's, named by its id (databasePaths): the tree lies in it under its digest. */
   readonly files_folder: string;
 }
 
@@ -87,7 +87,7 @@ export async function openTree(
 }
 
 async function findTree(
-  db: Database,
+  db: ControlDatabase,
   { digest, org_id: orgId }: TreeName,
 ): Promise<{ readonly entries: readonly TreeEntry[] }> {
   const tree = await db
@@ -132,7 +132,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** What is gone or damaged is missing: whoever uploads next is asked for it again. */
-async function forgetBlob(db: Database, orgId: string, error: unknown): Promise<void> {
+async function forgetBlob(db: ControlDatabase, orgId: string, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== "blobs_missing") return;
   const digest = error.meta["digest"];
   if (typeof digest !== "string") return;

@@ -4,9 +4,9 @@ import { appError } from "@appdb/contract/errors";
 import { Parser, type ReadEntry } from "tar";
 
 /** An upload has no more blobs than a tree can name, and what tar adds to each. */
-const MOST_BYTES = MAX_TREE_BYTES + 256 * 1024 * 1024;
+const MAX_BYTES = MAX_TREE_BYTES + 256 * 1024 * 1024;
 /** What is packed tighter than any project is there to fill memory or disk; little is let through whatever it is. */
-const MOST_RATIO = 200;
+const MAX_RATIO = 200;
 const RATIO_FREE_BYTES = 4 * CHUNK_BYTES;
 const DIGEST = /^[0-9a-f]{64}$/;
 /** First bytes of gzip and zstd, which the parser would unpack by itself. */
@@ -87,14 +87,14 @@ async function* unpack(source: AsyncIterable<Uint8Array>, encoding: string | und
   })();
   for await (const piece of encoding === undefined ? counted : gunzip(counted, encoding)) {
     made += piece.length;
-    if (made > MOST_BYTES) {
+    if (made > MAX_BYTES) {
       throw appError("payload_too_large", {
-        detail: `The archive has more than ${MOST_BYTES} bytes.`,
+        detail: `The archive has more than ${MAX_BYTES} bytes.`,
         hint: "Send it in several parts.",
       });
     }
-    if (encoding !== undefined && made > RATIO_FREE_BYTES && made > came * MOST_RATIO) {
-      throw invalid(`The archive is packed to less than a ${MOST_RATIO}th of its size.`);
+    if (encoding !== undefined && made > RATIO_FREE_BYTES && made > came * MAX_RATIO) {
+      throw invalid(`The archive is packed to less than a ${MAX_RATIO}th of its size.`);
     }
     yield Buffer.from(piece.buffer, piece.byteOffset, piece.length);
   }

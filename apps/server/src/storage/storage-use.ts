@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { StorageBounds } from "../config/config-quotas.ts";
-import type { Database, Tx } from "../database/pool.ts";
+import type { ControlDatabase, Tx } from "../database/pool.ts";
 
 /** The least that a file takes on a disk. */
 export const BLOCK_BYTES = 4_096;
@@ -28,7 +28,7 @@ const KINDS = ["uploads", "lists", "unpacked", "images"] as const;
  * Counts what an organization stores from the rows of it. A row is there before the bytes are, so what is being written counts; a list of
  * files is no file.
  */
-export async function readStorageUse(db: Database | Tx, orgId: string): Promise<StorageUses> {
+export async function readStorageUse(db: ControlDatabase | Tx, orgId: string): Promise<StorageUses> {
   const { rows } = await sql<{ kind: (typeof KINDS)[number]; bytes: string; files: string }>`
     select 'uploads' as kind, coalesce(sum(greatest(bytes, ${sql.lit(BLOCK_BYTES)})), 0) as bytes, count(*) as files
       from control.blobs where org_id = ${orgId}

@@ -4,7 +4,7 @@ import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tre
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { uploadBlobs } from "../control-plane/blobs/upload-blobs.ts";
-import { databasePlaces } from "../pods/database-places.ts";
+import { databasePaths } from "../pods/database-paths.ts";
 import { collectBlobs } from "../reconciler/cleanup/collect-blobs.ts";
 import { collectTrees } from "../reconciler/cleanup/collect-trees.ts";
 import { makeImage } from "../reconciler/images/make-image.ts";
@@ -16,18 +16,18 @@ import { digestOf, tarOfBlobs } from "../testing/tar.ts";
 import { createTestMachine } from "../testing/test-machine.ts";
 import { announceBlobs } from "./blob-store.ts";
 import { reserveImage } from "./image-room.ts";
-import { keepTree } from "./keep-tree.ts";
 import { materializeTree } from "./materialize-tree.ts";
 import { readStorageUse } from "./storage-use.ts";
+import { storeTree } from "./store-tree.ts";
 
-const MOST_FILES = 1_000;
+const MAX_FILES = 1_000;
 const GIGABYTE = 1024 ** 3;
 const TAR = { "content-type": "application/x-tar" };
 const never = new AbortController().signal;
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await openServer({ env: { SERVICE_MAX_STORED_GB: "1", SERVICE_MAX_STORED_FILES: `${MOST_FILES}` } });
+  server = await openServer({ env: { SERVICE_MAX_STORED_GB: "1", SERVICE_MAX_STORED_FILES: `${MAX_FILES}` } });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -50,8 +50,8 @@ const blobsOnDisk = (orgId: string) => {
   return existsSync(folder) ? readdirSync(folder, { recursive: true }).filter((name) => `${name}`.length > 60) : [];
 };
 const keep = (orgId: string, entries: readonly TreeEntry[]) =>
-  server.deps.db.transaction().execute((tx) => keepTree(tx, orgId, entries, server.deps.config.quotas.storage));
-const filesOf = (databaseId: string) => databasePlaces(server.deps.config, databaseId).files_folder;
+  server.deps.db.transaction().execute((tx) => storeTree(tx, orgId, entries, server.deps.config.quotas.storage));
+const filesOf = (databaseId: string) => databasePaths(server.deps.config, databaseId).files_folder;
 const unpack = (orgId: string, databaseId: string, digest: string) =>
   materializeTree(server.deps, { org_id: orgId, digest, files_folder: filesOf(databaseId) }, never);
 const collected = () => ({ ...server.deps, machine: createTestMachine(server.home) });
@@ -65,15 +65,15 @@ describe("uploads", () => {
 
   test("many at once stay within the quota, and another organization is unaffected", async () => {
     const stage = await openOrgStage(server);
-    await fill(stage.org.id, MOST_FILES - 100);
+    await fill(stage.org.id, MAX_FILES - 100);
     const texts = (at: number) => Array.from({ length: 30 }, (_, one) => `${at} ${one}`);
     const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => upload(stage, texts(at))));
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused.map(({ json }) => json.code)).toEqual(refused.map(() => "storage_quota"));
-    expect(refused[0]?.json).toMatchObject({ status: 409, meta: { most_files: MOST_FILES, most_bytes: GIGABYTE } });
+    expect(refused[0]?.json).toMatchObject({ status: 409, meta: { most_files: MAX_FILES, most_bytes: GIGABYTE } });
     const { files } = (await use(stage.org.id)).uploads;
-    expect(files).toBeLessThanOrEqual(MOST_FILES);
-    expect(blobsOnDisk(stage.org.id)).toHaveLength(files - (MOST_FILES - 100));
+    expect(files).toBeLessThanOrEqual(MAX_FILES);
+    expect(blobsOnDisk(stage.org.id)).toHaveLength(files - (MAX_FILES - 100));
     expect((await upload(stage, texts(99), stage.outsider, stage.other_org)).status).toBe(200);
   });
 

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { sql } from "kysely";
 import type { StorageBounds } from "../config/config-quotas.ts";
-import type { Database } from "../database/pool.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { BLOCK_BYTES, demandStorage, type StorageUse } from "./storage-use.ts";
 
 /** A folder of project files below a database's. */
@@ -27,7 +27,7 @@ export function sizeOfTree(entries: readonly Pick<TreeEntry, "path" | "size">[])
 
 /** Writes down that a folder is going to be written, before it is. @throws storage_quota */
 export async function reserveUnpacked(
-  db: Database,
+  db: ControlDatabase,
   bounds: StorageBounds,
   { database_id: databaseId, folder, org_id: orgId }: UnpackedFolder,
   { bytes, files }: StorageUse,
@@ -42,7 +42,7 @@ export async function reserveUnpacked(
 }
 
 /** Writes down that a draft has its name now; one of the same name was written at the same time, and one of both is left. */
-export async function keepUnpacked(db: Database, draft: UnpackedFolder, folder: string): Promise<void> {
+export async function keepUnpacked(db: ControlDatabase, draft: UnpackedFolder, folder: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const gone = await tx
       .deleteFrom("control.unpacked")
@@ -61,7 +61,7 @@ export async function keepUnpacked(db: Database, draft: UnpackedFolder, folder: 
 
 /** Gives back what a folder had, once it is gone. */
 export async function forgetUnpacked(
-  db: Database,
+  db: ControlDatabase,
   { database_id: databaseId, folder }: Omit<UnpackedFolder, "org_id">,
 ): Promise<void> {
   await db.deleteFrom("control.unpacked").where("database_id", "=", databaseId).where("folder", "=", folder).execute();
@@ -75,7 +75,7 @@ const DRAFT_LIFE = "1 day";
  * read before the folders were: a folder has its name before its row does.
  */
 export async function recountUnpacked(
-  db: Database,
+  db: ControlDatabase,
   { id, org_id: orgId }: { readonly id: string; readonly org_id: string },
   rows: readonly string[],
   names: readonly string[],
@@ -102,7 +102,7 @@ export async function recountUnpacked(
 }
 
 /** The folders of a database that are counted. */
-export async function countedFolders(db: Database, databaseId: string): Promise<string[]> {
+export async function countedFolders(db: ControlDatabase, databaseId: string): Promise<string[]> {
   const rows = await db.selectFrom("control.unpacked").select("folder").where("database_id", "=", databaseId).execute();
   return rows.map(({ folder }) => folder);
 }

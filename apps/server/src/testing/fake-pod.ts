@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { dirname } from "node:path";
-import { databasePlaces } from "../pods/database-places.ts";
+import { databasePaths } from "../pods/database-paths.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import type { TestServer } from "./open-server.ts";
 
@@ -21,7 +21,7 @@ export interface FakePod extends AsyncDisposable {
 /** Something that listens where the database's pod would, and takes its token and nothing else. */
 export async function openFakePod(server: TestServer, database: { id: string; org_id: string }): Promise<FakePod> {
   const token = await ensurePodToken(server.deps, database);
-  const { run_folder: runFolder, socket } = databasePlaces(server.deps.config, database.id);
+  const { run_folder: runFolder, socket } = databasePaths(server.deps.config, database.id);
   mkdirSync(dirname(socket), { recursive: true });
   const asked: AskedPod[] = [];
   const http = createServer((request, response) => {

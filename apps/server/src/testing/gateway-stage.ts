@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Registry } from "prom-client";
 import type { GatewayConfig, GatewayLimits } from "../config/config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
-import { type ServicePlaces, servicePlaces } from "../pods/service-places.ts";
+import { type ServicePaths, servicePaths } from "../pods/service-paths.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";
 import { type TestServer, testMasterKey } from "./open-server.ts";
 import type { TestOrg, TestPerson } from "./people.ts";
@@ -32,7 +32,7 @@ export interface GatewayStage extends AsyncDisposable {
 export type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
 export interface StubPod extends AsyncDisposable {
-  readonly places: ServicePlaces;
+  readonly places: ServicePaths;
   readonly requests: readonly IncomingMessage[];
   /** Takes no more connections, and resolves when all have ended. */
   drain(): Promise<void>;
@@ -76,7 +76,7 @@ export async function openGatewayStage(
       return row.id;
     },
     async runPod(service, instance, answer = sayWho(instance)) {
-      const places = servicePlaces(place, service, instance);
+      const places = servicePaths(place, service, instance);
       const pod = await startPod(places, answer);
       pods.add(pod);
       return pod;
@@ -125,7 +125,7 @@ function sayWho(instance: number): Answer {
   };
 }
 
-async function startPod(places: ServicePlaces, answer: Answer): Promise<StubPod> {
+async function startPod(places: ServicePaths, answer: Answer): Promise<StubPod> {
   mkdirSync(places.run_folder, { recursive: true, mode: 0o700 });
   const requests: IncomingMessage[] = [];
   const server: Server = createServer({ keepAliveTimeout: 72_000 }, (req, res) => {

@@ -5,7 +5,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createRecordEvent } from "../audit/record-event.ts";
 import { readServerConfig, SERVER_PATHS } from "../config/config.ts";
 import { createNotifications } from "../database/notifications.ts";
-import { openDatabase } from "../database/pool.ts";
+import { openControlDatabase } from "../database/pool.ts";
 import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
 import { createEnvelope } from "../secrets/envelope.ts";
@@ -19,7 +19,7 @@ if (dsn === undefined || home === undefined || wanted === undefined) {
   throw new Error("usage: killed-reconciler.ts <dsn> <home> <step>");
 }
 const log = createSilentLog();
-const { db, pool } = openDatabase(dsn, log);
+const { db, pool } = openControlDatabase(dsn, log);
 const masterKey = toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")));
 const notifications = createNotifications(pool.options, log);
 await startReconciler({

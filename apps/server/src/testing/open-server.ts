@@ -12,7 +12,7 @@ import { createRecordEvent } from "../audit/record-event.ts";
 import { type ComposedServer, composeServer } from "../compose.ts";
 import { readServerConfig, type ServerConfig } from "../config/config.ts";
 import { migrate, readMigrations } from "../database/migrate.ts";
-import { openDatabase } from "../database/pool.ts";
+import { openControlDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../secrets/master-key.ts";
 
@@ -69,7 +69,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
     beside === undefined ? await createTestDatabase(migrated()) : { dsn: beside.dsn, drop: async () => undefined };
   const log = createSilentLog();
   const config = readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...input.env });
-  const opened = openDatabase(database.dsn, log);
+  const opened = openControlDatabase(database.dsn, log);
   const masterKey = await openMasterKey(
     { db: opened.db, log, recordEvent: createRecordEvent(addDeliveries) },
     {
@@ -133,7 +133,7 @@ function migrated(): TestTemplate {
     made_of: JSON.stringify(migrations),
     async fill(dsn) {
       const log = createSilentLog();
-      const { pool } = openDatabase(dsn, log);
+      const { pool } = openControlDatabase(dsn, log);
       await migrate(pool, migrations, log);
       await pool.end();
     },

@@ -2,14 +2,14 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
 import { builtProgram } from "@appdb/testkit/built-programs";
-import { openMachine } from "../pods/open-machine.ts";
+import { openHostRuntime } from "../pods/open-host-runtime.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
 import type { TestServer } from "./open-server.ts";
 
 /** Starts what carries out what the server's databases shall be, with real pods, which end with it. */
 export async function startPods(server: TestServer) {
   const { deps } = server;
-  const machine = await openMachine({
+  const machine = await openHostRuntime({
     ...deps,
     config: { ...deps.config, home: server.home },
     pod_program: builtPod(),

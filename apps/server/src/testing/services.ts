@@ -1,13 +1,13 @@
 import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
 import type { TablePlan } from "@appdb/contract/plan";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
-import type { TableHindrance } from "@appdb/contract/routes/pod";
+import type { TableIncompatibility } from "@appdb/contract/routes/pod";
 import { aManifest, aRowRoute } from "@appdb/testkit/manifest-builder";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { sql } from "kysely";
 import { addRelease, markServed } from "../control-plane/services/releases.ts";
 import type { DesiredService } from "../database/service-tables.ts";
-import { keepTree } from "../storage/keep-tree.ts";
+import { storeTree } from "../storage/store-tree.ts";
 import { makeDatabase, makeFiles } from "./databases.ts";
 import { type FakePod, openFakePod, sendJson } from "./fake-pod.ts";
 import type { TestServer } from "./open-server.ts";
@@ -36,7 +36,7 @@ export interface ServiceStage extends OrgStage, AsyncDisposable {
   /** Tables that differ from it from now on. */
   differing: readonly string[];
   /** What keeps former releases from the tables from now on. */
-  hindrances: readonly TableHindrance[];
+  hindrances: readonly TableIncompatibility[];
 }
 
 /** An organization with a database that is AVAILABLE, has the files of `texts` and a pod that answers. */
@@ -48,7 +48,7 @@ export async function openServiceStage(
   const files = await makeFiles(server, people.org, texts);
   const { digest } = await server.deps.db
     .transaction()
-    .execute((tx) => keepTree(tx, people.org.id, files, server.deps.config.quotas.storage));
+    .execute((tx) => storeTree(tx, people.org.id, files, server.deps.config.quotas.storage));
   const databaseId = await makeDatabase(server, people.org, { desired: { tree: digest } });
   const pod = await openFakePod(server, { id: databaseId, org_id: people.org.id });
   const stage: ServiceStage = {

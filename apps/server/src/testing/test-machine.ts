@@ -6,8 +6,8 @@ import { appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { aManifest } from "@appdb/testkit/manifest-builder";
-import { imageFolder } from "../pods/database-places.ts";
-import type { Machine } from "../pods/machine.ts";
+import { imageFolder } from "../pods/database-paths.ts";
+import type { HostRuntime } from "../pods/host-runtime.ts";
 import { notReached } from "../pods/pod-client.ts";
 
 /** How builds go from now on. */
@@ -17,7 +17,7 @@ export interface TestBuild {
 }
 
 /** A machine whose pods and images are files below a folder: of several processes, of which tests kill some. */
-export interface TestMachine extends Machine {
+export interface TestMachine extends HostRuntime {
   readonly pods: FakePods;
   build(build: TestBuild): void;
   /** Ids of services whose role there is. */

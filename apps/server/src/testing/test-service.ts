@@ -5,7 +5,7 @@ import { aManifest } from "@appdb/testkit/manifest-builder";
 import { sql } from "kysely";
 import type { DesiredService, ObservedService } from "../database/service-tables.ts";
 import { startOperation } from "../operations/run-operation.ts";
-import { servicePodId } from "../pods/service-places.ts";
+import { servicePodId } from "../pods/service-paths.ts";
 import { enqueueReconcileService } from "../queue/jobs.ts";
 import type { ReconcilerStage } from "./reconciler-stage.ts";
 

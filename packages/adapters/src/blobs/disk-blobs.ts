@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import { whenThere } from "../files/if-there.ts";
+import { awaitIfExists } from "../files/read-if-exists.ts";
 import { syncPath } from "../files/sync-files.ts";
 import type { BlobStore } from "./blob-store.ts";
 
@@ -87,9 +87,9 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
 }
 
 async function removeDrafts(folder: string, before: Date): Promise<void> {
-  for (const owner of (await whenThere(readdir(folder))) ?? []) {
+  for (const owner of (await awaitIfExists(readdir(folder))) ?? []) {
     const drafts = join(folder, owner, DRAFTS);
-    for (const name of (await whenThere(readdir(drafts))) ?? []) {
+    for (const name of (await awaitIfExists(readdir(drafts))) ?? []) {
       const found = await stat(join(drafts, name)).catch(() => undefined);
       if (found !== undefined && found.mtime < before) await rm(join(drafts, name), { force: true });
     }

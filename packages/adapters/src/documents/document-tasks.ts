@@ -30,13 +30,13 @@ export const DOCUMENT_TASKS = {
     const [first] = parsed.error.issues;
     const place = first === undefined ? "" : `/${first.path.map(String).join("/")}: ${first.message}`;
     throw appError("manifest_invalid", {
-      detail: `The library in the application's environment wrote an invalid manifest. ${place.slice(0, MOST_PLACE)}`,
+      detail: `The library in the application's environment wrote an invalid manifest. ${place.slice(0, MAX_PLACE)}`,
       hint: "Upgrade it in the project: uv lock --upgrade-package appdb",
     });
   },
 } as const;
 
-const MOST_PLACE = 300;
+const MAX_PLACE = 300;
 
 export type DocumentTask = keyof typeof DOCUMENT_TASKS;
 export type DocumentTaskInput<Task extends DocumentTask> = Parameters<(typeof DOCUMENT_TASKS)[Task]>[0];

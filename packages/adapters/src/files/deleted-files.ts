@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
-import { ifThere } from "./if-there.ts";
+import { readIfExists } from "./read-if-exists.ts";
 
 const BLOCK_BYTES = 512;
 /** As the kernel writes the name of a file that has none any more. */
@@ -15,13 +15,13 @@ const UNSEEN = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
  */
 export function deletedBytes(folders: readonly string[]): number {
   const found = new Map<string, number>();
-  const owners = new Set(folders.map((folder) => ifThere(() => lstatSync(folder).uid, UNSEEN)));
+  const owners = new Set(folders.map((folder) => readIfExists(() => lstatSync(folder).uid, UNSEEN)));
   for (const pid of list("/proc").filter((name) => /^\d+$/.test(name))) {
     // what a process has in its memory is hundreds of entries: all of a machine's take a second
-    if (!owners.has(ifThere(() => userOf(pid), UNSEEN))) continue;
+    if (!owners.has(readIfExists(() => userOf(pid), UNSEEN))) continue;
     for (const kind of HELD) {
       for (const name of list(`/proc/${pid}/${kind}`)) {
-        const held = ifThere(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders), UNSEEN);
+        const held = readIfExists(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders), UNSEEN);
         if (held !== undefined) found.set(held.key, held.bytes);
       }
     }
@@ -42,5 +42,5 @@ function userOf(pid: string): number {
 }
 
 function list(folder: string): string[] {
-  return ifThere(() => readdirSync(folder), UNSEEN) ?? [];
+  return readIfExists(() => readdirSync(folder), UNSEEN) ?? [];
 }

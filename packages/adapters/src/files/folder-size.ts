@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { whenThere } from "./if-there.ts";
+import { awaitIfExists } from "./read-if-exists.ts";
 
 const BLOCK_BYTES = 512;
 const AT_ONCE = 32;
@@ -37,7 +37,7 @@ export async function folderUse(
   let [bytes, files] = [0, 0];
 
   async function count(path: string): Promise<void> {
-    const found = await whenThere(lstat(path), GONE);
+    const found = await awaitIfExists(lstat(path), GONE);
     if (found === undefined) return;
     const key = `${found.dev}:${found.ino}`;
     if (found.nlink > 1 && !found.isDirectory()) {
@@ -54,7 +54,7 @@ export async function folderUse(
   for (const folder of waiting.splice(0)) await count(folder);
   for (let folder = waiting.pop(); folder !== undefined && files <= mostFiles; folder = waiting.pop()) {
     const parent = folder;
-    const entries: Dirent[] = (await whenThere(readdir(parent, { withFileTypes: true }), GONE)) ?? [];
+    const entries: Dirent[] = (await awaitIfExists(readdir(parent, { withFileTypes: true }), GONE)) ?? [];
     for (let at = 0; at < entries.length && files <= mostFiles; at += AT_ONCE) {
       await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
     }

@@ -14,7 +14,7 @@ const DEEPEST = 64;
 const RETRIES = 30;
 const RETRY_MS = 100;
 /** Looks through one folder, until it is empty. */
-const MOST_PASSES = 100_000;
+const MAX_PASSES = 100_000;
 /** What a process that was just ended still does there. */
 const STILL_WRITTEN = ["ENOTEMPTY", "EBUSY", "EEXIST"];
 
@@ -60,7 +60,7 @@ async function empty(top: FileHandle, folder: FileHandle, depth: number): Promis
     }
     await removeEntries(top, here, names, depth);
     if (found === 0) return;
-    if (passes >= MOST_PASSES) throw new Error("The folder is written to while it is removed.");
+    if (passes >= MAX_PASSES) throw new Error("The folder is written to while it is removed.");
   }
 }
 

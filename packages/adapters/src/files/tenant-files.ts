@@ -29,7 +29,7 @@ const ENTRY = O_PATH | constants.O_NOFOLLOW;
 export const TENANT_FILE = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Links of the system on the way to one folder; the kernel has the same limit. */
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 /** Folders within folders that change their owner; each level holds a descriptor. */
 const DEEPEST_TREE = 256;
 const WRITABLE_BY_OTHERS = 0o022;
@@ -160,7 +160,7 @@ function withEntry<T>(path: string, options: WalkOptions, work: Work<T>): T | un
       const name = join("/", ...partsOf(path).slice(0, -1 - waiting.length), part);
       if (waiting.length === 0 && options.owner !== undefined) throw notGiven(path, `it is a link to ${target}`);
       refuseLink(path, { above, found, name: links === 1 ? name : part, target }, options);
-      if (links > MOST_LINKS) throw notGiven(path, `it leads through more than ${MOST_LINKS} links`);
+      if (links > MAX_LINKS) throw notGiven(path, `it leads through more than ${MAX_LINKS} links`);
       waiting.unshift(...partsOf(target));
       if (!isAbsolute(target)) continue;
       closeSync(entry);

@@ -1,9 +1,9 @@
 import { MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 
 /** Members of one object or list. The longest list that a route takes is that of a project's files. */
-export const MOST_MEMBERS = MAX_TREE_FILES;
+export const MAX_MEMBERS = MAX_TREE_FILES;
 /** Values of a document together. */
-export const MOST_VALUES = 2_000_000;
+export const MAX_VALUES = 2_000_000;
 
 /**
  * Says what a parsed document has too much of; undefined when it is within the bounds. A schema makes an error for each wrong member, which takes
@@ -15,9 +15,9 @@ export function findTooMany(document: unknown): string | undefined {
   for (let value = waiting.pop(); waiting.length > 0 || value !== undefined; value = waiting.pop()) {
     if (typeof value !== "object" || value === null) continue;
     const members = Array.isArray(value) ? value.length : countMembers(value);
-    if (members > MOST_MEMBERS) return `a list or object of more than ${MOST_MEMBERS} members`;
+    if (members > MAX_MEMBERS) return `a list or object of more than ${MAX_MEMBERS} members`;
     values += members;
-    if (values > MOST_VALUES) return `more than ${MOST_VALUES} values`;
+    if (values > MAX_VALUES) return `more than ${MAX_VALUES} values`;
     for (const member of Object.values(value)) if (typeof member === "object") waiting.push(member);
   }
   return undefined;
@@ -28,7 +28,7 @@ function countMembers(value: object): number {
   let count = 0;
   for (const _ in value) {
     count += 1;
-    if (count > MOST_MEMBERS) break;
+    if (count > MAX_MEMBERS) break;
   }
   return count;
 }

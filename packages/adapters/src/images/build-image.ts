@@ -8,7 +8,7 @@ import type { TenantDocuments } from "../documents/tenant-documents.ts";
 import { folderUse } from "../files/folder-size.ts";
 import { removeFolder } from "../files/remove-folder.ts";
 import { syncPath } from "../files/sync-files.ts";
-import { lateCrypto } from "../processes/late-crypto.ts";
+import { lazyCrypto } from "../processes/lazy-crypto.ts";
 import { buildFailure } from "./build-failure.ts";
 import {
   type BuildInput,
@@ -23,7 +23,7 @@ import {
 } from "./build-steps.ts";
 import { removeImage } from "./collect-images.ts";
 import { takeCompiled } from "./compiled-code.ts";
-import { type Interpreters, type PythonWish, printVersion } from "./find-interpreter.ts";
+import { type Interpreters, type PythonRequest, printVersion } from "./find-interpreter.ts";
 import { createFormerImages } from "./former-images.ts";
 import type { ImageBuilder, ImageInput } from "./image-builder.ts";
 import {
@@ -78,7 +78,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     await options.documents.check(environment, organizationId);
     const { system_packages: systemPackages } = environment;
     if (systemPackages.length > 0 && options.unpackSystem === null) throw noSystemPackages(systemPackages);
-    await options.interpreters.check(wishOf(environment));
+    await options.interpreters.check(pythonRequestOf(environment));
   }
 
   async function build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
@@ -97,8 +97,8 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     const { environment, image_folder: imageFolder } = input;
     const there = input.is_forced === true ? undefined : readImage(imageFolder);
     if (there !== undefined) return there;
-    const facts = await options.interpreters.find(wishOf(environment), signal);
-    const name = lateCrypto().randomBytes(6).toString("hex");
+    const facts = await options.interpreters.find(pythonRequestOf(environment), signal);
+    const name = lazyCrypto().randomBytes(6).toString("hex");
     const draft = join(dirname(imageFolder), `${DRAFT_PREFIX}${name}`);
     try {
       mkdirSync(draft, { recursive: true, mode: 0o711 });
@@ -254,7 +254,7 @@ function readWhole(imageFolder: string): BuiltImage {
   return image;
 }
 
-function wishOf({ files, python_version: pythonVersion }: EnvironmentDocument): PythonWish {
+function pythonRequestOf({ files, python_version: pythonVersion }: EnvironmentDocument): PythonRequest {
   const lock = files.find(({ path }) => path === "uv.lock")?.text;
   return { version: pythonVersion, requires: lock === undefined ? undefined : readRequiresPython(lock) };
 }

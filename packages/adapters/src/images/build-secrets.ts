@@ -18,7 +18,7 @@ const SIZES = [32, 24, 16, 12, 8, 7, 6, 5, 4] as const;
 /** Beginnings of pieces that are told apart; most characters of a line begin none. */
 const BEGINNINGS = 2 ** 16;
 /** Pieces that are looked for: 1.6 MB of secrets. */
-const MOST_PIECES = 50_000;
+const MAX_PIECES = 50_000;
 
 /**
  * The secrets that a build gets as its environment: those by whose names uv and git know credentials, and those that the environment's
@@ -53,7 +53,7 @@ export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: s
   const texts = [...whole.filter((text) => text.length >= SHORTEST_HIDDEN && !text.includes("\n")), ...lines];
   const pieces = new Set<string>();
   for (const text of texts.sort((a, b) => a.length - b.length)) {
-    if (pieces.size >= MOST_PIECES) break;
+    if (pieces.size >= MAX_PIECES) break;
     for (const piece of cut(text)) pieces.add(piece);
   }
   const beginnings = new Uint8Array(BEGINNINGS);

@@ -4,7 +4,7 @@ import type { SystemPart } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { removeFolder } from "../files/remove-folder.ts";
 import type { PodExit, PodFolder, PodLabels, PodTask } from "../pods/pod-driver.ts";
-import { BUILD_PARTS, nameBuildPlaces } from "./build-places.ts";
+import { BUILD_PARTS, nameBuildPaths } from "./build-paths.ts";
 import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
 import { IMAGE_PATHS, SHARED_PATHS } from "./image-folder.ts";
 import type { PythonFacts } from "./probe-python.ts";
@@ -253,7 +253,7 @@ async function runStep(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const hide = hideSecrets(build.secrets);
-  const name = nameBuildPlaces({
+  const name = nameBuildPaths({
     draft: build.draft,
     uv: realpathSync(options.uv),
     python_prefix: build.facts.prefix,

@@ -28,7 +28,7 @@ export interface InterpretersOptions {
 }
 
 /** What an environment says of its Python. */
-export interface PythonWish {
+export interface PythonRequest {
   /** `3.12`, `3.12.8`; null takes the newest. */
   readonly version: string | null;
   /** Of its lock: `>=3.11,<3.14`. */
@@ -41,19 +41,19 @@ export interface Interpreters {
    * The newest Python of this machine that fits, else one that uv gets if it may.
    * @throws build_failed with what was asked for and what there is
    */
-  find(wish: PythonWish, signal: AbortSignal): Promise<PythonFacts>;
+  find(wish: PythonRequest, signal: AbortSignal): Promise<PythonFacts>;
   /**
    * Whether there is one, or uv knows where to get it; gets none.
    * @throws build_failed with what was asked for and what there is
    */
-  check(wish: PythonWish): Promise<void>;
+  check(wish: PythonRequest): Promise<void>;
 }
 
 /** Finds interpreters by uv, which knows where systems keep them. */
 export function createInterpreters(options: InterpretersOptions): Interpreters {
   let listed: { readonly at: number; readonly facts: Promise<PythonFacts[]> } | undefined;
 
-  async function find(wish: PythonWish, signal: AbortSignal): Promise<PythonFacts> {
+  async function find(wish: PythonRequest, signal: AbortSignal): Promise<PythonFacts> {
     const started = Date.now();
     const known = choosePython(await list(started - LIST_AGE_MS), wish);
     // the list may be older than the Python that is asked for
@@ -69,7 +69,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
     throw noPython(wish, await list(started), options.may_download);
   }
 
-  async function check(wish: PythonWish): Promise<void> {
+  async function check(wish: PythonRequest): Promise<void> {
     const started = Date.now();
     const found =
       choosePython(await list(started - LIST_AGE_MS), wish) ??
@@ -79,7 +79,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
   }
 
   /** One that uv would get: it knows them without asking anybody. */
-  async function findKnown(wish: PythonWish): Promise<{ readonly version: PythonVersion } | undefined> {
+  async function findKnown(wish: PythonRequest): Promise<{ readonly version: PythonVersion } | undefined> {
     const versions = await listVersions(options, ["--all-versions", "--only-downloads"]);
     return choosePython(
       versions.map(({ version }) => ({ version: readVersion(version) })),
@@ -127,7 +127,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
 /** The newest interpreter that fits a wish; undefined when none does. */
 export function choosePython<Found extends Pick<PythonFacts, "version">>(
   found: readonly Found[],
-  wish: PythonWish,
+  wish: PythonRequest,
 ): Found | undefined {
   const fitting = found.filter(
     ({ version }) =>
@@ -173,7 +173,7 @@ function isFinal(version: string): boolean {
   return /^\d+\.\d+\.\d+$/.test(version);
 }
 
-function noPython({ version, requires }: PythonWish, found: readonly PythonFacts[], mayDownload: boolean): Error {
+function noPython({ version, requires }: PythonRequest, found: readonly PythonFacts[], mayDownload: boolean): Error {
   const wanted = [
     version === null ? undefined : `Python ${version}`,
     requires === undefined ? undefined : `requires-python ${requires}`,

@@ -4,8 +4,8 @@ import type { BuiltImage } from "@appdb/contract/control/image-documents";
 import { DRAFT_PREFIX, findSitePackages, readImage } from "./image-folder.ts";
 
 /** Of an organization, and of all others: the latest have most in common with what is built next. */
-const MOST_OWN = 3;
-const MOST_SHARED = 8;
+const MAX_OWN = 3;
+const MAX_SHARED = 8;
 
 /** Where images lie from which a new one takes compiled code. */
 export interface FormerImages {
@@ -34,15 +34,15 @@ export function createFormerImages(): FormerImages {
         ({ image }) => image.is_shared,
       );
       const alike = (found: Found) => isMinor(python)(found) && (!isShared || found.image.is_shared);
-      const own = latest(imagesIn(orgFolder).filter(alike)).slice(0, MOST_OWN);
-      const others = isShared ? shared.filter(isMinor(python)).slice(0, MOST_SHARED) : [];
+      const own = latest(imagesIn(orgFolder).filter(alike)).slice(0, MAX_OWN);
+      const others = isShared ? shared.filter(isMinor(python)).slice(0, MAX_SHARED) : [];
       const folders = new Map([...own, ...others].map(({ folder, image }) => [folder, image.python]));
       return [...folders].flatMap(([folder, version]) => findSitePackages(folder, version) ?? []);
     },
     add(folder, image) {
       if (!image.is_shared) return;
       const others = (shared ?? []).filter((other) => other.folder !== folder);
-      if (shared !== undefined) shared = [{ folder, image }, ...others].slice(0, MOST_SHARED * MOST_SHARED);
+      if (shared !== undefined) shared = [{ folder, image }, ...others].slice(0, MAX_SHARED * MAX_SHARED);
     },
   };
 }

@@ -63,7 +63,7 @@ export function findSitePackages(imageFolder: string, python: string): string | 
 }
 
 /** Packages that an image may have: their list is kept in the control plane's database. */
-export const MOST_PACKAGES = 5_000;
+export const MAX_PACKAGES = 5_000;
 
 /**
  * The packages of an environment by the names of their folders, at most 5,000; no file of theirs is read. A build may have made a million names, so
@@ -75,7 +75,7 @@ export async function listPackages(sitePackages: string): Promise<ImagePackage[]
   for await (const { name } of await opendir(sitePackages, { bufferSize: 256 })) {
     const [, project, version] = /^([\w.-]+?)-([\w.+!]+)\.dist-info$/.exec(name) ?? [];
     if (project === undefined || version === undefined) continue;
-    if (packages.length >= MOST_PACKAGES) throw tooManyPackages();
+    if (packages.length >= MAX_PACKAGES) throw tooManyPackages();
     packages.push({ name: project.replace(/[-_.]+/g, "-").toLowerCase(), version });
   }
   return packages.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -83,7 +83,7 @@ export async function listPackages(sitePackages: string): Promise<ImagePackage[]
 
 function tooManyPackages(): Error {
   return appError("build_failed", {
-    detail: `The environment has more than ${MOST_PACKAGES} packages, the maximum.`,
+    detail: `The environment has more than ${MAX_PACKAGES} packages, the maximum.`,
     hint: "Install fewer packages.",
   });
 }

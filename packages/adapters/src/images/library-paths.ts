@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { moveFile } from "../files/move-file.ts";
-import { lateCrypto } from "../processes/late-crypto.ts";
+import { lazyCrypto } from "../processes/lazy-crypto.ts";
 import type { Tools } from "../tools/locate-tools.ts";
 import { hasPackage, minorVersion, type PythonFacts, probePython } from "./probe-python.ts";
 import { textKey } from "./text-key.ts";
@@ -85,7 +85,7 @@ async function readOwnVersion(input: LibraryPathsInput, sitePackages: string): P
 
 /** Installs msgpack for another version of Python; false when the registry cannot be reached or has none. */
 async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: string): Promise<boolean> {
-  const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${folder}.${lazyCrypto().randomBytes(4).toString("hex")}.tmp`;
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   try {
     if (tools.uv === undefined) return false;
@@ -105,7 +105,7 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
 /** msgpack's own Python code without its compiled part, which fits every version. */
 function copyPlain(sitePackages: string, folder: string): string {
   if (existsSync(folder)) return folder;
-  const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${folder}.${lazyCrypto().randomBytes(4).toString("hex")}.tmp`;
   cpSync(join(sitePackages, "msgpack"), join(draft, "msgpack"), {
     recursive: true,
     filter: (path) => !/\.(so|pyd)$|__pycache__/.test(path),
@@ -120,7 +120,7 @@ function linkPackage(home: string, from: string, name: string, kind: string): st
   const folder = join(home, HOME_PATHS.base, `${kind}-${key}`);
   if (existsSync(join(folder, name, "__init__.py"))) return folder;
   rmSync(folder, { recursive: true, force: true });
-  const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${folder}.${lazyCrypto().randomBytes(4).toString("hex")}.tmp`;
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   symlinkSync(join(from, name), join(draft, name), "junction");
   renameOnce(draft, folder);

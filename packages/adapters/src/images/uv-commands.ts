@@ -1,6 +1,6 @@
 import { splitOptions } from "@appdb/adapters/environments/uv-options";
 
-const MOST_WORDS = 1_200;
+const MAX_WORDS = 1_200;
 
 export interface InstallInput {
   readonly uv: string;
@@ -36,7 +36,7 @@ export function explainUv(said: string): string {
     .join(" ")
     .replace(/^error: /, "")
     .replace(/ cause: /g, ": ")
-    .slice(0, MOST_WORDS);
+    .slice(0, MAX_WORDS);
 }
 
 const PROGRESS =

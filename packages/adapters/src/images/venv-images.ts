@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { readRequirementLines } from "@appdb/adapters/environments/requirement-lines";
 import { appError } from "@appdb/contract/errors";
 import { moveFile } from "../files/move-file.ts";
-import { lateCrypto } from "../processes/late-crypto.ts";
+import { lazyCrypto } from "../processes/lazy-crypto.ts";
 import { explainUv, pipCommand, syncCommand } from "./uv-commands.ts";
 
 /** Raised when environments are built in another way, so that none of the old way is used again. */
@@ -41,10 +41,10 @@ export function findPackageSource(projectRoot: string): PackageSource | undefine
  */
 export async function ensureVenvImage(source: PackageSource, input: VenvImageInput): Promise<string> {
   const { images_folder: imagesFolder } = input;
-  const folder = join(imagesFolder, hashEnvironment(source, input));
+  const folder = join(imagesFolder, hashVenv(source, input));
   if (existsSync(folder)) return interpreterOf(folder);
   mkdirSync(imagesFolder, { recursive: true, mode: 0o700 });
-  const draft = join(imagesFolder, `draft-${lateCrypto().randomBytes(6).toString("hex")}`);
+  const draft = join(imagesFolder, `draft-${lazyCrypto().randomBytes(6).toString("hex")}`);
   try {
     await build(source, input, draft);
     moveFile(draft, folder);
@@ -59,7 +59,7 @@ export async function ensureVenvImage(source: PackageSource, input: VenvImageInp
 }
 
 /** Names an environment by all that goes into it. */
-export function hashEnvironment(
+export function hashVenv(
   source: PackageSource,
   input: Pick<VenvImageInput, "project_root" | "base_python" | "python_version" | "uv_options">,
 ): string {
@@ -69,7 +69,7 @@ export function hashEnvironment(
     python_version: pythonVersion,
     uv_options: uvOptions,
   } = input;
-  const hash = lateCrypto().createHash("sha256");
+  const hash = lazyCrypto().createHash("sha256");
   const parts = [String(BUILDER_VERSION), process.platform, process.arch, source, readPythonVersion(projectRoot) ?? ""];
   if (source === "requirements.txt") parts.push(basePython ?? "");
   if (pythonVersion !== undefined) parts.push(`python ${pythonVersion}`);

@@ -22,7 +22,7 @@ export const KIND = {
   /** The pod asks for no further requests; those that are under way end. */
   drain: 9,
 } as const;
-export type Kind = (typeof KIND)[keyof typeof KIND];
+export type FrameKind = (typeof KIND)[keyof typeof KIND];
 
 /** Counts bytes from when they are kept until they are not. */
 export interface CountBytes {
@@ -79,7 +79,7 @@ export class FrameReader {
 /** Frames are written into pieces of memory of this size, one after the other; a longer one has its own. */
 const CHUNK_BYTES = 65_536;
 /** Of UTF-8, for each unit of a text. */
-const MOST_BYTES = 3;
+const MAX_BYTES = 3;
 const NOTHING = Buffer.alloc(0);
 
 /** Writes frames to a socket: those of one turn of the event loop together. */
@@ -110,16 +110,16 @@ export class FrameWriter {
     return this.#socket.writableLength;
   }
 
-  send(kind: Kind, request: number, payload: Buffer = NOTHING): void {
+  send(kind: FrameKind, request: number, payload: Buffer = NOTHING): void {
     const beginsAt = this.#begin(HEAD_BYTES + payload.length);
     this.#end(kind, request, beginsAt, beginsAt + HEAD_BYTES + payload.copy(this.#chunk, beginsAt + HEAD_BYTES));
   }
 
   /** A head of JSON, its length before it, and a body. */
-  sendHead(kind: Kind, request: number, head: unknown, body: Buffer): void {
+  sendHead(kind: FrameKind, request: number, head: unknown, body: Buffer): void {
     const json = JSON.stringify(head);
     // how long it is shows once it is written
-    const beginsAt = this.#begin(HEAD_BYTES + 4 + json.length * MOST_BYTES + body.length);
+    const beginsAt = this.#begin(HEAD_BYTES + 4 + json.length * MAX_BYTES + body.length);
     const headAt = beginsAt + HEAD_BYTES + 4;
     const headBytes = this.#chunk.write(json, headAt);
     this.#chunk.writeUInt32BE(headBytes, beginsAt + HEAD_BYTES);
@@ -167,7 +167,7 @@ export class FrameWriter {
   }
 
   /** Writes what a frame begins with before what was written of it. */
-  #end(kind: Kind, request: number, beginsAt: number, endsAt: number): void {
+  #end(kind: FrameKind, request: number, beginsAt: number, endsAt: number): void {
     this.#chunk.writeUInt32BE(endsAt - beginsAt - 4, beginsAt);
     this.#chunk.writeUInt8(kind, beginsAt + 4);
     this.#chunk.writeUInt32BE(request, beginsAt + COUNTED);

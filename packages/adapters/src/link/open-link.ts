@@ -47,7 +47,7 @@ export interface LinkCall {
 const HELLO_MS = 5_000;
 /** What may wait in memory for a pod that does not read. */
 const WAITING_BYTES = 16_777_216;
-const MOST_REQUESTS = 0xffff_ffff;
+const MAX_REQUESTS = 0xffff_ffff;
 
 /** Connects to a pod and says hello. @throws LinkBroken (`not_sent`) when the pod cannot be had, or takes another for its caller */
 export function openLink(input: OpenLinkInput): Promise<Link> {
@@ -131,7 +131,7 @@ class LinkCaller implements Link {
   }
 
   get is_open(): boolean {
-    return this.#state === "open" && this.#writer.waiting_bytes < WAITING_BYTES && this.#last < MOST_REQUESTS;
+    return this.#state === "open" && this.#writer.waiting_bytes < WAITING_BYTES && this.#last < MAX_REQUESTS;
   }
 
   get in_flight(): number {

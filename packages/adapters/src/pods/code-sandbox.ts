@@ -12,7 +12,7 @@ const TEMPORARY_SHARE = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** What a pod makes the sandbox of the application's code from; written into `shown`, and seen at `PLACE`. */
-export function codeSights(
+export function codeMounts(
   machine: FilterMachine,
   shown: string,
   { folders, limits }: Pick<PodSpec, "folders" | "limits">,

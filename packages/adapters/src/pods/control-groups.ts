@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ifThere } from "../files/if-there.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
 import type { PodLimits } from "./pod-driver.ts";
 
 /** What bounds a group of processes. */
@@ -181,7 +181,7 @@ export class ControlGroups {
   async remove(group: string): Promise<boolean> {
     const folders = new Set(this.#each().map(([controller]) => this.folder(controller, group)));
     for (const until = performance.now() + REMOVE_TIMEOUT_MS; ; ) {
-      const left = [...folders].flatMap(walk).filter((folder) => !removeFolder(folder));
+      const left = [...folders].flatMap(walk).filter((folder) => !removeControlGroup(folder));
       if (left.length === 0) return true;
       if (performance.now() > until) return false;
       await sleep(POLL_MS);
@@ -190,7 +190,7 @@ export class ControlGroups {
 
   /** Removes the group if nothing is in it: neither processes nor other groups. */
   removeIfEmpty(group: string): void {
-    for (const [controller] of this.#each()) removeFolder(this.folder(controller, group));
+    for (const [controller] of this.#each()) removeControlGroup(this.folder(controller, group));
   }
 
   /** Memory alone may not be over memory with swap at any time: which of both goes first depends on what was before. */
@@ -237,7 +237,7 @@ function walk(folder: string): string[] {
 }
 
 /** Removes an empty folder; false when something is still in it. */
-export function removeFolder(folder: string): boolean {
+export function removeControlGroup(folder: string): boolean {
   try {
     rmdirSync(folder);
     return true;
@@ -251,7 +251,7 @@ export function removeFolder(folder: string): boolean {
 
 /** Undefined of a group, or of what counts in it, that went meanwhile. */
 function readIfThere(path: string): string | undefined {
-  return ifThere(() => readFileSync(path, "utf8"), ["ENOENT", "ENODEV"]);
+  return readIfExists(() => readFileSync(path, "utf8"), ["ENOENT", "ENODEV"]);
 }
 
 /** Blanks of a path stand as octal numbers in the kernel's tables. */

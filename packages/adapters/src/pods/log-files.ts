@@ -1,16 +1,16 @@
 import { type FileHandle, lstat, open, opendir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { whenThere } from "../files/if-there.ts";
+import { awaitIfExists } from "../files/read-if-exists.ts";
 import { inTenantFolder, TENANT_FILE } from "../files/tenant-files.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 /** Names of a log folder that are looked at; its writer makes a few, and a pod that is not honest makes as many as it likes. */
-const MOST_NAMES = 1_000;
+const MAX_NAMES = 1_000;
 /** Of files that a log was rotated to. */
 const NUMBER = /^[1-9]\d?$/;
 /** Looks at a folder whose files change their names all the time. */
-const MOST_LOOKS = 20;
+const MAX_LOOKS = 20;
 
 interface LogFile {
   readonly name: string;
@@ -139,7 +139,7 @@ export class LogFiles implements AsyncDisposable {
     for (let looks = 1; ; looks += 1) {
       const files = await this.#look();
       const seen = JSON.stringify(files);
-      if (seen === former || looks >= MOST_LOOKS) return files;
+      if (seen === former || looks >= MAX_LOOKS) return files;
       former = seen;
     }
   }
@@ -154,7 +154,7 @@ export class LogFiles implements AsyncDisposable {
         if (found === name) numbers.push(0);
         else if (NUMBER.test(number)) numbers.push(Number(number));
         seen += 1;
-        if (seen >= MOST_NAMES) break;
+        if (seen >= MAX_NAMES) break;
       }
       numbers.sort((one, other) => other - one);
       const names = numbers.map((number) => (number === 0 ? name : `${name}.${number}`));
@@ -166,10 +166,10 @@ export class LogFiles implements AsyncDisposable {
 
 /** Undefined when it is gone, or a link by now. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
-  return await whenThere(open(path, TENANT_FILE), ["ENOENT", "ELOOP"]);
+  return await awaitIfExists(open(path, TENANT_FILE), ["ENOENT", "ELOOP"]);
 }
 
 async function fileAt(folder: string, name: string): Promise<LogFile[]> {
-  const found = await whenThere(lstat(join(folder, name)));
+  const found = await awaitIfExists(lstat(join(folder, name)));
   return found?.isFile() === true ? [{ name, inode: found.ino }] : [];
 }

@@ -4,7 +4,7 @@ import type { PodExit } from "./pod-driver.ts";
 /** A pod that ends within this after it was ready is waited for longer before it is started again. */
 const QUICK_MS = 10_000;
 const WINDOW_MS = 600_000;
-const MOST_LOSSES = 6;
+const MAX_LOSSES = 6;
 /** Signals that come from outside: a person's, or the system's when it is shut down. The others tell of a crash. */
 const KILLS: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 
@@ -36,7 +36,7 @@ export function judgeLoss(
   const wasKilled = exit.signal !== null && KILLS.has(exit.signal) && !exit.is_out_of_memory;
   const recent = history.own_ends.filter((before) => at - before < WINDOW_MS);
   const ownEnds = wasKilled ? recent : [...recent, at];
-  const givesUp = !wasKilled && ownEnds.length >= MOST_LOSSES;
+  const givesUp = !wasKilled && ownEnds.length >= MAX_LOSSES;
   return {
     history: { quick_ends: quickEnds, own_ends: ownEnds },
     pause_ms: givesUp ? undefined : restartPause(quickEnds),

@@ -13,7 +13,7 @@ import {
 
 /** Beside those of pods: where an ordinary user's server is itself. */
 const SERVER_GROUP = "appdb-server";
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 
 /** How processes are looked at and moved. */
 export interface GroupMembers {
@@ -75,7 +75,7 @@ export function takeOwnGroup(trees: { readonly pids: GroupTree }, members: Group
   try {
     mkdirSync(server, { recursive: true });
     // whoever starts another process meanwhile has it in the group that is being left
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const left = members.list(own);
       if (left.length === 0) return own;
       const relatives = members.relatives(left);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { endProcess } from "../processes/end-process.ts";
-import { commandLine, identifyProcess, isAlive, type ProcessIdentity } from "../processes/process-identity.ts";
+import { commandLine, identifyProcess, isProcessAlive, type ProcessIdentity } from "../processes/process-identity.ts";
 import { findFamily, killAll } from "../processes/process-table.ts";
 import type { ProcessEntry } from "../processes/systems/process-system.ts";
 import type { PodExit } from "./pod-driver.ts";
@@ -26,7 +26,7 @@ export function readRun(folder: string, record: PodRecord): PodRun {
   const runFolder = join(folder, record.id, record.run);
   const status = readRunNumber(runFolder, "exit");
   if (status !== undefined) return { state: "exited", exit: exitOf(status) };
-  if (record.process !== null && isAlive(record.process)) return { state: "running", program: record.process };
+  if (record.process !== null && isProcessAlive(record.process)) return { state: "running", program: record.process };
   const shell = findShell(runFolder);
   if (shell !== undefined) {
     const pid = readRunNumber(runFolder, "program");
@@ -41,7 +41,11 @@ export function readRun(folder: string, record: PodRecord): PodRun {
 /** All processes of a start of a pod, but for the shell that stands before its program. `others` are known to belong to it. */
 export function runFamily(folder: string, record: PodRecord, others: readonly number[] = []): ProcessEntry[] {
   const shell = findShell(join(folder, record.id, record.run));
-  const roots = [shell, record.process !== null && isAlive(record.process) ? record.process.pid : undefined, ...others];
+  const roots = [
+    shell,
+    record.process !== null && isProcessAlive(record.process) ? record.process.pid : undefined,
+    ...others,
+  ];
   const family = findFamily(
     roots.filter((pid) => pid !== undefined),
     `${MARKER}=${record.run}`,
@@ -98,7 +102,8 @@ function calledOff(runFolder: string): string {
 }
 
 async function waitForEnd(identity: ProcessIdentity, waitMs: number): Promise<void> {
-  for (const until = performance.now() + waitMs; performance.now() < until && isAlive(identity); ) await sleep(POLL_MS);
+  for (const until = performance.now() + waitMs; performance.now() < until && isProcessAlive(identity); )
+    await sleep(POLL_MS);
 }
 
 /** The pid of the run's shell while it lives: its number may have been given to another process, its arguments not. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { ifThere } from "../files/if-there.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
 import { readTenantFile } from "../files/tenant-files.ts";
 import { writePrivateFile } from "../processes/private-files.ts";
 import type { ProcessIdentity } from "../processes/process-identity.ts";
@@ -45,7 +45,7 @@ export function writePodRecord(folder: string, record: PodRecord): void {
 
 /** The records of all pods of the folder, in the order of their ids. */
 export function listPodRecords(folder: string): PodRecord[] {
-  const names = ifThere(() => readdirSync(folder)) ?? [];
+  const names = readIfExists(() => readdirSync(folder)) ?? [];
   return names.sort().flatMap((id) => readPodRecord(folder, id) ?? []);
 }
 
@@ -93,5 +93,5 @@ export function readRunNumber(runFolder: string, name: "shell" | "program" | "ex
 }
 
 function readIfThere(path: string): string | undefined {
-  return ifThere(() => readFileSync(path, "utf8"), ["ENOENT", "ENOTDIR"]);
+  return readIfExists(() => readFileSync(path, "utf8"), ["ENOENT", "ENOTDIR"]);
 }

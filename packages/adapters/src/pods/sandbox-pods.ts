@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { optionsText } from "../processes/bubblewrap-options.ts";
-import { codeSights, PLACE } from "./code-sandbox.ts";
+import { codeMounts, PLACE } from "./code-sandbox.ts";
 import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
 import type { PodDriver, PodFolder, PodSpec } from "./pod-driver.ts";
 import { readLastWords } from "./pod-log.ts";
@@ -21,7 +21,7 @@ import {
   type SandboxPodsInput,
 } from "./sandbox-host.ts";
 import { boxOptions, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
-import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
+import { isOfSystem, stageMounts } from "./sandbox-reach.ts";
 import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
 import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
@@ -99,7 +99,7 @@ function preparePod(
   const sights: Sight[] = [
     ...systemSettings(),
     ...writeSettings(shown, spec.network === "internet", []),
-    ...codeSights(host.machine, shown, spec),
+    ...codeMounts(host.machine, shown, spec),
     ...groups
       .entrances(names.code)
       .map((source, at): Sight => ({ source, target: `${PLACE}/groups/${at}`, mode: "write" })),
@@ -110,7 +110,7 @@ function preparePod(
   const options = boxOptions({
     uid: POD_UID,
     programs: systemPrograms(),
-    sights: gatherSights(sights, gathered, run_folder, isRoot, given),
+    sights: stageMounts(sights, gathered, run_folder, isRoot, given),
     temporary: { size_bytes: Math.floor(spec.limits.memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: spec.network === "none" ? "own" : "given",
     is_outer: true,

@@ -11,7 +11,7 @@ import { GATHERED } from "./sandbox-scripts.ts";
  * the folders whose way is open to everybody; nothing is gathered for a user who starts pods as itself. The pod does not start
  * when a folder that is gathered is not the one that was given (`given`): its user may exchange what lies in a folder of its own.
  */
-export function gatherSights(
+export function stageMounts(
   sights: readonly Sight[],
   folders: readonly string[],
   runFolder: string,

@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { dirname, join } from "node:path";
 import { removeFolder } from "../files/remove-folder.ts";
 import { optionsText } from "../processes/bubblewrap-options.ts";
-import { identifyProcess, isAlive, type ProcessIdentity } from "../processes/process-identity.ts";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "../processes/process-identity.ts";
 import { findFamily, killAll } from "../processes/process-table.ts";
 import { POD_ENVIRONMENT } from "./local-pods.ts";
 import type { PodExit, PodTask } from "./pod-driver.ts";
@@ -15,7 +15,7 @@ import { giveFolders, refuseLinksTo } from "./sandbox-folders.ts";
 import { entryNetwork, isTunnelClosed, type SandboxHost } from "./sandbox-host.ts";
 import { boxOptions, CODE_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
 import { findAllowedHosts } from "./sandbox-network.ts";
-import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
+import { isOfSystem, stageMounts } from "./sandbox-reach.ts";
 import { entryCommand } from "./sandbox-scripts.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { taskFileBytes } from "./task-watch.ts";
@@ -65,7 +65,7 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
       dirname(task.program),
       ...task.folders.map(({ path }) => path),
     ];
-    const reach = (seen: readonly Sight[]) => gatherSights(seen, folders.filter(existsSync), runFolder, isRoot, given);
+    const reach = (seen: readonly Sight[]) => stageMounts(seen, folders.filter(existsSync), runFolder, isRoot, given);
     const options = boxOptions({
       uid: CODE_UID,
       programs: systemPrograms(),
@@ -113,7 +113,7 @@ function makeRunFolder(runFolder: string, temporary: string): void {
 
 function hasOwner(runFolder: string): boolean {
   try {
-    return isAlive(JSON.parse(readFileSync(join(runFolder, OWNER), "utf8")) as ProcessIdentity);
+    return isProcessAlive(JSON.parse(readFileSync(join(runFolder, OWNER), "utf8")) as ProcessIdentity);
   } catch (error) {
     // killed before it was written
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return false;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ifThere } from "../files/if-there.ts";
-import { lateCrypto } from "../processes/late-crypto.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
+import { lazyCrypto } from "../processes/lazy-crypto.ts";
 import { writePrivateFile } from "../processes/private-files.ts";
 
 /** Who makes databases, extensions and roles in a cluster. Its supervisor alone connects as this role. */
@@ -38,12 +38,12 @@ export function makePasswords(): Passwords {
 }
 
 function makePassword(): string {
-  return lateCrypto().randomBytes(PASSWORD_BYTES).toString("base64url");
+  return lazyCrypto().randomBytes(PASSWORD_BYTES).toString("base64url");
 }
 
 /** What the folder of a cluster says; undefined where no version that has passwords ran, or what it wrote is not whole. */
 export function readAccess(dataFolder: string): ClusterAccess | undefined {
-  const text = ifThere(() => readFileSync(join(dataFolder, FILE), "utf8"));
+  const text = readIfExists(() => readFileSync(join(dataFolder, FILE), "utf8"));
   if (text === undefined) return undefined;
   try {
     const found: unknown = JSON.parse(text);
@@ -63,7 +63,7 @@ function isAccess(found: unknown): found is ClusterAccess {
 
 /** The same for the newest cluster below `folder`, each in a folder that is named by its major version. */
 export function findAccess(folder: string): ClusterAccess | undefined {
-  const majors = (ifThere(() => readdirSync(folder)) ?? []).map(Number).filter(Number.isInteger);
+  const majors = (readIfExists(() => readdirSync(folder)) ?? []).map(Number).filter(Number.isInteger);
   const newest = majors.sort((one, other) => other - one).at(0);
   return newest === undefined ? undefined : readAccess(join(folder, String(newest)));
 }
@@ -86,7 +86,7 @@ export function writeRules(dataFolder: string, [type, address]: readonly [type: 
 
 /** What PostgreSQL keeps of a password, in its own form: it never sees the password itself, nor does its log. */
 export function scramVerifier(password: string): string {
-  const { createHash, createHmac, pbkdf2Sync, randomBytes } = lateCrypto();
+  const { createHash, createHmac, pbkdf2Sync, randomBytes } = lazyCrypto();
   const salt = randomBytes(SALT_BYTES);
   const salted = pbkdf2Sync(password, salt, SCRAM_ROUNDS, KEY_BYTES, "sha256");
   const keyOf = (name: string) => createHmac("sha256", salted).update(name).digest();

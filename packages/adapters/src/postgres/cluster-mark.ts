@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
-import { ifThere } from "../files/if-there.ts";
 import { moveFile } from "../files/move-file.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
 import { syncPath } from "../files/sync-files.ts";
 
 /** In a cluster's own folder, so that whoever moves or copies the cluster takes it along. PostgreSQL does not mind. */
@@ -27,7 +27,7 @@ export interface ClusterMark {
 
 /** What a cluster's mark says; undefined when it has none that can be read: its databases are asked then. */
 export function readMark(dataFolder: string): ClusterMark | undefined {
-  const text = ifThere(() => readFileSync(join(dataFolder, MARK), "utf8"));
+  const text = readIfExists(() => readFileSync(join(dataFolder, MARK), "utf8"));
   if (text === undefined) return undefined;
   try {
     const found: unknown = JSON.parse(text);

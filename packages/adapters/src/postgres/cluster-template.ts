@@ -17,7 +17,7 @@ const FORGOTTEN_MS = 600_000;
 /** Another user made the template's place, or it is there to be read only. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS"];
 const TAKEN = ["EEXIST", "ENOTEMPTY"];
-const run = promisify(execFile);
+const runStatement = promisify(execFile);
 
 /** Where the template of a major version lies below a folder. The number grows with what a template holds: former ones are not used. */
 export function templateFolder(folder: string, major: number): string {
@@ -40,7 +40,7 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
     mkdirSync(unfinished, { mode: 0o700 });
     await makeCluster(bin, unfinished);
     await syncCluster(bin, unfinished);
-    await run("chmod", ["-R", "a+rX", unfinished]);
+    await runStatement("chmod", ["-R", "a+rX", unfinished]);
     renameSync(unfinished, template_folder);
   } catch (error) {
     if (!TAKEN.includes(codeOf(error)) || !existsSync(join(template_folder, "PG_VERSION"))) throw error;

@@ -15,7 +15,7 @@ const OLDEST_MAJOR = 18;
 const VERSION_TIMEOUT_MS = 10_000;
 /** Prefix of folders in which clusters are made. */
 const UNFINISHED = "unfinished-";
-const run = promisify(execFile);
+const runStatement = promisify(execFile);
 
 export interface ClusterInput {
   readonly bin: string;
@@ -84,7 +84,7 @@ function refuseOldVersion(bin: string, major: number, name: string): void {
 /** Asks the PostgreSQL in `bin` for its major version. @throws postgres_failed, postgres_unsupported below 18 */
 export async function readMajorVersion(bin: string): Promise<number> {
   const program = join(bin, "postgres");
-  const answer = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS, windowsHide: true }).catch(
+  const answer = await runStatement(program, ["--version"], { timeout: VERSION_TIMEOUT_MS, windowsHide: true }).catch(
     (cause: unknown) => {
       throw appError("postgres_failed", { detail: `${program} cannot be run.`, cause });
     },

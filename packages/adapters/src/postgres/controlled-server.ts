@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive } from "../processes/process-identity.ts";
+import { isProcessAlive } from "../processes/process-identity.ts";
 import type { ServerEnd, ServerHandle, ServerSignal } from "./server-handle.ts";
 import { asServerUser } from "./server-user.ts";
 import { readLock, type SendToServer } from "./stale-locks.ts";
@@ -12,7 +12,7 @@ const SIGNAL_TIMEOUT_MS = 10_000;
 const LOOK_MS = 200;
 const LAST_WORDS = 2_000;
 
-export interface ControlledPlace {
+export interface ControlledPaths {
   readonly bin: string;
   readonly data_folder: string;
   readonly log_file: string;
@@ -24,7 +24,7 @@ export interface ControlledPlace {
  * rights pg_ctl takes from it, and its signals are messages to a named pipe. It is not our child: it is watched by its pid.
  */
 export class ControlledServer implements ServerHandle {
-  readonly #place: Pick<ControlledPlace, "bin" | "data_folder">;
+  readonly #place: Pick<ControlledPaths, "bin" | "data_folder">;
   readonly ended: Promise<ServerEnd>;
   #finish: (end: ServerEnd) => void = () => undefined;
   #pid: number | undefined;
@@ -32,7 +32,7 @@ export class ControlledServer implements ServerHandle {
   /** It was told to end before it said its pid. */
   #wanted: ServerSignal | undefined;
 
-  constructor(place: Pick<ControlledPlace, "bin" | "data_folder">) {
+  constructor(place: Pick<ControlledPaths, "bin" | "data_folder">) {
     this.#place = place;
     this.ended = new Promise((resolve) => {
       this.#finish = resolve;
@@ -54,7 +54,7 @@ export class ControlledServer implements ServerHandle {
   }
 
   /** Starts it, and resolves when it accepts connections; gives what pg_ctl said when it did not. */
-  async start(place: ControlledPlace): Promise<string | undefined> {
+  async start(place: ControlledPaths): Promise<string | undefined> {
     const options = Object.entries(place.settings).map(([name, value]) => `-c "${name}=${value}"`);
     const command = asServerUser(join(place.bin, "pg_ctl"), [
       "start",
@@ -118,7 +118,7 @@ export class ControlledServer implements ServerHandle {
 /** Tells a server that an earlier process left to end, as `endProcess` asks for it. */
 export function sendByPgCtl(bin: string): SendToServer {
   return (server, signal) => {
-    if (!isAlive(server)) return false;
+    if (!isProcessAlive(server)) return false;
     void signalServer(bin, server.pid, signal as ServerSignal);
     return true;
   };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { boundToParent } from "./server-user.ts";
 
-const run = promisify(execFile);
+const runStatement = promisify(execFile);
 
 /** What it says is read, and shall be in one language. */
 const SCRIPT = 'umask 077; export LC_ALL=C; exec "$@"';
@@ -27,7 +27,7 @@ export async function copyCluster(from: string, to: string, options: CopyOptions
   // the program copies in half the time that Node takes, and can be ended meanwhile
   const cp = ["cp", "-r", "--reflink=auto", "--no-preserve=mode,ownership", from, to];
   const command = boundToParent({ program: "sh", args: ["-c", SCRIPT, "sh", ...cp] }, "KILL");
-  await run(command.program, command.args, { timeout: options.timeout_ms, signal: options.signal });
+  await runStatement(command.program, command.args, { timeout: options.timeout_ms, signal: options.signal });
 }
 
 function copyFolder(from: string, to: string): void {

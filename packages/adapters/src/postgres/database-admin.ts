@@ -16,7 +16,7 @@ export async function hasDatabase(dsn: string, database: string): Promise<boolea
 }
 
 /** Names of the databases that people made, sorted. */
-export async function listDatabases(dsn: string): Promise<readonly string[]> {
+export async function listPostgresDatabases(dsn: string): Promise<readonly string[]> {
   return await withClient(dsn, async (client) => {
     const found = await client.query<{ datname: string }>(
       "select datname from pg_database where datallowconn and not datistemplate and datname <> 'postgres' order by 1",

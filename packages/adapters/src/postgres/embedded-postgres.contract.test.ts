@@ -4,13 +4,13 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { identifyProcess, isAlive } from "../processes/process-identity.ts";
+import { identifyProcess, isProcessAlive } from "../processes/process-identity.ts";
 import { locateTools, requirePostgresBin } from "../tools/locate-tools.ts";
 import { withClient } from "./database-admin.ts";
 import { EmbeddedPostgres } from "./embedded-postgres.ts";
 import { socketAddress } from "./local-address.ts";
 import { nameRuntimeFolder } from "./runtime-folder.ts";
-import { startServer } from "./server-process.ts";
+import { startPostgres } from "./server-process.ts";
 
 const TIMEOUT = 60_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -103,12 +103,12 @@ test("a server left by a killed owner is stopped before the next one starts", { 
   mkdirSync(runtimeFolder, { mode: 0o700 });
   const address = socketAddress(runtimeFolder);
   const logFile = join(home, "logs", "postgres.log");
-  await startServer({ bin, data_folder: dataFolder, address, log_file: logFile, way: "child" }, () => {});
+  await startPostgres({ bin, data_folder: dataFolder, address, log_file: logFile, way: "child" }, () => {});
   const orphan = identifyProcess(serverPid());
   const second = makePostgres();
   await second.start();
   expect(orphan).toBeDefined();
-  expect(orphan !== undefined && isAlive(orphan)).toBe(false);
+  expect(orphan !== undefined && isProcessAlive(orphan)).toBe(false);
   expect(await countRows(second)).toBe(100);
 });
 

@@ -17,7 +17,7 @@ import {
 import { type ClusterFormat, isOurs, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
 import { sendByPgCtl } from "./controlled-server.ts";
-import { dropDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
+import { dropDatabase, hasDatabase, listPostgresDatabases } from "./database-admin.ts";
 import { runAlone, syncCluster } from "./init-cluster.ts";
 import { type LocalAddress, localAddress } from "./local-address.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
@@ -31,7 +31,7 @@ import {
 } from "./prepare-cluster.ts";
 import { WRITES_ALWAYS } from "./refuse-writes.ts";
 import type { ServerHandle } from "./server-handle.ts";
-import { SERVER_WAY, type ServerPlace, type ServerWay, startServer } from "./server-process.ts";
+import { SERVER_WAY, type ServerPaths, type ServerWay, startPostgres } from "./server-process.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
 
 const FIRST_RETRY_MS = 50;
@@ -142,7 +142,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   async listDatabases(): Promise<readonly string[]> {
     await this.start();
     if (this.#isSole) return [SOLE_DATABASE];
-    return await listDatabases(this.dsn("postgres"));
+    return await listPostgresDatabases(this.dsn("postgres"));
   }
 
   async ensureDatabase(database: string): Promise<void> {
@@ -239,7 +239,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /** Each start takes the passwords: a crash soon after the one before undoes them, because they are not synced. */
-  async #startTaken(place: ServerPlace, isNew: boolean): Promise<void> {
+  async #startTaken(place: ServerPaths, isNew: boolean): Promise<void> {
     await this.#start(place);
     await this.#orEnd(this.#take(place, isNew));
   }
@@ -258,7 +258,7 @@ export class EmbeddedPostgres implements PostgresProvider {
    * Makes the server take this run's passwords, and arranges roles and owners where no version that does so ran last. One whose
    * password nobody knows, as an older version left it, is given one while it does not run.
    */
-  async #take(place: ServerPlace, isNew: boolean): Promise<void> {
+  async #take(place: ServerPaths, isNew: boolean): Promise<void> {
     const { data_folder: dataFolder } = place;
     const { format } = this.#options;
     const wanted = this.#passwords;
@@ -279,13 +279,13 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (!arranges) return;
     for (const database of this.#isSole
       ? [SOLE_DATABASE]
-      : await listDatabases(this.superuserDsn(this.#firstDatabase))) {
+      : await listPostgresDatabases(this.superuserDsn(this.#firstDatabase))) {
       await prepareDatabase(this.superuserDsn(database), database, this.#preparing);
     }
     writeAccess(dataFolder, { ...wanted, former: null, prepared: PREPARED });
   }
 
-  async #resetRoles(place: ServerPlace): Promise<void> {
+  async #resetRoles(place: ServerPaths): Promise<void> {
     const { bin, data_folder: dataFolder } = place;
     const { superuser } = this.#passwords;
     this.#options.log.info({}, "PostgreSQL is given a password");
@@ -306,11 +306,11 @@ export class EmbeddedPostgres implements PostgresProvider {
    * copied before, while the server, which has just ended in order, does not run; and marked before the first step, so that no later
    * start takes what is half upgraded for what it was.
    */
-  async #prepareUpgrade(place: ServerPlace, format: ClusterFormat): Promise<void> {
+  async #prepareUpgrade(place: ServerPaths, format: ClusterFormat): Promise<void> {
     const { bin, folder, log } = this.#options;
     const { data_folder: dataFolder } = place;
     const marked = readMark(dataFolder)?.catalog;
-    const databases = this.#isSole ? [SOLE_DATABASE] : await listDatabases(this.superuserDsn("postgres"));
+    const databases = this.#isSole ? [SOLE_DATABASE] : await listPostgresDatabases(this.superuserDsn("postgres"));
     const found = await findFormats(
       // what they keep is the owner's, who could have put a function of its own there
       databases.map((database) => this.dsn(database)),
@@ -333,7 +333,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /** Starts the server; the processes of one that was killed may need a moment to notice and go. */
-  async #start(place: ServerPlace): Promise<void> {
+  async #start(place: ServerPaths): Promise<void> {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
       if (this.#isStopping || !this.#ownsHome()) throw stoppedMeanwhile();
@@ -343,7 +343,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       await clearStaleLocks(dataFolder, address.socket_folder, this.#options.log, send);
       await address.claim();
       try {
-        await startServer(place, (server) => {
+        await startPostgres(place, (server) => {
           this.#server = server;
         });
         return;
@@ -356,14 +356,14 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /** From now on the server is there for others, and comes back when it ends. */
-  #serve(place: ServerPlace): void {
+  #serve(place: ServerPaths): void {
     this.#state = "up";
     this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
     const server = this.#server;
     void server?.ended.then(() => this.#revive(place, server));
   }
 
-  async #revive(place: ServerPlace, server: ServerHandle): Promise<void> {
+  async #revive(place: ServerPaths, server: ServerHandle): Promise<void> {
     if (this.#isStopping) return;
     const { log } = this.#options;
     this.#state = "starting";

@@ -1,5 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { createDatabase, dropDatabase, hasDatabase, listDatabases, withClient } from "./database-admin.ts";
+import { createDatabase, dropDatabase, hasDatabase, listPostgresDatabases, withClient } from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 
 const OLDEST_MAJOR = 18;
@@ -51,7 +51,7 @@ export class ExternalPostgres implements PostgresProvider {
   }
 
   async listDatabases(): Promise<readonly string[]> {
-    return await this.#reach(() => listDatabases(this.#url.href));
+    return await this.#reach(() => listPostgresDatabases(this.#url.href));
   }
 
   async ensureDatabase(database: string): Promise<void> {

@@ -9,7 +9,7 @@ import { SUPERUSER } from "./cluster-access.ts";
 import { asServerUser } from "./server-user.ts";
 
 const INITDB_TIMEOUT_MS = 120_000;
-const run = promisify(execFile);
+const runStatement = promisify(execFile);
 
 /** How every database of ours is made: text in it orders and maps case as Python does. */
 export const DATABASE_OPTIONS =
@@ -39,7 +39,7 @@ export async function initCluster(bin: string, dataFolder: string, superuserPass
   ]);
   try {
     writeFileSync(passwordFile, `${superuserPassword}\n`, { mode: 0o600, flag: "wx" });
-    await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS, windowsHide: true });
+    await runStatement(command.program, command.args, { timeout: INITDB_TIMEOUT_MS, windowsHide: true });
   } catch (cause) {
     const words = lastWords(cause);
     throw appError("postgres_failed", {
@@ -66,7 +66,7 @@ export async function syncCluster(
 ): Promise<void> {
   const method = withAll === true && process.platform === "linux" ? ["--sync-method=syncfs"] : [];
   const command = asServerUser(join(bin, "initdb"), ["--sync-only", ...method, `--pgdata=${dataFolder}`]);
-  await run(command.program, command.args, { timeout: timeoutMs, windowsHide: true });
+  await runStatement(command.program, command.args, { timeout: timeoutMs, windowsHide: true });
 }
 
 /**

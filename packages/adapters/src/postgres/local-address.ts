@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname } from "node:path";
-import { ifThere } from "../files/if-there.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
 import { writePrivateFile } from "../processes/private-files.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
 import { loopbackDsn, socketDsn } from "./socket-dsn.ts";
@@ -91,7 +91,7 @@ export function loopbackAddress(portFile: string): LocalAddress {
 }
 
 function readPort(file: string): number | undefined {
-  const port = Number(ifThere(() => readFileSync(file, "utf8")));
+  const port = Number(readIfExists(() => readFileSync(file, "utf8")));
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;
 }
 

@@ -4,12 +4,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { identifyProcess, isAlive } from "../processes/process-identity.ts";
+import { identifyProcess, isProcessAlive } from "../processes/process-identity.ts";
 import { locateTools, requirePostgresBin } from "../tools/locate-tools.ts";
 import { withClient } from "./database-admin.ts";
 import { EmbeddedPostgres } from "./embedded-postgres.ts";
 import { loopbackAddress } from "./local-address.ts";
-import { startServer } from "./server-process.ts";
+import { startPostgres } from "./server-process.ts";
 
 // The way of Windows, on this machine: a port of loopback, and pg_ctl to start and to signal the server.
 const TIMEOUT = 60_000;
@@ -107,12 +107,12 @@ test("a server left by a killed owner is stopped by pg_ctl", { timeout: TIMEOUT 
   const address = loopbackAddress(join(folder, "port"));
   await address.claim();
   const logFile = join(home, "logs", "postgres.log");
-  await startServer({ bin, data_folder: join(folder, "18"), address, log_file: logFile, way: "pg_ctl" }, () => {});
+  await startPostgres({ bin, data_folder: join(folder, "18"), address, log_file: logFile, way: "pg_ctl" }, () => {});
   const orphan = identifyProcess(Number(serverLock()[0]));
   const second = makePostgres();
   await second.start();
   expect(orphan).toBeDefined();
-  expect(orphan !== undefined && isAlive(orphan)).toBe(false);
+  expect(orphan !== undefined && isProcessAlive(orphan)).toBe(false);
   expect(await ask(second, "select 1 as answer")).toBe(1);
 });
 

@@ -5,10 +5,10 @@ import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } fro
 import { copyRows } from "./pg-copy.ts";
 import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
-import { run, runBounded } from "./pg-statement.ts";
-import { openStream, RowTap } from "./row-tap.ts";
-import { connectionOf, type ServerAddress } from "./server-address.ts";
-import { isNamedRead, SharedTrips } from "./shared-trips.ts";
+import { runBounded, runStatement } from "./pg-statement.ts";
+import { isNamedRead, PipelinedReads } from "./pipelined-reads.ts";
+import { openStream, RawRowReader } from "./raw-row-reader.ts";
+import { connectionOf, type PostgresAddress } from "./server-address.ts";
 
 export interface PgPoolOptions {
   /**
@@ -16,7 +16,7 @@ export interface PgPoolOptions {
    * query, percent-encoded: `postgresql:///main?host=/run/appdb&user=postgres` (`port` names the socket, 5432 unless told).
    * An address of somebody who is not trusted comes as the fields that `parseServerAddress` made of it.
    */
-  readonly dsn: string | ServerAddress;
+  readonly dsn: string | PostgresAddress;
   /** Most connections at a time. A caller beyond it waits; how many wait is the caller's to bound. */
   readonly max: number;
   readonly application_name: string;
@@ -49,8 +49,8 @@ class PgPool implements SqlPool {
   readonly #options: PgPoolOptions;
   readonly #config: ClientConfig;
   readonly #pool: Pool;
-  readonly #taps: WeakMap<ClientBase, RowTap>;
-  readonly #trips: SharedTrips;
+  readonly #taps: WeakMap<ClientBase, RawRowReader>;
+  readonly #trips: PipelinedReads;
   readonly #closing = new AbortController();
 
   constructor(options: PgPoolOptions) {
@@ -62,7 +62,7 @@ class PgPool implements SqlPool {
       ...(typeof dsn === "string" ? { connectionString: dsn } : connectionOf(dsn)),
     };
     const config = { stream: openStream, ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-    const taps = new WeakMap<ClientBase, RowTap>();
+    const taps = new WeakMap<ClientBase, RawRowReader>();
     this.#taps = taps;
     this.#pool = new Pool({
       max: options.max,
@@ -71,12 +71,12 @@ class PgPool implements SqlPool {
       Client: class extends Client {
         constructor() {
           super(config);
-          taps.set(this, new RowTap(this));
+          taps.set(this, new RawRowReader(this));
         }
       },
       onConnect: (client: ClientBase) => prepareSession(client, options),
     });
-    this.#trips = new SharedTrips({
+    this.#trips = new PipelinedReads({
       connections: options.max,
       acquire: () => this.#acquire(),
       tapOf: (client) => this.#tapOf(client),
@@ -123,7 +123,7 @@ class PgPool implements SqlPool {
   async transaction<T>(work: (connection: SqlTransaction) => Promise<T>, settings = ""): Promise<T> {
     const client = await this.#acquire();
     try {
-      await uncommitted(() => run(client, { text: `begin; ${settings}` }));
+      await uncommitted(() => runStatement(client, { text: `begin; ${settings}` }));
       const value = await work({
         query: (statement) => uncommitted(() => this.#run(client, statement)),
         copy: (text, rows) => uncommitted(() => copyRows(client, text, rows)),
@@ -149,11 +149,12 @@ class PgPool implements SqlPool {
 
   #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
     const { most_bytes: mostBytes, take_row: takeRow, signal } = statement;
-    if (mostBytes === undefined && takeRow === undefined && signal === undefined) return run(client, statement);
+    if (mostBytes === undefined && takeRow === undefined && signal === undefined)
+      return runStatement(client, statement);
     return runBounded(client, this.#tapOf(client), statement, () => this.#cancel(client));
   }
 
-  #tapOf(client: PoolClient): RowTap {
+  #tapOf(client: PoolClient): RawRowReader {
     const tap = this.#taps.get(client);
     if (tap === undefined) throw new TypeError("A connection of the pool has no tap.");
     return tap;

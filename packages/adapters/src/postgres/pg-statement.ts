@@ -1,12 +1,12 @@
 import { ResultTooLarge, type SqlResult, type Statement } from "@appdb/engine/ports";
 import { type ClientBase, Query } from "pg";
 import { statementError } from "./pg-errors.ts";
-import type { RowTap } from "./row-tap.ts";
+import type { RawRowReader } from "./raw-row-reader.ts";
 
 type TextRow = (string | null)[];
 
 /** Runs a statement to its end. @throws SqlError, commit_unknown */
-export async function run(client: ClientBase, statement: Statement): Promise<SqlResult> {
+export async function runStatement(client: ClientBase, statement: Statement): Promise<SqlResult> {
   try {
     const result = await client.query<TextRow, unknown[]>(configOf(statement));
     return { rows: result.rows, row_count: result.rowCount ?? 0 };
@@ -22,7 +22,7 @@ export async function run(client: ClientBase, statement: Statement): Promise<Sql
  */
 export async function runBounded(
   client: ClientBase,
-  tap: RowTap,
+  tap: RawRowReader,
   statement: Statement,
   cancel: () => Promise<void>,
 ): Promise<SqlResult> {

@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { createPgPool } from "./pg-pool.ts";
-import { connectionOf, parseServerAddress, type ServerAddress } from "./server-address.ts";
+import { connectionOf, type PostgresAddress, parseServerAddress } from "./server-address.ts";
 
-function accepted(text: string, allowPrivate = false): ServerAddress {
+function accepted(text: string, allowPrivate = false): PostgresAddress {
   const found = parseServerAddress(text, allowPrivate);
   if ("problem" in found) throw new Error(found.problem);
   return found;
@@ -76,7 +76,7 @@ test.each(["127.1", "2130706433", "0x7f.1", "localhost"])("%s is looked up and t
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   // as a name that was public when it was looked at, and is this machine now
-  const dsn: ServerAddress = { ...accepted("postgresql://u:p@db.example.com/main"), host, port };
+  const dsn: PostgresAddress = { ...accepted("postgresql://u:p@db.example.com/main"), host, port };
   await using pool = createPgPool({ dsn, max: 1, application_name: "test" });
   await expect(pool.query({ text: "select 1" })).rejects.toMatchObject({ code: "database_unavailable" });
   await using open = createPgPool({ dsn: { ...dsn, is_public: false }, max: 1, application_name: "test" });

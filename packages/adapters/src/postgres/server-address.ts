@@ -20,7 +20,7 @@ const CHANNEL_BINDINGS = ["disable", "prefer", "require"];
 const PARAMETERS = ["application_name", "channel_binding", "sslmode"];
 
 /** A PostgreSQL server over TCP, as fields: no text of it is ever parsed by the driver. */
-export interface ServerAddress {
+export interface PostgresAddress {
   readonly host: string;
   readonly port: number;
   readonly user: string | undefined;
@@ -43,7 +43,7 @@ export interface RefusedAddress {
  * Reads `postgresql://user:password@host:5432/database` of somebody who is not trusted: one TCP host, known parameters. Unless
  * `allow_private`, a host that is this machine or in a private network is refused; names are looked up when they are connected to.
  */
-export function parseServerAddress(text: string, allowPrivate: boolean): ServerAddress | RefusedAddress {
+export function parseServerAddress(text: string, allowPrivate: boolean): PostgresAddress | RefusedAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !SCHEMES.includes(url.protocol)) return { problem: "is not a PostgreSQL URL" };
   const host = /^\[.*\]$/.test(url.hostname) ? url.hostname.slice(1, -1) : url.hostname;
@@ -77,7 +77,7 @@ export function parseServerAddress(text: string, allowPrivate: boolean): ServerA
 }
 
 /** How the driver connects to it. Of a public server it connects to the very address that was looked at. */
-export function connectionOf(address: ServerAddress): ClientConfig {
+export function connectionOf(address: PostgresAddress): ClientConfig {
   const {
     host,
     port,

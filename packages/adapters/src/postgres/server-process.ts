@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ifThere } from "../files/if-there.ts";
 import { moveFile } from "../files/move-file.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
 import { writeRules } from "./cluster-access.ts";
 import { ControlledServer } from "./controlled-server.ts";
 import type { LocalAddress } from "./local-address.ts";
@@ -16,7 +16,7 @@ const POLL_MS = 5;
 const START_TIMEOUT_MS = 120_000;
 const LOG_BYTES = 5_000_000;
 
-export interface ServerPlace {
+export interface ServerPaths {
   readonly bin: string;
   readonly data_folder: string;
   readonly address: LocalAddress;
@@ -60,7 +60,7 @@ const SETTINGS = {
  * Starts a server and resolves when it accepts connections. `onSpawn` gets it before that.
  * @throws postgres_failed with its last words when it ends or does not answer in two minutes; disk_full
  */
-export async function startServer(place: ServerPlace, onSpawn: (server: ServerHandle) => void): Promise<void> {
+export async function startPostgres(place: ServerPaths, onSpawn: (server: ServerHandle) => void): Promise<void> {
   const { address, data_folder: dataFolder } = place;
   const rules = { hba_file: writeRules(dataFolder, address.rule) };
   const settings = { ...SETTINGS, ...place.settings, ...address.settings(), ...rules };
@@ -69,7 +69,7 @@ export async function startServer(place: ServerPlace, onSpawn: (server: ServerHa
 }
 
 async function startControlled(
-  place: ServerPlace,
+  place: ServerPaths,
   settings: Readonly<Record<string, string>>,
   onSpawn: (server: ServerHandle) => void,
 ): Promise<void> {
@@ -82,7 +82,7 @@ async function startControlled(
 
 /** As our direct child, with a session of its own: Ctrl-C in a terminal reaches us alone, and we stop it in order. */
 async function startChild(
-  place: ServerPlace,
+  place: ServerPaths,
   settings: Readonly<Record<string, string>>,
   onSpawn: (server: ServerHandle) => void,
 ): Promise<void> {
@@ -114,11 +114,11 @@ async function startChild(
 }
 
 function failedStart(
-  { data_folder: dataFolder, log_file: logFile }: ServerPlace,
+  { data_folder: dataFolder, log_file: logFile }: ServerPaths,
   failure: string,
   logStart: number,
 ): Error {
-  const said = (ifThere(() => readFileSync(logFile)) ?? Buffer.alloc(0)).subarray(logStart).toString("utf8");
+  const said = (readIfExists(() => readFileSync(logFile)) ?? Buffer.alloc(0)).subarray(logStart).toString("utf8");
   const { bavail, bsize } = statfsSync(dataFolder);
   return startFailure({ failure, said, free_bytes: bavail * bsize });
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 
 /** A program with its arguments. */
-export interface Command {
+export interface ServerCommand {
   readonly program: string;
   readonly args: string[];
 }
@@ -14,7 +14,11 @@ const UNPRIVILEGED_UID = 65534;
  * we are somebody else; files stay root's, and `unshare` execs, so the pid is the server's own. Other systems have no such thing:
  * there PostgreSQL itself refuses root.
  */
-export function asServerUser(program: string, args: string[], platform: NodeJS.Platform = process.platform): Command {
+export function asServerUser(
+  program: string,
+  args: string[],
+  platform: NodeJS.Platform = process.platform,
+): ServerCommand {
   if (platform !== "linux" || process.getuid?.() !== 0) return { program, args };
   return { program: "unshare", args: ["--user", `--map-user=${UNPRIVILEGED_UID}`, "--", program, ...args] };
 }
@@ -26,7 +30,7 @@ const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"];
  * The command so that the kernel sends it `signal` when the process that starts it ends, however that ends. Where the
  * system has no such means it is the command itself: what is left then is ended at the next start (clearStaleLocks).
  */
-export function boundToParent({ program, args }: Command, signal: "INT" | "KILL"): Command {
+export function boundToParent({ program, args }: ServerCommand, signal: "INT" | "KILL"): ServerCommand {
   const setpriv = process.platform === "linux" ? SETPRIV.find((path) => existsSync(path)) : undefined;
   if (setpriv === undefined) return { program, args };
   return { program: setpriv, args: ["--pdeathsig", signal, "--", program, ...args] };

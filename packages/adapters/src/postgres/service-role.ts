@@ -1,5 +1,5 @@
 import type { SqlConnection, SqlPool } from "@appdb/engine/ports";
-import { lateCrypto } from "../processes/late-crypto.ts";
+import { lazyCrypto } from "../processes/lazy-crypto.ts";
 import { OWNER, scramVerifier } from "./cluster-access.ts";
 
 /** Of the lock under which roles come and go; any number, as long as it is this one. */
@@ -17,7 +17,7 @@ export interface ServiceRole {
  * finds neither the token nor another's password.
  */
 export function servicePassword(podToken: string, role: string): string {
-  return lateCrypto().createHmac("sha256", podToken).update(`postgres ${role}`).digest("base64url");
+  return lazyCrypto().createHmac("sha256", podToken).update(`postgres ${role}`).digest("base64url");
 }
 
 /**

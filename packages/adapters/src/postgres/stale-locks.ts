@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "@appdb/engine/ports";
-import { ifThere } from "../files/if-there.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
 import { endProcess, sendSignal } from "../processes/end-process.ts";
 import { commandLine, identifyProcess, type ProcessIdentity } from "../processes/process-identity.ts";
 
@@ -46,13 +46,13 @@ export async function clearStaleLocks(
 
 /** The first lines of `postmaster.pid`; undefined when there is no such file or it is not finished. */
 export function readLock(dataFolder: string): { pid: number; status: string } | undefined {
-  const lines = ifThere(() => readFileSync(join(dataFolder, "postmaster.pid"), "utf8"), UNREADABLE)?.split("\n");
+  const lines = readIfExists(() => readFileSync(join(dataFolder, "postmaster.pid"), "utf8"), UNREADABLE)?.split("\n");
   const status = lines?.[7]?.trim();
   return lines === undefined || status === undefined ? undefined : { pid: Number(lines[0]), status };
 }
 
 function readLockPid(path: string): number | undefined {
-  const pid = Number.parseInt(ifThere(() => readFileSync(path, "utf8")) ?? "", 10);
+  const pid = Number.parseInt(readIfExists(() => readFileSync(path, "utf8")) ?? "", 10);
   // the file of a standalone backend holds a negative pid
   return Number.isNaN(pid) ? undefined : Math.abs(pid);
 }

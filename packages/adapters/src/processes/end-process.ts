@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 import { type System, THIS_SYSTEM } from "./systems/this-system.ts";
 
 const POLL_MS = 10;
@@ -23,9 +23,9 @@ export async function endProcess(
 ): Promise<boolean> {
   for (const step of steps) {
     if (!send(identity, step.signal)) return true;
-    if (await becomesTrue(() => !isAlive(identity), step.wait_ms)) return true;
+    if (await becomesTrue(() => !isProcessAlive(identity), step.wait_ms)) return true;
   }
-  return !isAlive(identity);
+  return !isProcessAlive(identity);
 }
 
 /**
@@ -57,7 +57,7 @@ export function askToEnd(
 
 /** Sends a signal if the process is still there; false when it is not. */
 export function sendSignal(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  if (!isAlive(identity)) return false;
+  if (!isProcessAlive(identity)) return false;
   try {
     process.kill(identity.pid, signal);
     return true;

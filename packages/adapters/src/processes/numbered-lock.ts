@@ -3,10 +3,10 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, trunc
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { ifThere } from "../files/if-there.ts";
 import { isDiskFull } from "../files/is-disk-full.ts";
 import { moveFile } from "../files/move-file.ts";
-import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { readIfExists } from "../files/read-if-exists.ts";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /**
  * A lock that ends with its process. Lock files are numbered and only the highest counts: it belongs to a process
@@ -73,7 +73,7 @@ export async function waitForLock(folder: string, prefix: string, signal?: Abort
 function findOwner(folder: string, prefix: string): { owner: ProcessIdentity | undefined; highest: number } {
   const highest = Math.max(0, ...listNumbers(folder, prefix));
   const owner = highest === 0 ? undefined : readOwner(join(folder, `${prefix}${highest}`));
-  return { owner: owner !== undefined && isAlive(owner) ? owner : undefined, highest };
+  return { owner: owner !== undefined && isProcessAlive(owner) ? owner : undefined, highest };
 }
 
 function writeDraft(folder: string, self: ProcessIdentity): string {
@@ -133,13 +133,13 @@ function release(folder: string, path: string, inode: number): void {
 }
 
 function listNumbers(folder: string, prefix: string): number[] {
-  return (ifThere(() => readdirSync(folder)) ?? [])
+  return (readIfExists(() => readdirSync(folder)) ?? [])
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)));
 }
 
 function readOwner(path: string): ProcessIdentity | undefined {
-  const text = ifThere(() => readFileSync(path, "utf8"));
+  const text = readIfExists(() => readFileSync(path, "utf8"));
   // cleared away by a later owner, whom the next look finds
   if (text === undefined) return undefined;
   try {

@@ -4,12 +4,12 @@ import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "../files/is-disk-full.ts";
 import { moveFile } from "../files/move-file.ts";
 import { makePrivateFolder } from "../files/private-folder.ts";
-import { lateCrypto } from "./late-crypto.ts";
+import { lazyCrypto } from "./lazy-crypto.ts";
 
 /** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
  *  @throws disk_full; what the system says otherwise */
 export function writePrivateFile(path: string, text: string): void {
-  const temporary = `${path}.${lateCrypto().randomBytes(6).toString("hex")}.tmp`;
+  const temporary = `${path}.${lazyCrypto().randomBytes(6).toString("hex")}.tmp`;
   try {
     makePrivateFolder(dirname(path));
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });

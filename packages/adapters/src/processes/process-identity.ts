@@ -20,7 +20,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
 }
 
 /** True while exactly this process runs: the pid is there, is no zombie, and was started when we said. @throws daemon_failed */
-export function isAlive(identity: ProcessIdentity): boolean {
+export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 

@@ -1,7 +1,7 @@
 import type { FromWorker } from "@appdb/contract/worker-protocol";
-import type { BatchPart } from "./row-batch.ts";
-import type { GraphRows, Row } from "./row-queue.ts";
+import type { GraphRows, QueuedRow } from "./row-queue.ts";
 import { columnFromWire } from "./wire-values.ts";
+import type { BatchPart } from "./worker-batch.ts";
 
 export type RowsFrame = Extract<FromWorker, { t: "rows" }>;
 
@@ -9,7 +9,7 @@ export interface ChunkPlan {
   readonly call: number;
   readonly graph: GraphRows;
   /** Rows that callers await one by one, or a part of a batch. */
-  readonly load: readonly Row[] | BatchPart;
+  readonly load: readonly QueuedRow[] | BatchPart;
   readonly is_solo: boolean;
   readonly began_at: number;
 }
@@ -25,8 +25,8 @@ export class Chunk {
   left: number;
   /** When the worker began it, as far as is known. */
   began_at: number;
-  #rows: (Row | undefined)[];
-  /** Rows of a batch whose answers have come in turn so far: of none there is a `Row` yet. */
+  #rows: (QueuedRow | undefined)[];
+  /** Rows of a batch whose answers have come in turn so far: of none there is a `QueuedRow` yet. */
   #part: BatchPart | undefined;
 
   constructor({ call, graph, load, is_solo: isSolo, began_at: beganAt }: ChunkPlan) {
@@ -42,7 +42,7 @@ export class Chunk {
   }
 
   /** The rows by their places. Who asks for them has one of them to treat in its own way; a part of a batch becomes rows. */
-  get rows(): (Row | undefined)[] {
+  get rows(): (QueuedRow | undefined)[] {
     const part = this.#part;
     if (part !== undefined) {
       const answered = this.size - this.left;
@@ -82,7 +82,7 @@ export function isOfMemory(errors: Readonly<Record<string, { readonly kind: stri
 }
 
 /** Takes one row out of its chunk. */
-export function takeOne(chunk: Chunk, index: number): Row | undefined {
+export function takeOne(chunk: Chunk, index: number): QueuedRow | undefined {
   const row = chunk.rows[index];
   if (row === undefined) return undefined;
   chunk.rows[index] = undefined;
@@ -91,8 +91,8 @@ export function takeOne(chunk: Chunk, index: number): Row | undefined {
 }
 
 /** Takes all rows from a place on out of their chunk. */
-export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: Row[] } {
-  const rows: Row[] = [];
+export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: QueuedRow[] } {
+  const rows: QueuedRow[] = [];
   for (let index = from; index < chunk.rows.length; index++) {
     const row = takeOne(chunk, index);
     if (row !== undefined) rows.push(row);
@@ -101,6 +101,6 @@ export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: 
 }
 
 /** The rows of a chunk that have no answer. */
-export function openRows(chunk: Chunk): Row[] {
+export function openRows(chunk: Chunk): QueuedRow[] {
   return chunk.rows.filter((row) => row !== undefined);
 }

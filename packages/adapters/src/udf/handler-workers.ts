@@ -11,7 +11,7 @@ import { StartBackoff } from "./start-backoff.ts";
 import { describeEnd, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 
 /** Requests under way in one process; more wait here. */
-const MOST_CALLS = 512;
+const MAX_CALLS = 512;
 const DEFAULT_MAX_WAITING = 10_000;
 /** A process that runs something is heard from each second; past its time limit by so long, it is held. */
 const SILENCE_MS = 3_000;
@@ -103,7 +103,7 @@ class HandlerWorkers implements HandlerRunner {
   /** Hands waiting requests to the processes that have the fewest. */
   #pump(): void {
     while (this.#waiting.length > 0) {
-      const places = this.#open.filter((one) => one?.process.isReady && one.calls.size < MOST_CALLS);
+      const places = this.#open.filter((one) => one?.process.isReady && one.calls.size < MAX_CALLS);
       const least = places.reduce(
         (best, one) => (best === undefined || (one?.calls.size ?? 0) < best.calls.size ? one : best),
         undefined,

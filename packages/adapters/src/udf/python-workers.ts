@@ -2,16 +2,16 @@ import { appError } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfAggregation, UdfBatch, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
 import { AbortWatch } from "./abort-watch.ts";
-import { type Blame, chargedResult } from "./charge.ts";
+import { AggregateRun } from "./aggregate-run.ts";
 import { type Chunk, isOfMemory, openRows, type RowsFrame } from "./chunk.ts";
-import { Fold } from "./fold.ts";
+import { type FailureAttribution, failedResult } from "./failure-attribution.ts";
 import { overloaded } from "./overloaded.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
-import { RowBatch } from "./row-batch.ts";
 import { leastBusy, RowDispatch } from "./row-dispatch.ts";
-import { type Row, RowQueue } from "./row-queue.ts";
+import { type QueuedRow, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
 import { fromWire } from "./wire-values.ts";
+import { WorkerBatch } from "./worker-batch.ts";
 import { describeEnd, type ProgressFrame, type ReadyFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 import { WorkerRequests } from "./worker-requests.ts";
 import { WorkerSlot } from "./worker-slot.ts";
@@ -68,7 +68,7 @@ class PythonWorkers implements UdfRunner {
         reject(refusal);
         return;
       }
-      const row: Row = {
+      const row: QueuedRow = {
         graph: this.#queue.graphRows(graph),
         values,
         resolve,
@@ -84,7 +84,7 @@ class PythonWorkers implements UdfRunner {
   }
 
   runBatch(graph: UdfGraph, columns: readonly (readonly EngineValue[])[], rows: number): UdfBatch {
-    const batch = new RowBatch(this.#queue.graphRows(graph), columns, rows);
+    const batch = new WorkerBatch(this.#queue.graphRows(graph), columns, rows);
     const refusal = this.#refusal(undefined);
     if (refusal !== undefined) batch.results.fail(refusal);
     else if (rows > 0) {
@@ -105,7 +105,7 @@ class PythonWorkers implements UdfRunner {
       this.#watch.begin();
     };
     const onEnd = () => slot.folds.delete(call);
-    const fold = new Fold(call, aggregation, slot.process as WorkerProcess, { onWork, onEnd });
+    const fold = new AggregateRun(call, aggregation, slot.process as WorkerProcess, { onWork, onEnd });
     slot.folds.set(call, fold);
     return fold;
   }
@@ -154,7 +154,7 @@ class PythonWorkers implements UdfRunner {
     return this.#queue.waiting < limit ? undefined : overloaded(this.#queue.waiting, limit);
   }
 
-  #listen(row: Row, signal: AbortSignal): void {
+  #listen(row: QueuedRow, signal: AbortSignal): void {
     const onAbort = () => {
       if (row.state === "waiting") this.#queue.drop();
       this.#reject(row, signal.reason);
@@ -242,15 +242,15 @@ class PythonWorkers implements UdfRunner {
   }
 
   /** Answers a row whose worker it has ended. */
-  #charge(row: Row, blame: Blame): void {
-    const result = chargedResult(row.graph.graph, blame);
+  #charge(row: QueuedRow, blame: FailureAttribution): void {
+    const result = failedResult(row.graph.graph, blame);
     for (const error of Object.values(result.errors ?? {})) {
       if (error.kind !== "skipped") this.#requests.totals.failed(error.function);
     }
     this.#resolve(row, result);
   }
 
-  #onResult(slot: WorkerSlot, row: Row, result: UdfResult): void {
+  #onResult(slot: WorkerSlot, row: QueuedRow, result: UdfResult): void {
     const isMemory = result.errors !== null && isOfMemory(result.errors);
     if (isMemory) slot.is_retiring = true;
     // What the rows before it left in memory may be to blame: such a row gets a second try in another process.
@@ -289,7 +289,7 @@ class PythonWorkers implements UdfRunner {
   }
 
   /** Decides what becomes of the rows whose worker ended: each runs again, the proven culprit is charged. */
-  #retry(slot: WorkerSlot, chunk: Chunk, blame: Blame): void {
+  #retry(slot: WorkerSlot, chunk: Chunk, blame: FailureAttribution): void {
     const suspectIndex = slot.running?.call === chunk.call ? slot.running.row : -1;
     const suspect = chunk.rows[suspectIndex];
     const rows = openRows(chunk);
@@ -380,7 +380,7 @@ class PythonWorkers implements UdfRunner {
     for (const chunk of chunks) for (const row of openRows(chunk)) this.#reject(row, error);
   }
 
-  #resolve(row: Row, result: UdfResult): void {
+  #resolve(row: QueuedRow, result: UdfResult): void {
     if (row.state === "answered") return;
     row.state = "answered";
     this.#answered += 1;
@@ -388,7 +388,7 @@ class PythonWorkers implements UdfRunner {
     row.resolve(result);
   }
 
-  #reject(row: Row, error: unknown): void {
+  #reject(row: QueuedRow, error: unknown): void {
     if (row.state === "answered") return;
     row.state = "answered";
     row.forget?.();

@@ -9,7 +9,7 @@ import { spawnPython } from "../processes/spawn-python.ts";
 /** An import may load models or wait for a network; for ever it may not. */
 export const MANIFEST_TIMEOUT_MS = 5 * 60 * 1000;
 /** Of a manifest that a server takes. One of 50,000 modules has half as many. */
-export const MOST_MANIFEST_BYTES = 16_000_000;
+export const MAX_MANIFEST_BYTES = 16_000_000;
 const LAST_WORDS = 2_000;
 /** As `-m appdb.manifest`, less the 4 ms in which Python loads what `-m` takes. */
 const WRITER = "from appdb.manifest import run; run()";

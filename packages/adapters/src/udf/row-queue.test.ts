@@ -1,13 +1,13 @@
 import type { UdfGraph } from "@appdb/engine/ports";
 import { expect, test } from "vitest";
-import { type GraphRows, type Row, RowQueue } from "./row-queue.ts";
+import { type GraphRows, type QueuedRow, RowQueue } from "./row-queue.ts";
 
 function graph(key: string): UdfGraph {
   return { key, inputs: [{ name: "x", type: { kind: "string" }, nullable: false }], steps: [], functions: [] };
 }
 
-function add(queue: RowQueue, key: string, text: string): Row {
-  const row: Row = {
+function add(queue: RowQueue, key: string, text: string): QueuedRow {
+  const row: QueuedRow = {
     graph: queue.graphRows(graph(key)),
     values: [text],
     resolve: () => {},
@@ -22,12 +22,12 @@ function add(queue: RowQueue, key: string, text: string): Row {
 
 const NONE: ReadonlySet<GraphRows> = new Set();
 
-function take(queue: RowQueue, count: number): Row[] {
+function take(queue: RowQueue, count: number): QueuedRow[] {
   const next = queue.next(NONE);
   return next === undefined ? [] : queue.take(next, count);
 }
 
-const texts = (rows: readonly Row[]) => rows.map((row) => row.values[0]);
+const texts = (rows: readonly QueuedRow[]) => rows.map((row) => row.values[0]);
 
 test("graphs take turns, the rows of one keep their order", () => {
   const queue = new RowQueue();
@@ -40,7 +40,7 @@ test("graphs take turns, the rows of one keep their order", () => {
 test("a row whose caller went away is passed over and counted no more", () => {
   const queue = new RowQueue();
   const [first] = [add(queue, "a", "gone"), add(queue, "a", "here")];
-  (first as Row).state = "answered";
+  (first as QueuedRow).state = "answered";
   queue.drop();
   expect(queue.waiting).toBe(1);
   expect(texts(take(queue, 5))).toEqual(["here"]);
@@ -50,7 +50,7 @@ test("rows that were sent but not run come before all others again, in their ord
   const queue = new RowQueue();
   for (const text of ["1", "2", "3", "4"]) add(queue, "a", text);
   const sent = take(queue, 3);
-  queue.addFirst((sent[0] as Row).graph, sent.slice(1));
+  queue.addFirst((sent[0] as QueuedRow).graph, sent.slice(1));
   expect(queue.waiting).toBe(3);
   expect(texts(take(queue, 9))).toEqual(["2", "3", "4"]);
 });
@@ -86,6 +86,6 @@ test("a queue that was emptied has nothing left and takes rows again", () => {
 test("a graph that finds no worker lets the next one pass", () => {
   const queue = new RowQueue();
   const [a, b] = [add(queue, "a", "a1"), add(queue, "b", "b1")];
-  expect(queue.next(new Set([(a as Row).graph]))).toBe((b as Row).graph);
-  expect(queue.next(new Set([(a as Row).graph, (b as Row).graph]))).toBeUndefined();
+  expect(queue.next(new Set([(a as QueuedRow).graph]))).toBe((b as QueuedRow).graph);
+  expect(queue.next(new Set([(a as QueuedRow).graph, (b as QueuedRow).graph]))).toBeUndefined();
 });

@@ -1,14 +1,14 @@
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
 import { Pace } from "./pace.ts";
-import type { BatchPart, RowBatch } from "./row-batch.ts";
+import type { BatchPart, WorkerBatch } from "./worker-batch.ts";
 import { asksQueries } from "./worker-functions.ts";
 
 /** A chunk holds no more text and bytes than this, one long row excepted: it lies in memory on both sides. */
 const MAX_CHUNK_CHARACTERS = 1_000_000;
 
 /** A row that a caller awaits. */
-export interface Row {
+export interface QueuedRow {
   readonly graph: GraphRows;
   readonly values: readonly EngineValue[];
   readonly resolve: (result: UdfResult) => void;
@@ -26,11 +26,11 @@ export interface GraphRows {
   readonly kinds: readonly TypeKind[];
   readonly pace: Pace;
   readonly asks_queries: boolean;
-  rows: Row[];
+  rows: QueuedRow[];
   /** Index of the first waiting row in `rows`. */
   head: number;
   /** Batches with rows that nobody has taken, oldest first; they come after `rows`. */
-  batches: RowBatch[];
+  batches: WorkerBatch[];
   is_listed: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface GraphRows {
 export class RowQueue {
   readonly #graphs = new Map<string, GraphRows>();
   #turns: GraphRows[] = [];
-  #suspects: Row[] = [];
+  #suspects: QueuedRow[] = [];
   /** Rows that wait, suspects included. */
   waiting = 0;
 
@@ -60,20 +60,20 @@ export class RowQueue {
     return this.#suspects.length > 0;
   }
 
-  add(row: Row): void {
+  add(row: QueuedRow): void {
     row.graph.rows.push(row);
     this.waiting += 1;
     this.#list(row.graph);
   }
 
-  addBatch(batch: RowBatch): void {
+  addBatch(batch: WorkerBatch): void {
     batch.graph.batches.push(batch);
     this.waiting += batch.left;
     this.#list(batch.graph);
   }
 
   /** Puts rows of a graph that were sent but not run before all others of it. */
-  addFirst(graph: GraphRows, rows: readonly Row[]): void {
+  addFirst(graph: GraphRows, rows: readonly QueuedRow[]): void {
     const open = rows.filter(isSent);
     if (open.length === 0) return;
     for (const row of open) row.state = "waiting";
@@ -83,7 +83,7 @@ export class RowQueue {
   }
 
   /** Puts rows that may have ended their worker in line to run alone. */
-  addSuspects(rows: readonly Row[]): void {
+  addSuspects(rows: readonly QueuedRow[]): void {
     const open = rows.filter(isSent);
     for (const row of open) {
       row.state = "waiting";
@@ -123,11 +123,11 @@ export class RowQueue {
   }
 
   /** Takes up to `count` rows of a graph, those of batches last; its next turn comes after the others'. */
-  take(graph: GraphRows, count: number): Row[] {
-    const taken: Row[] = [];
+  take(graph: GraphRows, count: number): QueuedRow[] {
+    const taken: QueuedRow[] = [];
     let characters = 0;
     while (taken.length < count && characters < MAX_CHUNK_CHARACTERS && graph.head < graph.rows.length) {
-      const row = graph.rows[graph.head++] as Row;
+      const row = graph.rows[graph.head++] as QueuedRow;
       if (row.state !== "waiting") continue;
       row.state = "sent";
       for (const value of row.values)
@@ -148,7 +148,7 @@ export class RowQueue {
     return taken;
   }
 
-  takeSuspect(): Row | undefined {
+  takeSuspect(): QueuedRow | undefined {
     for (let row = this.#suspects.shift(); row !== undefined; row = this.#suspects.shift()) {
       if (row.state !== "waiting") continue;
       row.state = "sent";
@@ -159,7 +159,7 @@ export class RowQueue {
   }
 
   /** Empties the queue. */
-  takeAll(): Row[] {
+  takeAll(): QueuedRow[] {
     const rows = [...this.#suspects, ...this.#turns.flatMap((graph) => graph.rows.slice(graph.head))];
     for (const graph of this.#turns) Object.assign(graph, { rows: [], head: 0, is_listed: false });
     this.#turns = [];
@@ -169,7 +169,7 @@ export class RowQueue {
   }
 
   /** Empties the queue of batches. */
-  takeBatches(): RowBatch[] {
+  takeBatches(): WorkerBatch[] {
     const batches = this.#turns.flatMap((graph) => graph.batches.splice(0));
     for (const batch of batches) this.waiting -= batch.left;
     return batches;
@@ -192,11 +192,11 @@ export function waitingRows(graph: GraphRows): number {
 }
 
 function skipAnswered(graph: GraphRows): void {
-  while (graph.head < graph.rows.length && (graph.rows[graph.head] as Row).state !== "waiting") {
+  while (graph.head < graph.rows.length && (graph.rows[graph.head] as QueuedRow).state !== "waiting") {
     graph.head += 1;
   }
 }
 
-function isSent(row: Row): boolean {
+function isSent(row: QueuedRow): boolean {
   return row.state === "sent";
 }

@@ -4,7 +4,7 @@ import type { WorkerEnd } from "./worker-process.ts";
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 30_000;
 /** After so many failures in a row callers are told instead of kept waiting. */
-const HOPELESS_AFTER = 3;
+const MAX_START_FAILURES = 3;
 
 /** Counts starts that failed in a row, spaces them out, and knows what to tell callers meanwhile. */
 export class StartBackoff {
@@ -31,7 +31,7 @@ export class StartBackoff {
 
   /** Waiting does not help: the modules cannot be imported, or several starts have failed. */
   get isHopeless(): boolean {
-    return this.#end?.import_error !== undefined || this.#failures >= HOPELESS_AFTER;
+    return this.#end?.import_error !== undefined || this.#failures >= MAX_START_FAILURES;
   }
 
   /** Says why there is no worker. */

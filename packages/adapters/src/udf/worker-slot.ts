@@ -1,11 +1,11 @@
 import type { WireValue } from "@appdb/contract/worker-protocol";
-import type { Blame } from "./charge.ts";
+import type { AggregateRun } from "./aggregate-run.ts";
 import { Chunk, type RowsFrame, takeFrom, takeOne } from "./chunk.ts";
-import type { Fold } from "./fold.ts";
+import type { FailureAttribution } from "./failure-attribution.ts";
 import { spellNegativeZero } from "./negative-zero.ts";
-import type { BatchPart } from "./row-batch.ts";
-import type { GraphRows, Row } from "./row-queue.ts";
+import type { GraphRows, QueuedRow } from "./row-queue.ts";
 import { columnToWire, toWire } from "./wire-values.ts";
+import type { BatchPart } from "./worker-batch.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 /** A place for one worker: the process that holds it now and what that process runs. */
@@ -16,7 +16,7 @@ export class WorkerSlot {
   /** Of concurrent graphs, sent and not done, by call. */
   flows = new Map<number, Chunk>();
   /** Aggregations that live in this worker, by call. */
-  folds = new Map<number, Fold>();
+  folds = new Map<number, AggregateRun>();
   /** When the worker last showed that its main thread moves: a plain row begun or ended, rows of a fold taken. */
   progress_at = 0;
   /** When the worker last showed that it lives. */
@@ -29,7 +29,7 @@ export class WorkerSlot {
   /** Whether the process has answered a call. */
   has_worked = false;
   /** Why we ended the process. */
-  blame: Blame | undefined;
+  blame: FailureAttribution | undefined;
   /** The culprit is known and already charged. */
   is_charged = false;
   /** Its memory when it was ready; undefined until it is known. */
@@ -86,7 +86,7 @@ export class WorkerSlot {
   run(
     call: number,
     rows: GraphRows,
-    load: readonly Row[] | BatchPart,
+    load: readonly QueuedRow[] | BatchPart,
     how: { is_solo: boolean; is_concurrent: boolean },
     now: number,
   ): void {
@@ -136,7 +136,7 @@ export class WorkerSlot {
 
   /** Takes the rows that a `rows` frame answers out of their chunk: those of a batch go to their places in it, whose number
    *  it gives back; `onRow` gets the others, `k` being a row's place in the frame. */
-  answer(frame: RowsFrame, onRow: (row: Row, k: number) => void): number {
+  answer(frame: RowsFrame, onRow: (row: QueuedRow, k: number) => void): number {
     const chunk = this.chunk(frame.call);
     if (chunk.takeColumns(frame)) return frame.rows.length;
     for (let k = 0; k < frame.rows.length; k++) {
@@ -164,7 +164,7 @@ export class WorkerSlot {
   }
 
   /** Takes the row that certainly runs now out of its chunk: the one that was named, or the last that is left. */
-  takeRunning(): Row | undefined {
+  takeRunning(): QueuedRow | undefined {
     const chunk = this.chunks[0];
     if (chunk === undefined) return undefined;
     const named = this.running?.call === chunk.call ? this.running.row : -1;
@@ -173,13 +173,13 @@ export class WorkerSlot {
   }
 
   /** Takes a row that the worker named out of its chunk. */
-  takeRow(call: number, index: number): Row | undefined {
+  takeRow(call: number, index: number): QueuedRow | undefined {
     const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
     return chunk === undefined ? undefined : takeOne(chunk, index);
   }
 
   /** Takes all rows that are not begun, for another worker: those after the one that runs now. */
-  takeUnbegun(): { graph: GraphRows; rows: Row[] }[] {
+  takeUnbegun(): { graph: GraphRows; rows: QueuedRow[] }[] {
     const [first, ...later] = this.chunks;
     if (first === undefined || this.running?.call !== first.call || first.is_solo) return [];
     const from = this.running.row + 1;
@@ -187,7 +187,7 @@ export class WorkerSlot {
   }
 }
 
-function columnsOf({ graph }: GraphRows, load: readonly Row[] | BatchPart): WireValue[][] {
+function columnsOf({ graph }: GraphRows, load: readonly QueuedRow[] | BatchPart): WireValue[][] {
   return graph.inputs.map(({ type }, at) => {
     if (!("batch" in load)) return load.map((row) => toWire(type, row.values[at] ?? null));
     const values = load.batch.inputs[at]?.slice(load.first, load.first + load.count) ?? [];

@@ -1,5 +1,5 @@
-import type { Blame } from "./charge.ts";
-import type { GraphRows, Row } from "./row-queue.ts";
+import type { FailureAttribution } from "./failure-attribution.ts";
+import type { GraphRows, QueuedRow } from "./row-queue.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 
 /** A row that runs for so long lets the rows behind it go to a worker that is free. */
@@ -19,11 +19,11 @@ export interface WatchEvents {
   /** The limit of one row of a plain graph. */
   rowLimitMs(graph: GraphRows): number;
   /** The row that ran past its limit, taken out of its chunk; its worker is being ended. */
-  onTimeout(row: Row, blame: Blame): void;
+  onTimeout(row: QueuedRow, blame: FailureAttribution): void;
   /** Whether rows that are not begun would find a free worker. */
   mayMove(): boolean;
   /** Rows that were taken out of a worker that is stuck. */
-  onMove(graph: GraphRows, rows: readonly Row[]): void;
+  onMove(graph: GraphRows, rows: readonly QueuedRow[]): void;
 }
 
 /** Looks after workers while rows run: ends those past a limit, frees rows that wait behind a slow one. */
@@ -55,7 +55,7 @@ export class WorkerWatch {
   }
 
   /** Ends a worker that ran past a limit, and charges the row that is to blame, if it is known. */
-  closeDown(slot: WorkerSlot, blame: Blame & { kind: "timeout" }, culprit: Row | undefined): void {
+  closeDown(slot: WorkerSlot, blame: FailureAttribution & { kind: "timeout" }, culprit: QueuedRow | undefined): void {
     if (slot.blame !== undefined) return;
     slot.blame = blame;
     slot.is_charged = culprit !== undefined;

@@ -40,7 +40,7 @@ const REFUSE_ALL = {
  * From a state, by an event, to the next state. A request that leads to the state that it finds is granted and does nothing.
  * Total: the compiler asks for every cell. docs/databases.md is printed from here, and the dashboard offers by it.
  */
-export const TRANSITIONS = {
+export const DATABASE_TRANSITIONS = {
   // made for the first time, or built again after its first build failed
   PROVISIONING: {
     ...REFUSE_ALL,
@@ -98,7 +98,7 @@ export const TRANSITIONS = {
 } as const satisfies Record<DatabaseState, Record<DatabaseEvent, Next>>;
 
 /** The next state; undefined when the state does not allow the event. */
-export function nextState(state: DatabaseState, event: DatabaseEvent): DatabaseState | undefined {
-  const next: Next = TRANSITIONS[state][event];
+export function nextDatabaseState(state: DatabaseState, event: DatabaseEvent): DatabaseState | undefined {
+  const next: Next = DATABASE_TRANSITIONS[state][event];
   return next === "refuse" ? undefined : next;
 }

@@ -23,7 +23,7 @@ export const deployBeginRequestSchema = z.strictObject({ app_file: z.string().ma
 export const deployEndRequestSchema = z.strictObject({ state: z.enum(["done", "failed"]) });
 
 /** Of a database, that have not ended: `overloaded` for more. */
-export const MOST_PREPARATIONS = 4;
+export const MAX_PREPARATIONS = 4;
 
 /** What a database is to be updated to, and the application file that is to be planned for by it. */
 export const preparationRequestSchema = z.strictObject({

@@ -250,7 +250,7 @@ export const serviceTrafficSchema = z.object({
   minutes: z.array(z.object({ at: time, ...trafficShape })),
 });
 export type ServiceTraffic = z.infer<typeof serviceTrafficSchema>;
-export type Traffic = ServiceTraffic["total"];
+export type TrafficReport = ServiceTraffic["total"];
 
 export const serviceTrafficQuerySchema = z.strictObject({
   minutes: count(60, TRAFFIC_KEPT_MINUTES),

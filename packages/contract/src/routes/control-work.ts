@@ -4,14 +4,14 @@ import { recomputePlanRequestSchema } from "./local.ts";
 /** What is asked about the work on a hosted database's tables. Paths are within the database: `docs`, `reports/docs`. */
 
 /** How many failing cells an answer has at most. */
-export const MOST_ERRORS = 10_000;
+export const MAX_ERRORS = 10_000;
 const path = z.string().max(1_500);
 
 export const errorListQuerySchema = z.strictObject({
   /** A table or a folder; all of the database when left out. */
   path: path.optional(),
   column: z.string().max(200).optional(),
-  limit: z.coerce.number().int().min(1).max(MOST_ERRORS).default(100),
+  limit: z.coerce.number().int().min(1).max(MAX_ERRORS).default(100),
 });
 
 export const recomputeBodySchema = z.strictObject({

@@ -63,7 +63,7 @@ export const sessionSchema = z.object({
   last_used_at: time,
   expires_at: time,
 });
-export type Session = z.infer<typeof sessionSchema>;
+export type SignedInSession = z.infer<typeof sessionSchema>;
 export const sessionSwitchSchema = z.strictObject({ organization: z.string().max(100) });
 
 export const deviceSchema = z.object({
@@ -161,7 +161,7 @@ export const secretSchema = z.object({
   set_by: z.string().nullable(),
   updated_at: time,
 });
-export type Secret = z.infer<typeof secretSchema>;
+export type SecretEntry = z.infer<typeof secretSchema>;
 export const changedSecretSchema = z.object({
   ...secretSchema.shape,
   /** Addresses of services that run with what was before, until they are restarted: `cloud://acme:main/ingest`. */
@@ -245,7 +245,7 @@ export const operationListQuerySchema = z.strictObject({
   /** A database's name: what was asked of it alone. */
   database: z.string().max(63).optional(),
 });
-export interface Page<T> {
+export interface ListPage<T> {
   readonly items: readonly T[];
   /** The cursor of the next page; null at the end. */
   readonly next: string | null;

@@ -2,12 +2,12 @@ import * as z from "zod";
 import { jobRecordSchema, recomputePlanSchema, recomputeResultSchema, tableErrorsSchema } from "../jobs.ts";
 import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
 import { defineApi } from "./api.ts";
-import { MOST_ERRORS } from "./control-work.ts";
+import { MAX_ERRORS } from "./control-work.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
 
 /** Lines of a service's log that an answer begins with. */
-const MOST_LINES = 100_000;
+const MAX_LINES = 100_000;
 
 const yesOrNo = z.enum(["0", "1"]).default("0");
 /** A service by its target and its name: `main/ingest`. */
@@ -34,7 +34,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
       /** All tables of the target when it is left out; counts alone then. */
       table: z.string().optional(),
       column: z.string().optional(),
-      limit: z.coerce.number().int().min(1).max(MOST_ERRORS).default(100),
+      limit: z.coerce.number().int().min(1).max(MAX_ERRORS).default(100),
     }),
     answer: z.object({ tables: z.array(tableErrorsSchema) }),
   },
@@ -57,7 +57,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   serviceLogs: {
     query: z.strictObject({
       name: z.string(),
-      tail: z.coerce.number().int().min(0).max(MOST_LINES).default(200),
+      tail: z.coerce.number().int().min(0).max(MAX_LINES).default(200),
       follow: yesOrNo,
     }),
     answer: z.object({ event: z.literal("log"), line: z.string() }),

@@ -25,7 +25,7 @@ export const healthSchema = z.strictObject({
   /** Those that run; each is in `busy` too. */
   services: z.int(),
 });
-export type Health = z.infer<typeof healthSchema>;
+export type DaemonHealth = z.infer<typeof healthSchema>;
 
 export const schemaPlanRequestSchema = z.strictObject({
   target: z.string(),
@@ -133,7 +133,7 @@ export const queryExplanationSchema = z.strictObject({
 });
 export type QueryExplanation = z.infer<typeof queryExplanationSchema>;
 
-export const SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
+export const LOCAL_SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
 
 export const serviceRecordSchema = z.strictObject({
   /** As the file calls it, here as in plans; behind `catalog_path` it is what commands take: `main/ingest`. */
@@ -142,7 +142,7 @@ export const serviceRecordSchema = z.strictObject({
   catalog_path: z.string(),
   endpoint: z.string().nullable(),
   port: z.int(),
-  state: z.enum(SERVICE_STATES),
+  state: z.enum(LOCAL_SERVICE_STATES),
   /** Why it is FAILED, for a person; null otherwise. */
   error: z.string().nullable(),
   /** What to do about that; absent where it is not known. */
@@ -164,7 +164,7 @@ export const localDatabaseSchema = z.strictObject({
   bytes: z.number(),
   /** Folders of the projects that its tables belong to. */
   projects: z.array(z.string()),
-  services: z.array(z.strictObject({ name: z.string(), state: z.enum(SERVICE_STATES) })),
+  services: z.array(z.strictObject({ name: z.string(), state: z.enum(LOCAL_SERVICE_STATES) })),
 });
 export type LocalDatabase = z.infer<typeof localDatabaseSchema>;
 
@@ -181,4 +181,4 @@ export type LocalDeletion = z.infer<typeof localDeletionSchema>;
 
 /** Answer of `targets/open`: how a foreground service reaches its database. */
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
-export type OpenTarget = z.infer<typeof openTargetSchema>;
+export type TargetConnection = z.infer<typeof openTargetSchema>;

@@ -9,7 +9,7 @@ import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
 
 /** Rows of a page. */
-const MOST_ROWS = 1_000;
+const MAX_ROWS = 1_000;
 
 const imported = z.array(pod.importedFileSchema);
 const done = z.object({});
@@ -26,7 +26,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   tableShow: { answer: pod.dataTableSchema },
   rowList: {
     query: z.strictObject({
-      limit: z.coerce.number().int().min(1).max(MOST_ROWS).default(100),
+      limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(100),
       cursor: z.string().optional(),
     }),
     answer: pod.rowPageSchema,

@@ -51,7 +51,7 @@ export type PodTablesCheckRequest = z.input<typeof podTablesCheckRequestSchema>;
 
 /** A difference of a table by which the services of an application would not start, or not store rows: `docs.body is not there`. */
 export const tableHindranceSchema = z.object({ table: z.string(), reason: z.string() });
-export type TableHindrance = z.infer<typeof tableHindranceSchema>;
+export type TableIncompatibility = z.infer<typeof tableHindranceSchema>;
 export const podTablesCheckSchema = z.object({ hindrances: z.array(tableHindranceSchema) });
 
 /** Digests of the trees that columns are computed by: those of the last update of each table, and of jobs that have not ended. */

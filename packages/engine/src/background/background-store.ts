@@ -63,7 +63,7 @@ export async function queueBackground(
   return rowCount === 1;
 }
 
-export interface Held {
+export interface LeaseScope {
   readonly folder: string;
   readonly services: readonly string[];
   readonly owner: string;
@@ -72,7 +72,7 @@ export interface Held {
 /** Takes the oldest jobs of some services that nobody works on, and whose time has come. */
 export async function leaseBackground(
   { sql, clock }: BackgroundDeps,
-  { folder, services, owner }: Held,
+  { folder, services, owner }: LeaseScope,
   most: number,
 ): Promise<readonly BackgroundJob[]> {
   const now = clock.now();
@@ -93,7 +93,7 @@ export async function leaseBackground(
 /** Ends the jobs whose processes died too often. Gives their ids. */
 export async function giveUpBackground(
   { sql, clock }: BackgroundDeps,
-  { folder, services }: Held,
+  { folder, services }: LeaseScope,
   error: Problem,
 ): Promise<readonly string[]> {
   const now = clock.now();

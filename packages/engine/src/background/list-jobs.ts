@@ -6,7 +6,7 @@ import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { cancelBackground } from "./background-store.ts";
 
 /** How many jobs a list has at most, the latest first. */
-export const MOST_LISTED_JOBS = 1_000;
+export const MAX_LISTED_JOBS = 1_000;
 
 interface ListInput {
   /** Name of the database, in which the tables' paths begin. */
@@ -36,7 +36,7 @@ export async function listJobs(
         'error', b.error, 'created_at', b.created_at, 'ended_at', b.ended_at), b.seq
       from appdb.background b
       where ($1::text is null or b.folder = $1) and ($2 or b.state in ('queued', 'running'))
-      ) as all_jobs order by created_at desc, seq desc limit ${MOST_LISTED_JOBS}`,
+      ) as all_jobs order by created_at desc, seq desc limit ${MAX_LISTED_JOBS}`,
     values: [folder, all],
   });
   return rows.map(([text]) => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError, type Problem, toProblem } from "@appdb/contract/errors";
 import { wholeText } from "../answers/answers.ts";
 import { onceOf } from "../idempotency/request-store.ts";
-import { createBell } from "../jobs/bell.ts";
+import { createAsyncSignal } from "../jobs/async-signal.ts";
 import type { Logger } from "../ports.ts";
 import type { CompiledRoute } from "../routes/route.ts";
 import {
@@ -11,7 +11,7 @@ import {
   type BackgroundJob,
   endBackground,
   giveUpBackground,
-  type Held,
+  type LeaseScope,
   leaseBackground,
   releaseBackground,
   renewBackground,
@@ -35,7 +35,7 @@ export interface RunnerDeps extends BackgroundDeps {
   readonly log: Logger;
 }
 
-export interface RunnerInput extends Held {
+export interface RunnerInput extends LeaseScope {
   /** The routes as they are when they do not work in the background, by `jobRouteKey`. */
   readonly routes: ReadonlyMap<string, CompiledRoute>;
   /** Jobs that run at a time. */
@@ -61,7 +61,7 @@ export class BackgroundRunner {
   readonly #deps: RunnerDeps;
   readonly #input: RunnerInput;
   readonly #running = new Map<string, Running>();
-  readonly #bell = createBell();
+  readonly #bell = createAsyncSignal();
 
   constructor(deps: RunnerDeps, input: RunnerInput) {
     this.#deps = deps;

@@ -85,10 +85,10 @@ function similaritiesIn(query: Query): ReadonlyMap<string, AskedSimilarity> {
   const found = new Map<string, AskedSimilarity>();
   for (const expr of expressionsOf(query)) {
     visit(expr, (node) => {
-      if (node.node !== "similarity" || found.has(keyOf(node))) return;
+      if (node.node !== "similarity" || found.has(expressionKey(node))) return;
       const { column, index, metric, value, of: alias = query.from.as } = node;
       // No column's name has this sign.
-      found.set(keyOf(node), { name: `${alias}.~${found.size}`, alias, column, index, metric, value });
+      found.set(expressionKey(node), { name: `${alias}.~${found.size}`, alias, column, index, metric, value });
     });
   }
   return found;
@@ -121,7 +121,7 @@ export function standIn(name: string, expr: Expr): Expr {
 }
 
 /** Two expressions are the same when they are written the same. */
-export function keyOf(expr: Expr): string {
+export function expressionKey(expr: Expr): string {
   return JSON.stringify(expr);
 }
 
@@ -129,7 +129,7 @@ function flatten(expr: Expr, asked: ReadonlyMap<string, AskedSimilarity>): Expr 
   const { nullable } = expr;
   switch (expr.node) {
     case "similarity":
-      return { node: "column", name: asked.get(keyOf(expr))?.name ?? "", type: expr.type, nullable: true };
+      return { node: "column", name: asked.get(expressionKey(expr))?.name ?? "", type: expr.type, nullable: true };
     case "column":
       return { node: "column", name: `${expr.of}.${expr.name}`, type: expr.type, nullable };
     case "cell_error":

@@ -2,12 +2,12 @@
 export const LIVE_CHANNEL = "appdb_live";
 
 /** Rows of one statement whose values are told one by one; of more it is only said that the table changed. */
-const MOST_ROWS = 2_000;
+const MAX_ROWS = 2_000;
 /** Longer values are told by their digest. */
 export const LONGEST_VALUE = 64;
 /** A NOTIFY carries less than 8,000 bytes; a character has at most four. */
 const PART_CHARACTERS = 1_900;
-const MOST_PARTS = 40;
+const MAX_PARTS = 40;
 
 /**
  * What tells live queries of commits: a function that the triggers of watched tables call once for each statement. A
@@ -39,7 +39,7 @@ declare
   parts int;
 begin
   if source is not null then
-    execute format('select count(*) between 1 and ${MOST_ROWS}, nullif(count(*), 0)::text from (select from %s as r limit ${MOST_ROWS + 1}) as some_rows', source)
+    execute format('select count(*) between 1 and ${MAX_ROWS}, nullif(count(*), 0)::text from (select from %s as r limit ${MAX_ROWS + 1}) as some_rows', source)
       into few, wanted;
     if wanted is null then
       return null;
@@ -56,7 +56,7 @@ begin
         into message using watched;
     end if;
     parts := (length(message) + ${PART_CHARACTERS - 1}) / ${PART_CHARACTERS};
-    if parts > ${MOST_PARTS} then
+    if parts > ${MAX_PARTS} then
       message := format('{"table":%s}', tg_argv[0]);
       parts := 1;
     end if;

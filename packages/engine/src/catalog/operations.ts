@@ -4,7 +4,7 @@ import type { Check } from "../kinds/type-change.ts";
 import type { CatalogColumn, CatalogIndex, CatalogTable, EmbeddingOptions } from "./catalog.ts";
 
 /** What an update does to the tables, in the order in which it does it. Every operation is marked with its severity. */
-export type Severity = "additive" | "destructive" | "unsupported";
+export type OperationSeverity = "additive" | "destructive" | "unsupported";
 
 export interface PlannedIndex {
   readonly kind: "btree" | "embedding";
@@ -26,10 +26,10 @@ export type ColumnChange =
   | "comment"
   | "custom_metadata";
 
-export type TableChange = "primary_key" | "has_default_idxs" | "comment" | "custom_metadata";
+export type TableAttribute = "primary_key" | "has_default_idxs" | "comment" | "custom_metadata";
 
 /** `table` is always the table under the names that it will have; what bears others until then says `from`. */
-export type Operation = { readonly severity: Severity } & (
+export type SchemaOperation = { readonly severity: OperationSeverity } & (
   | { readonly kind: "create_table"; readonly to: ManifestTable; readonly indexes: readonly PlannedIndex[] }
   | { readonly kind: "rename_table"; readonly table: CatalogTable; readonly from: string }
   | {
@@ -76,7 +76,7 @@ export type Operation = { readonly severity: Severity } & (
       readonly kind: "alter_table";
       readonly table: CatalogTable;
       readonly to: ManifestTable;
-      readonly changes: readonly TableChange[];
+      readonly changes: readonly TableAttribute[];
     }
 );
 

@@ -12,7 +12,7 @@ export function keyColumns(table: CatalogTable): readonly Pick<CatalogColumn, "n
 }
 
 /** The key of a row, from the first values of it. */
-export function keyOf(
+export function shownRowKey(
   key: readonly Pick<CatalogColumn, "name" | "type">[],
   values: readonly (string | null)[],
 ): Readonly<Record<string, unknown>> {

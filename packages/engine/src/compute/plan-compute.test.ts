@@ -2,8 +2,8 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import type { CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
-import { fromRows } from "./from-rows.ts";
 import { computedClosure, planCompute, planPython } from "./plan-compute.ts";
+import { unnestRows } from "./unnest-rows.ts";
 
 const typed = (kind: TypeKind) => ({ type: { kind }, nullable: false }) as const;
 const col = (name: string, kind: TypeKind = "string"): Expr => ({ node: "column", name, ...typed(kind) });
@@ -115,7 +115,7 @@ test("the columns that outputs hang on are found through the chain", () => {
 });
 
 test("names of columns cannot end the statement that they stand in", () => {
-  const sql = fromRows([{ name: 'a"; drop table t; --', type: { kind: "string" } }], []);
+  const sql = unnestRows([{ name: 'a"; drop table t; --', type: { kind: "string" } }], []);
   expect(sql).toContain('"a""; drop table t; --"');
   expect(sql.replaceAll('"a""; drop table t; --"', "")).not.toContain("drop");
 });

@@ -3,7 +3,7 @@ import { aColumn, aComputed, aManifest, anIndex, aTable, aUuid7Key, call, col } 
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { checkTables, findHindrances } from "./check-tables.ts";
+import { checkTables, findIncompatibilities } from "./check-tables.ts";
 
 let stage: SchemaStage;
 /** A folder of each test's own. */
@@ -78,5 +78,7 @@ test.each([
     code: "schema_mismatch",
     hint: `Bring the tables up to date: cli schema update app.py ${target}`,
   });
-  expect(findHindrances({ manifest, target }, await loadCatalog(stage.sql))).toEqual([{ table: "docs", reason }]);
+  expect(findIncompatibilities({ manifest, target }, await loadCatalog(stage.sql))).toEqual([
+    { table: "docs", reason },
+  ]);
 });

@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import type { TableHindrance } from "@appdb/contract/routes/pod";
+import type { TableIncompatibility } from "@appdb/contract/routes/pod";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog } from "../catalog/catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 
 interface TablesOfApplication {
@@ -18,7 +18,7 @@ interface TablesOfApplication {
  * @throws schema_mismatch naming the tables
  */
 export function checkTables(input: TablesOfApplication & { readonly is_started?: boolean }, catalog: Catalog): void {
-  const different = [...new Set(findHindrances(input, catalog).map(({ table }) => table))];
+  const different = [...new Set(findIncompatibilities(input, catalog).map(({ table }) => table))];
   if (different.length === 0) return;
   const { app_file: appFile } = input.manifest;
   if (input.is_started === true) {
@@ -37,7 +37,7 @@ export function checkTables(input: TablesOfApplication & { readonly is_started?:
 }
 
 /** What of the tables as they are keeps an application's services from starting, or from storing rows. Pure. */
-export function findHindrances(input: TablesOfApplication, catalog: Catalog): TableHindrance[] {
+export function findIncompatibilities(input: TablesOfApplication, catalog: Catalog): TableIncompatibility[] {
   const { operations } = planSchema({ ...input, catalog });
   return operations.flatMap((operation) => {
     const reason = hindranceOf(operation);
@@ -46,7 +46,7 @@ export function findHindrances(input: TablesOfApplication, catalog: Catalog): Ta
 }
 
 /** An operation is what would bring the table to the manifest; `drop` means that the table is ahead of the manifest. */
-function hindranceOf(operation: Operation): string | undefined {
+function hindranceOf(operation: SchemaOperation): string | undefined {
   switch (operation.kind) {
     case "create_table":
       return `there is no table ${operation.to.name}`;
@@ -73,7 +73,12 @@ function hindranceOf(operation: Operation): string | undefined {
   }
 }
 
-function columnHindrance({ changes, column, table, to }: Operation & { kind: "alter_column" }): string | undefined {
+function columnHindrance({
+  changes,
+  column,
+  table,
+  to,
+}: SchemaOperation & { kind: "alter_column" }): string | undefined {
   const path = `${table.name}.${column.name}`;
   const shown = (one: typeof column | typeof to) => displayType(one.type, one.nullable);
   if (changes.includes("type")) return `${path} is ${shown(column)} and not ${shown(to)}`;
@@ -87,6 +92,6 @@ function mustBeGiven(table: string, column: string): string {
   return `${table}.${column} is not known to it and must be given`;
 }
 
-function tableOf(operation: Operation): string {
+function tableOf(operation: SchemaOperation): string {
   return operation.kind === "create_table" ? operation.to.name : operation.table.name;
 }

@@ -1,10 +1,10 @@
 import { TYPE_KINDS } from "@appdb/contract/types";
 import type { Kind } from "../kinds/kind.ts";
 import { KINDS } from "../kinds/kinds.ts";
-import type { Form, Forms } from "./form.ts";
+import type { Forms, SqlTemplate } from "./form.ts";
 
 const from =
-  ({ casts }: Kind): Form =>
+  ({ casts }: Kind): SqlTemplate =>
   ({ args: [arg], kind: wanted }) =>
     arg === undefined ? undefined : casts[wanted]?.(arg.sql);
 

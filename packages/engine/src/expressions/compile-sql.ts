@@ -16,7 +16,7 @@ type Path = Extract<Expr, { node: "path" }>;
  * Where an expression's values come from. Each gives SQL of the node's storage type, which may be repeated and must be
  * free of side effects, or undefined when there is none. What is left out has no SQL at all.
  */
-export interface Sources {
+export interface SqlSources {
   /** The stored value of a column; `of` names its table where there are several. */
   columnSql(node: ColumnNode): string | undefined;
   /** A parameter of the query. One that is `nullable` may be null when the statement is planned. */
@@ -26,7 +26,7 @@ export interface Sources {
 }
 
 /** The columns of one row under their own names; neither parameters nor cell errors. */
-export const ROW_COLUMNS: Sources = { columnSql: ({ name }) => quoteIdent(name) };
+export const ROW_COLUMNS: SqlSources = { columnSql: ({ name }) => quoteIdent(name) };
 
 /** Forms may repeat their arguments, which grows by powers with depth; what is longer than this is left to Python. */
 const MAX_SQL_LENGTH = 10_000;
@@ -38,18 +38,18 @@ const MAX_SQL_LENGTH = 10_000;
  * The SQL never gives another value than the Python form. It may raise SQLSTATE class 22 (or 54 when a value grows
  * beyond what PostgreSQL holds) where Python gives a value or an error of the cell: such a row is Python's.
  */
-export function compileSql(expr: Expr, sources: Sources, forms: Forms = FORMS): string | undefined {
+export function compileSql(expr: Expr, sources: SqlSources, forms: Forms = FORMS): string | undefined {
   // A part of a Json value keeps its blanks and digits in SQL, while Python writes it anew.
   if (expr.node === "path" || (expr.node === "call" && expr.fn === "json.get")) return undefined;
   return compile(expr, sources, forms);
 }
 
 /** As compileSql, for a value that is shown and not stored: a part of a Json value may keep its blanks and digits. */
-export function compileShown(expr: Expr, sources: Sources): string | undefined {
+export function compileShown(expr: Expr, sources: SqlSources): string | undefined {
   return compile(expr, sources, FORMS);
 }
 
-function compile(expr: Expr, sources: Sources, forms: Forms): string | undefined {
+function compile(expr: Expr, sources: SqlSources, forms: Forms): string | undefined {
   switch (expr.node) {
     case "dict":
     case "list":
@@ -75,7 +75,7 @@ function compile(expr: Expr, sources: Sources, forms: Forms): string | undefined
   }
 }
 
-function compilePath(expr: Path, sources: Sources, forms: Forms): string | undefined {
+function compilePath(expr: Path, sources: SqlSources, forms: Forms): string | undefined {
   // A constant is folded by the planner, nulls in it spread over operators before their other operand is looked at.
   if (expr.base.node === "literal" || expr.base.node === "parameter") return undefined;
   const base = compile(expr.base, sources, forms);
@@ -90,7 +90,7 @@ function stepSql(step: PathStep): string | undefined {
   return Math.abs(step.index) < 2 ** 31 ? `'${step.index}'::int4` : undefined;
 }
 
-function compileCall(expr: Call, sources: Sources, forms: Forms): string | undefined {
+function compileCall(expr: Call, sources: SqlSources, forms: Forms): string | undefined {
   const byKinds = forms[expr.fn];
   const form = byKinds?.[expr.args.map((arg) => arg.type.kind).join(",")] ?? byKinds?.["*"];
   if (form === undefined || isFolded(expr) || (expr.fn !== "op.cast" && expr.args.some(isVolatile))) return undefined;
@@ -108,7 +108,7 @@ export function cellErrorText(errors: string, { column, part }: CellErrorNode): 
   return `((${errors} -> ${quoteLiteral(column)} ->> '${part}') collate pg_unicode_fast)`;
 }
 
-function compileArguments(exprs: readonly Expr[], sources: Sources, forms: Forms): Argument[] | undefined {
+function compileArguments(exprs: readonly Expr[], sources: SqlSources, forms: Forms): Argument[] | undefined {
   const args: Argument[] = [];
   for (const expr of exprs) {
     const sql = compile(expr, sources, forms);

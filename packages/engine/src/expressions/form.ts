@@ -23,10 +23,10 @@ export interface FormCall {
  * fails the cell: that forbids AND, OR and CASE over arguments unless every branch that gives a value has them all.
  * A null in any argument gives null unless the function says otherwise.
  */
-export type Form = (call: FormCall) => string | undefined;
+export type SqlTemplate = (call: FormCall) => string | undefined;
 
 /** Function name -> kinds of the positional arguments, joined by commas, `*` for any -> form. */
-export type Forms = Readonly<Record<string, Readonly<Record<string, Form>>>>;
+export type Forms = Readonly<Record<string, Readonly<Record<string, SqlTemplate>>>>;
 
 /** The constant value of an argument; undefined when it is none. */
 export function constant(argument: Argument | undefined): string | number | boolean | null | undefined {

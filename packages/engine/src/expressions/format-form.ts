@@ -1,6 +1,6 @@
 import { kindOf } from "../kinds/kinds.ts";
 import { quoteLiteral } from "../sql/quote.ts";
-import { type Argument, constantText, type Form } from "./form.ts";
+import { type Argument, constantText, type SqlTemplate } from "./form.ts";
 
 type Piece = { readonly text: string } | { readonly field: string };
 
@@ -8,7 +8,7 @@ type Piece = { readonly text: string } | { readonly field: string };
  * str.format for a constant template whose fields are plain: `{}`, `{0}`, `{name}`. Any number of arguments of the kinds
  * that print alike on both sides; a null prints as None.
  */
-export const formatForm: Form = ({ args: [template, ...args], kwargs }) => {
+export const formatForm: SqlTemplate = ({ args: [template, ...args], kwargs }) => {
   const text = constantText(template);
   const pieces = text === undefined ? undefined : parseTemplate(text);
   if (pieces === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { raiseWhere } from "../sql/raise-where.ts";
-import { type Argument, constant, type Form, type Forms } from "./form.ts";
+import { type Argument, constant, type Forms, type SqlTemplate } from "./form.ts";
 
 /** Digits of a whole number that is a float without loss. */
 const EXACT_DIGITS = 15;
@@ -49,8 +49,8 @@ function parsed(text: string): unknown {
   }
 }
 
-const equal: Form = ({ args: [a, b] }) => jsonEquals(a, b);
-const unequal: Form = ({ args: [a, b] }) => {
+const equal: SqlTemplate = ({ args: [a, b] }) => jsonEquals(a, b);
+const unequal: SqlTemplate = ({ args: [a, b] }) => {
   const sql = jsonEquals(a, b);
   return sql === undefined ? undefined : `(NOT ${sql})`;
 };

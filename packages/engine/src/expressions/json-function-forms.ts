@@ -1,9 +1,9 @@
 import type { Expr } from "@appdb/contract/expressions";
 import { quoteLiteral } from "../sql/quote.ts";
-import { type Argument, constant, constantText, type Form, type Forms } from "./form.ts";
+import { type Argument, constant, constantText, type Forms, type SqlTemplate } from "./form.ts";
 
 /** Python reads an object's keys into a dict, where one that is written twice is one key. */
-const len: Form = ({ args: [doc] }) => {
+const len: SqlTemplate = ({ args: [doc] }) => {
   const kind = `json_typeof(${doc?.sql})`;
   return (
     `CASE ${kind} WHEN 'array' THEN json_array_length(${doc?.sql})::int8` +
@@ -13,13 +13,13 @@ const len: Form = ({ args: [doc] }) => {
   );
 };
 
-const isEmpty: Form = ({ args: [doc] }) =>
+const isEmpty: SqlTemplate = ({ args: [doc] }) =>
   `CASE coalesce(json_typeof(${doc?.sql}), 'null') WHEN 'array' THEN json_array_length(${doc?.sql}) = 0` +
   ` WHEN 'object' THEN NOT EXISTS (SELECT FROM json_object_keys(${doc?.sql}))` +
   ` WHEN 'string' THEN (${doc?.sql} #>> '{}') = '' WHEN 'null' THEN true ELSE false END`;
 
 /** Whether a list has a constant text, or an object that key. */
-const contains: Form = ({ args: [doc, value] }) => {
+const contains: SqlTemplate = ({ args: [doc, value] }) => {
   const text = textWithin(value);
   if (text === undefined || text.includes("\0")) return undefined;
   const quoted = quoteLiteral(text);
@@ -34,7 +34,7 @@ const contains: Form = ({ args: [doc, value] }) => {
 };
 
 /** The value under a key; the default, a constant, only where the key is missing. */
-const get: Form = ({ args: [doc, key], kwargs: { default: otherwise } }) => {
+const get: SqlTemplate = ({ args: [doc, key], kwargs: { default: otherwise } }) => {
   // What is constant is folded by the planner, which then looks at no other argument.
   if (doc === undefined || doc.expr.node === "literal" || doc.expr.node === "parameter") return undefined;
   const value = `(${doc.sql} -> ${key?.sql})`;

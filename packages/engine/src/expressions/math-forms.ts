@@ -1,11 +1,11 @@
-import { type Argument, constant, type Form, type Forms } from "./form.ts";
+import { type Argument, constant, type Forms, type SqlTemplate } from "./form.ts";
 
-const unary = (build: (sql: string) => string): Form => {
+const unary = (build: (sql: string) => string): SqlTemplate => {
   return ({ args: [a], kwargs }) => (Object.keys(kwargs).length === 0 ? build(a?.sql ?? "") : undefined);
 };
 
 const bitwise =
-  (sign: string): Form =>
+  (sign: string): SqlTemplate =>
   ({ args: [a, b] }) =>
     `(${a?.sql} ${sign} ${b?.sql})`;
 
@@ -15,7 +15,7 @@ const withoutNegativeZero = (sql: string) => `(${sql} + '0'::float8)`;
 const isNothing = (argument: Argument | undefined) => argument === undefined || constant(argument) === null;
 
 /** Half to even, as in Python; to a number of digits Python rounds the decimal number, which SQL does not. */
-const round: Form = ({ args: [a], kwargs: { digits } }) =>
+const round: SqlTemplate = ({ args: [a], kwargs: { digits } }) =>
   isNothing(digits) ? withoutNegativeZero(`round(${a?.sql})`) : undefined;
 
 /**

@@ -2,11 +2,13 @@ import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import type { Kind } from "../kinds/kind.ts";
 import { INT_TYPE, KINDS } from "../kinds/kinds.ts";
 import { raiseWhere } from "../sql/raise-where.ts";
-import { type Argument, type Form, type Forms, smallInt } from "./form.ts";
+import { type Argument, type Forms, type SqlTemplate, smallInt } from "./form.ts";
 import { JSON_COMPARISONS, jsonEquals } from "./json-forms.ts";
 
 /** A form for each kind that has one. */
-function ofKinds(formOf: (kind: Kind, name: TypeKind) => readonly [string, Form] | undefined): Record<string, Form> {
+function ofKinds(
+  formOf: (kind: Kind, name: TypeKind) => readonly [string, SqlTemplate] | undefined,
+): Record<string, SqlTemplate> {
   return Object.fromEntries(TYPE_KINDS.map((name) => formOf(KINDS[name], name)).filter((entry) => entry !== undefined));
 }
 
@@ -14,13 +16,13 @@ function ofKinds(formOf: (kind: Kind, name: TypeKind) => readonly [string, Form]
 const EXACT = "9007199254740992";
 
 const infix =
-  (sign: string): Form =>
+  (sign: string): SqlTemplate =>
   ({ args: [a, b] }) =>
     `(${a?.sql} ${sign} ${b?.sql})`;
 
 /** The same with Int operands turned into floats, as Python does for arithmetic. */
 const floatInfix =
-  (sign: string): Form =>
+  (sign: string): SqlTemplate =>
   ({ args: [a, b] }) =>
     `(${a?.sql}::float8 ${sign} ${b?.sql}::float8)`;
 
@@ -33,7 +35,7 @@ const arithmetic = (sign: string) => ({
 
 /** Python compares an Int with a Float exactly: only Ints that are floats without loss have this form. */
 const mixedComparison =
-  (sign: string): Form =>
+  (sign: string): SqlTemplate =>
   ({ args: [a, b] }) => {
     const isIntFirst = a?.expr.type.kind === INT_TYPE.kind;
     const int = (isIntFirst ? a : b) as Argument;
@@ -49,7 +51,7 @@ const ordered = (sign: string) => ({
 });
 
 /** The quotient of two Ints is rounded once in Python; that of two floats is the same where both Ints are exact. */
-const intQuotient: Form = ({ args: [a, b] }) => {
+const intQuotient: SqlTemplate = ({ args: [a, b] }) => {
   let sql = `(${a?.sql}::float8 / ${b?.sql}::float8)`;
   for (const arg of [a, b]) {
     if (arg !== undefined && smallInt(arg) === undefined) sql = raiseWhere(isInexact(arg.sql), arg.sql, "float8", sql);
@@ -64,7 +66,7 @@ const nullTest = (word: "is" | "isNot") =>
   ofKinds(({ isNull }, name) => (isNull === null ? undefined : [name, ({ args: [a] }) => isNull[word](a?.sql ?? "")]));
 
 /** As IN: null where the value is, or where it is none of the options and one of them is null. All are evaluated. */
-const oneOf: Form = ({ args: [value, ...options], kwargs }) => {
+const oneOf: SqlTemplate = ({ args: [value, ...options], kwargs }) => {
   if (kwargs.options !== undefined) return undefined;
   const kind = value?.expr.type.kind;
   if (kind === undefined || options.some((option) => option.expr.type.kind !== kind)) return undefined;

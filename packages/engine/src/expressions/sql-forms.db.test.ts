@@ -12,7 +12,7 @@ import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SqlPool, UdfRunner } from "../ports.ts";
 import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
-import type { Form, Forms } from "./form.ts";
+import type { Forms, SqlTemplate } from "./form.ts";
 import { FORMS } from "./forms.ts";
 import { type CheckReport, checkForms, signatureName } from "./testing/check-forms.ts";
 import { Random } from "./testing/random.ts";
@@ -176,7 +176,7 @@ test("wrong forms are caught: initcap for title, / on two Ints, rounding for tru
       const kinds = signature.fn === "op.in" ? "*" : signature.args.join(",");
       const own = FORMS[signature.fn]?.[kinds];
       // A conversion has one entry for all its targets: only the planted one is wrong.
-      const form: Form = (call) =>
+      const form: SqlTemplate = (call) =>
         call.kind === signature.kind ? wrong(...call.args.map(({ sql }) => sql)) : own?.(call);
       const forms: Forms = { ...FORMS, [signature.fn]: { ...FORMS[signature.fn], [kinds]: form } };
       // Below a root of its own, the planted form alone: among all others it would be rare.

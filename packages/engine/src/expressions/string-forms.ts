@@ -1,6 +1,14 @@
 import { quoteLiteral } from "../sql/quote.ts";
 import { raiseWhere } from "../sql/raise-where.ts";
-import { type Argument, constant, constantText, type Form, type FormCall, type Forms, smallInt } from "./form.ts";
+import {
+  type Argument,
+  constant,
+  constantText,
+  type FormCall,
+  type Forms,
+  type SqlTemplate,
+  smallInt,
+} from "./form.ts";
 import { formatForm } from "./format-form.ts";
 
 /** What str.strip() removes: the characters of str.isspace(). */
@@ -20,19 +28,19 @@ const WHITESPACE = codePoints(
 /** A longer padding or repetition is left to Python, whose memory is limited. */
 const MAX_REPEAT = 1_000;
 
-const first = (build: (text: string) => string): Readonly<Record<string, Form>> => ({
+const first = (build: (text: string) => string): Readonly<Record<string, SqlTemplate>> => ({
   string: ({ args: [text], kwargs }) => (Object.keys(kwargs).length === 0 ? build(text?.sql ?? "") : undefined),
 });
 
 const strip =
-  (name: "btrim" | "ltrim" | "rtrim"): Form =>
+  (name: "btrim" | "ltrim" | "rtrim"): SqlTemplate =>
   ({ args: [text], kwargs: { chars } }) => {
     const whitespace = quoteLiteral(WHITESPACE);
     if (chars === undefined || constant(chars) === null) return `${name}(${text?.sql}, ${whitespace})`;
     return `${name}(${text?.sql}, coalesce(${chars.sql}, ${whitespace}))`;
   };
 
-const replace: Form = ({ args: [text, from, to], kwargs: { n } }) => {
+const replace: SqlTemplate = ({ args: [text, from, to], kwargs: { n } }) => {
   if (n !== undefined && constant(n) !== null) return undefined;
   const replaced = `replace(${text?.sql}, ${from?.sql}, ${to?.sql})`;
   const literal = constantText(from);
@@ -41,7 +49,7 @@ const replace: Form = ({ args: [text, from, to], kwargs: { n } }) => {
   return raiseWhere(`(${from?.sql} = '')`, `length(${from?.sql})`, "text", replaced);
 };
 
-const contains: Form = ({ args: [text, part], kwargs }) => {
+const contains: SqlTemplate = ({ args: [text, part], kwargs }) => {
   const isCase = kwargs.case === undefined ? true : constant(kwargs.case);
   if (isCase === true) return `(strpos(${text?.sql}, ${part?.sql}) > 0)`;
   return isCase === false ? `(strpos(lower(${text?.sql}), lower(${part?.sql})) > 0)` : undefined;
@@ -55,7 +63,7 @@ const pad = ({ args: [text, width], kwargs: { fillchar } }: FormCall, name: "lpa
 };
 
 /** str.center: of an odd number of blanks, the larger half stands left where the width is odd too. */
-const center: Form = ({ args: [text, width], kwargs: { fillchar } }) => {
+const center: SqlTemplate = ({ args: [text, width], kwargs: { fillchar } }) => {
   const count = smallInt(width, MAX_REPEAT);
   const fill = fillchar === undefined ? " " : constantText(fillchar);
   if (count === undefined || fill === undefined || [...fill].length !== 1) return undefined;
@@ -65,7 +73,7 @@ const center: Form = ({ args: [text, width], kwargs: { fillchar } }) => {
   return `rpad(lpad(${text?.sql}, ${length} + ${left}, ${quoteLiteral(fill)}), ${length} + ${blanks}, ${quoteLiteral(fill)})`;
 };
 
-const padSide: Form = (call) => {
+const padSide: SqlTemplate = (call) => {
   const side = call.kwargs.side === undefined ? "left" : constantText(call.kwargs.side);
   if (side === "left") return pad(call, "lpad");
   if (side === "both") return center(call);
@@ -73,7 +81,7 @@ const padSide: Form = (call) => {
 };
 
 /** str.zfill: the zeros stand behind a sign. */
-const zfill: Form = ({ args: [text, width] }) => {
+const zfill: SqlTemplate = ({ args: [text, width] }) => {
   const count = smallInt(width, MAX_REPEAT);
   if (count === undefined) return undefined;
   const filled = (part: string, length: string) => `lpad(${part}, ${length}, '0')`;
@@ -86,7 +94,7 @@ const zfill: Form = ({ args: [text, width] }) => {
 };
 
 /** The text before `start`, the replacement, and the text from `stop` on; both constants. */
-const sliceReplace: Form = ({ args: [text], kwargs: { start, stop, repl } }) => {
+const sliceReplace: SqlTemplate = ({ args: [text], kwargs: { start, stop, repl } }) => {
   const from = bound(start);
   const to = bound(stop);
   if (from === undefined || to === undefined) return undefined;
@@ -97,7 +105,7 @@ const sliceReplace: Form = ({ args: [text], kwargs: { start, stop, repl } }) => 
 };
 
 /** `text[start:stop]` for constants: the tail is cut first, then the head. */
-const slice: Form = ({ args: [text], kwargs: { start, stop, step } }) => {
+const slice: SqlTemplate = ({ args: [text], kwargs: { start, stop, step } }) => {
   if (step !== undefined && constant(step) !== null && smallInt(step) !== 1) return undefined;
   const from = bound(start);
   const to = bound(stop);
@@ -113,20 +121,20 @@ const slice: Form = ({ args: [text], kwargs: { start, stop, step } }) => {
   return from === null || from === 0 ? `substr(${sql}, 1)` : `substr(${sql}, ${from + 1})`;
 };
 
-const find: Form = ({ args: [text, part], kwargs }) =>
+const find: SqlTemplate = ({ args: [text, part], kwargs }) =>
   Object.keys(kwargs).length === 0 ? `(strpos(${text?.sql}, ${part?.sql}) - 1)::int8` : undefined;
 
 /** As find, but what is not there raises, which Python then reports. */
-const index: Form = ({ args: [text, part], kwargs }) => {
+const index: SqlTemplate = ({ args: [text, part], kwargs }) => {
   const place = `strpos(${text?.sql}, ${part?.sql})`;
   if (Object.keys(kwargs).length > 0) return undefined;
   return raiseWhere(`(${place} = 0)`, place, "int8", `(${place} - 1)::int8`);
 };
 
-const removePrefix: Form = ({ args: [text, prefix] }) =>
+const removePrefix: SqlTemplate = ({ args: [text, prefix] }) =>
   `substr(${text?.sql}, 1 + length(${prefix?.sql}) * starts_with(${text?.sql}, ${prefix?.sql})::int4)`;
 
-const removeSuffix: Form = ({ args: [text, suffix] }) => {
+const removeSuffix: SqlTemplate = ({ args: [text, suffix] }) => {
   const cut = `length(${suffix?.sql}) * ${endsWith(text, suffix)}::int4`;
   return `left(${text?.sql}, length(${text?.sql}) - ${cut})`;
 };
@@ -135,7 +143,7 @@ const removeSuffix: Form = ({ args: [text, suffix] }) => {
 const capitalize = (text: string) =>
   `(initcap(left(${text}, 1)) || substr(lower(${text}), length(lower(left(${text}, 1))) + 1))`;
 
-const repeat: Form = ({ args: [text, n] }) => {
+const repeat: SqlTemplate = ({ args: [text, n] }) => {
   const count = smallInt(n, MAX_REPEAT);
   return count === undefined ? undefined : `repeat(${text?.sql}, ${count})`;
 };

@@ -1,6 +1,6 @@
 import { quoteLiteral } from "../sql/quote.ts";
 import { raiseWhere } from "../sql/raise-where.ts";
-import { type Argument, constantText, type Form, type Forms, smallInt } from "./form.ts";
+import { type Argument, constantText, type Forms, type SqlTemplate, smallInt } from "./form.ts";
 
 /** The parts of strftime that mean the same everywhere, as to_char writes them. */
 const DIRECTIVES: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ const CLOCK: Readonly<Record<string, (local: string) => string>> = {
   microsecond: (local) => `(extract(microseconds FROM ${local})::int8 % 1000000)`,
 };
 
-const isoformat: Form = ({ args: [ts], kwargs: { sep, timespec } }) => {
+const isoformat: SqlTemplate = ({ args: [ts], kwargs: { sep, timespec } }) => {
   const between = sep === undefined ? "T" : constantText(sep);
   const precision = timespec === undefined ? "auto" : (constantText(timespec) ?? "");
   if (between === undefined || [...between].length !== 1) return undefined;
@@ -59,7 +59,7 @@ const isoformat: Form = ({ args: [ts], kwargs: { sep, timespec } }) => {
 
 /** A constant format of parts that are numbers. A year of three digits is written in more than one way. */
 const strftime =
-  (toLocal: (argument: Argument | undefined) => string): Form =>
+  (toLocal: (argument: Argument | undefined) => string): SqlTemplate =>
   ({ args: [value, format] }) => {
     const text = constantText(format);
     if (text === undefined || !/^[\x20-\x7e]*$/.test(text)) return undefined;
@@ -81,12 +81,12 @@ const strftime =
     return raiseWhere(`(${year} < 1000)`, year, "text", sql);
   };
 
-const makeDate: Form = ({ args: [year, month, day] }) => {
+const makeDate: SqlTemplate = ({ args: [year, month, day] }) => {
   const checked = within(year, 1, 9999);
   return checked?.(`make_date(${[year, month, day].map(int4).join(", ")})`, "date");
 };
 
-const makeTimestamp: Form = ({ args: [year, month, day], kwargs }) => {
+const makeTimestamp: SqlTemplate = ({ args: [year, month, day], kwargs }) => {
   const { hour, minute, second, microsecond } = kwargs;
   const seconds = `(${float8(second)} + ${float8(microsecond)} / '1000000'::float8)`;
   let sql = `make_timestamptz(${[year, month, day, hour, minute].map(int4).join(", ")}, ${seconds}, 'UTC')`;
@@ -106,7 +106,7 @@ const makeTimestamp: Form = ({ args: [year, month, day], kwargs }) => {
 };
 
 /** PostgreSQL's dates reach farther than Python's years 1 to 9999. */
-const addDays: Form = ({ args: [day, n] }) =>
+const addDays: SqlTemplate = ({ args: [day, n] }) =>
   raiseWhere(
     `(${n?.sql} NOT BETWEEN ('0001-01-01'::date - ${day?.sql}) AND ('9999-12-31'::date - ${day?.sql}))`,
     // of both, as one of them may be a constant
@@ -141,7 +141,7 @@ function fields(
   return Object.fromEntries(
     Object.entries(builders).map(([name, build]) => [
       `${kind}.${name}`,
-      { [kind]: (({ args: [value] }) => build(toLocal(value))) satisfies Form },
+      { [kind]: (({ args: [value] }) => build(toLocal(value))) satisfies SqlTemplate },
     ]),
   );
 }

@@ -3,9 +3,9 @@ import type { Clock } from "../ports.ts";
 /** How long a batch should take: a slow function must neither hold back what it has computed nor the progress shown. */
 const AIM_MS = 300;
 const FIRST_ROWS = 32;
-const MOST_ROWS = 5_000;
+const MAX_ROWS = 5_000;
 /** A single quick or slow batch changes the size by this factor at most. */
-const MOST_GROWTH = 4;
+const MAX_GROWTH = 4;
 
 export interface BatchPace {
   /** Rows of the next batch, 1 to 5,000. */
@@ -25,8 +25,8 @@ export function createBatchPace(clock: Clock): BatchPace {
     batchDone() {
       const now = clock.now();
       const factor = AIM_MS / Math.max(1, now - began);
-      const bounded = Math.min(MOST_GROWTH, Math.max(1 / MOST_GROWTH, factor));
-      rows = Math.min(MOST_ROWS, Math.max(1, Math.round(rows * bounded)));
+      const bounded = Math.min(MAX_GROWTH, Math.max(1 / MAX_GROWTH, factor));
+      rows = Math.min(MAX_ROWS, Math.max(1, Math.round(rows * bounded)));
       began = now;
     },
   };

@@ -11,7 +11,7 @@ const BYTES_OF_A_NUMBER = 4;
 const MB = 1024 * 1024;
 /** A graph that has no room is finished on disk, many times slower. */
 const LEAST_MB = 64;
-const MOST_MB = 1024;
+const MAX_MB = 1024;
 const PROGRESS_MS = 1_000;
 
 interface Graph {
@@ -34,7 +34,7 @@ export async function buildGraph(deps: JobDeps, job: Job, graph: Graph): Promise
   await setRows(deps.sql, job, 0, count);
   await using _progress = tellProgress(deps, job, count);
   const needed = Math.ceil((count * (graph.dimensions * BYTES_OF_A_NUMBER + NODE_BYTES)) / MB);
-  const memory = Math.min(Math.max(needed, LEAST_MB), MOST_MB);
+  const memory = Math.min(Math.max(needed, LEAST_MB), MAX_MB);
   try {
     await create(deps, graph, `${memory}MB`, null);
   } catch (error) {

@@ -5,7 +5,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { buildGraph } from "./build-graph.ts";
-import { JobMoved } from "./fill-context.ts";
+import { JobLost } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError } from "./job-store.ts";
 import { retireIndex } from "./retire-index.ts";
@@ -30,7 +30,7 @@ export async function buildIndex(deps: JobDeps, job: Job, signal: AbortSignal): 
     }
   } catch (error) {
     if (!(error instanceof SqlError) || isPassing(error)) throw error;
-    if (isGone(error)) throw new JobMoved("the table or a column was renamed or dropped", { cause: error });
+    if (isGone(error)) throw new JobLost("the table or a column was renamed or dropped", { cause: error });
     await deps.sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: true }) });
     await deps.sql.transaction(async (connection) => {
       await lockCatalog(connection);
@@ -42,7 +42,7 @@ export async function buildIndex(deps: JobDeps, job: Job, signal: AbortSignal): 
   }
   const finish = async (connection: SqlConnection): Promise<boolean> => {
     await lockCatalog(connection);
-    if (!(await isStillCalled(connection, index.id, index.sql_name))) throw new JobMoved("the index was renamed");
+    if (!(await isStillCalled(connection, index.id, index.sql_name))) throw new JobLost("the index was renamed");
     if (!(await endJob(connection, job, deps.owner, null))) return false;
     await connection.query({ text: "update appdb.indexes set state = 'ready' where id = $1", values: [index.id] });
     await bumpCatalog(connection, [table.id]);

@@ -2,17 +2,17 @@ import { JSON_TYPE } from "../kinds/kinds.ts";
 import { columnText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
 import type { FillContext } from "./fill-context.ts";
-import { JobMoved } from "./fill-context.ts";
+import { JobLost } from "./fill-context.ts";
 import type { Fill, FillMode } from "./fill-plan.ts";
 import { BY_KEY, changedRows } from "./fill-statement.ts";
 import { advanceJob } from "./job-store.ts";
 import { type ReadyRows, resolveRows, withoutRows } from "./resolve-rows.ts";
-import { NO_RESULTS, type RowResults, readRows, runAll, type StoredRows } from "./run-rows.ts";
+import { NO_RESULTS, type RowResults, readStoredRows, runAll, type StoredRows } from "./run-rows.ts";
 
 /**
  * Writes rows with what was computed for them, in one transaction with the job's cursor, or nothing. Rows that somebody
  * changed meanwhile are read and computed again before; those that are gone are left out.
- * @throws RowFailed; JobMoved; SqlError, of class 22 when SQL refuses a value
+ * @throws RowFailed; JobLost; SqlError, of class 22 when SQL refuses a value
  */
 export async function storeRows(
   context: FillContext,
@@ -36,7 +36,7 @@ export async function readAgain(
   ids: readonly string[],
 ): Promise<StoredRows> {
   const result = await deps.sql.query({ text: mode.select, values: [null, ids.length, ids] });
-  return readRows(result, mode.graph?.inputs ?? [], fill.outside);
+  return readStoredRows(result, mode.graph?.inputs ?? [], fill.outside);
 }
 
 /** Rolls the transaction back: some of the rows are not what was read. */
@@ -55,7 +55,7 @@ async function tryStore(
       for (const part of ready) if (!(await writeRows(connection, fill, mode, part))) throw new Missed();
       const errors = ready.reduce((sum, part) => sum + countErrors(part), 0);
       const step = { cursor, rows, errors, table_version: fill.table.version };
-      if (!(await advanceJob(connection, job, deps.owner, step))) throw new JobMoved("the job moved on");
+      if (!(await advanceJob(connection, job, deps.owner, step))) throw new JobLost("the job moved on");
     }, BY_KEY);
     return true;
   } catch (error) {

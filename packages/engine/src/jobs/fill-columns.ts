@@ -2,7 +2,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SqlError } from "../ports.ts";
 import { createBatchPace } from "./batch-pace.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
-import { type FillContext, JobMoved } from "./fill-context.ts";
+import { type FillContext, JobLost } from "./fill-context.ts";
 import { type Fill, type FillMode, planFill } from "./fill-plan.ts";
 import { countRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
@@ -11,7 +11,7 @@ import {
   createLazyRunner,
   NO_RESULTS,
   type RowResults,
-  readRows,
+  readStoredRows,
   runAll,
   type StoredRows,
   sliceResults,
@@ -27,7 +27,7 @@ const WRITE_AFTER_MS = 1_000;
 /**
  * Computes the columns of a job for all rows behind its cursor, in batches of one short transaction each: the next batch is
  * read and computed while one is written. Stopped at any point it loses at most what was not written yet.
- * @throws RowFailed; JobMoved; worker_unavailable, database_unavailable
+ * @throws RowFailed; JobLost; worker_unavailable, database_unavailable
  */
 export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   const catalog = await loadCatalog(deps.sql);
@@ -130,7 +130,7 @@ async function readNext(
 ): Promise<StoredRows> {
   try {
     const result = await deps.sql.query({ text: mode.select, values: [cursor, limit, null] });
-    return readRows(result, mode.graph?.inputs ?? [], fill.outside);
+    return readStoredRows(result, mode.graph?.inputs ?? [], fill.outside);
   } catch (error) {
     throw asMoved(error);
   }
@@ -163,5 +163,5 @@ async function storeByPython(context: FillContext, python: FillMode, rows: Store
 /** A column or table that is gone: whoever reads the job anew knows what is left to do. */
 function asMoved(error: unknown): unknown {
   if (!(error instanceof SqlError) || !["42703", "42P01"].includes(error.sqlstate)) return error;
-  return new JobMoved("the table changed", { cause: error });
+  return new JobLost("the table changed", { cause: error });
 }

@@ -5,7 +5,7 @@ import type { Job } from "./job-store.ts";
 import type { LazyRunner } from "./run-rows.ts";
 
 /** The job is not ours any more, or the table is not what it was: whoever reads the job anew knows what is left to do. */
-export class JobMoved extends Error {}
+export class JobLost extends Error {}
 
 /** A row has no value for a column of the job, and the job may not leave an error in its cell. */
 export class RowFailed extends Error {

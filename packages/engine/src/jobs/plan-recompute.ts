@@ -9,7 +9,7 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
 import { countRows } from "./fill-statement.ts";
 
-export interface RecomputeRequest {
+export interface RecomputeSelection {
   /** PostgreSQL schema of the target (`folderSchema`) and name of the table. */
   readonly folder: string;
   readonly table: string;
@@ -36,7 +36,7 @@ export interface PlannedRecompute {
  * vectors of an index unless what they are made of is computed again.
  * @throws table_not_found, column_not_found; invalid_request for a column that is not computed, is the key or is being filled
  */
-export function planRecompute(catalog: Catalog, request: RecomputeRequest): PlannedRecompute {
+export function planRecompute(catalog: Catalog, request: RecomputeSelection): PlannedRecompute {
   const table = catalog.tables.find(
     (candidate) => candidate.folder === request.folder && candidate.name === request.table,
   );
@@ -77,7 +77,7 @@ export async function countRecompute(
  */
 export async function startRecompute(
   sql: SqlConnection,
-  request: RecomputeRequest,
+  request: RecomputeSelection,
 ): Promise<{ readonly job: string | undefined; readonly plan: PlannedRecompute }> {
   const plan = planRecompute(await loadCatalog(sql), request);
   const columns = [...plan.columns, ...plan.cascade];
@@ -109,7 +109,7 @@ function readersOf(table: CatalogTable, columns: readonly CatalogColumn[]): read
   return table.columns.filter((column) => found.has(column.name) && !own.has(column.name));
 }
 
-function noTable(catalog: Catalog, request: RecomputeRequest): Error {
+function noTable(catalog: Catalog, request: RecomputeSelection): Error {
   const names = catalog.tables.filter((table) => table.folder === request.folder).map((table) => table.name);
   const near = nearestName(request.table, names);
   return appError("table_not_found", {

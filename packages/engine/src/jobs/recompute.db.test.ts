@@ -4,16 +4,16 @@ import { FunctionGone } from "@appdb/testkit/fake-udf-runner";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aComputed, call, col, lit } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import { countRecompute, planRecompute, type RecomputeRequest, startRecompute } from "./plan-recompute.ts";
+import { countRecompute, planRecompute, type RecomputeSelection, startRecompute } from "./plan-recompute.ts";
 import { runJobs } from "./run-jobs.ts";
 
 const { rows, catalog, apply, execute, insertDocs, deps, finish, transaction } = useJobsBench();
 
-function request(columns: string[], onError: OnError, parts: Partial<RecomputeRequest> = {}): RecomputeRequest {
+function request(columns: string[], onError: OnError, parts: Partial<RecomputeSelection> = {}): RecomputeSelection {
   return { folder: "public", table: "docs", columns, cascade: true, on_error: onError, errors_only: false, ...parts };
 }
 
-async function start(of: RecomputeRequest): Promise<string> {
+async function start(of: RecomputeSelection): Promise<string> {
   let job: string | undefined;
   await transaction(async (connection) => {
     job = (await startRecompute(connection, of)).job;

@@ -5,7 +5,7 @@ import type { UdfError, UdfGraph } from "../ports.ts";
 import { type FillContext, RowFailed } from "./fill-context.ts";
 import type { Fill, FillMode } from "./fill-plan.ts";
 import { selectRows } from "./fill-statement.ts";
-import { NO_RESULTS, type RowResults, readRows, runAll, type StoredRows } from "./run-rows.ts";
+import { NO_RESULTS, type RowResults, readStoredRows, runAll, type StoredRows } from "./run-rows.ts";
 
 /** Rows with what is to be written of them, column by column. */
 export interface ReadyRows {
@@ -130,7 +130,11 @@ async function runRest(context: FillContext, graph: UdfGraph, rows: readonly Res
   const { deps, fill } = context;
   const text = selectRows({ table: fill.table, inputs: graph.inputs, scope: null, has_errors: false });
   const ids = rows.map((row) => row.id);
-  const stored = readRows(await deps.sql.query({ text, values: [null, ids.length, ids] }), graph.inputs, new Set());
+  const stored = readStoredRows(
+    await deps.sql.query({ text, values: [null, ids.length, ids] }),
+    graph.inputs,
+    new Set(),
+  );
   const places = new Map(stored.ids.map((id, at) => [id, at]));
   const inputs = graph.inputs.map(({ name }, which) => {
     return rows.map(({ id, known }) => known.get(name) ?? stored.inputs[which]?.[places.get(id) ?? -1] ?? null);

@@ -1,12 +1,12 @@
 import { AppError } from "@appdb/contract/errors";
 import { JOBS_CHANNEL } from "../catalog/load-catalog.ts";
 import { analyzeTable } from "./analyze-table.ts";
-import { createBell } from "./bell.ts";
+import { createAsyncSignal } from "./async-signal.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
 import { cancelled, explainRowFailure, failFill, finishFill } from "./end-fill.ts";
 import { fillColumns } from "./fill-columns.ts";
-import { JobMoved, RowFailed } from "./fill-context.ts";
+import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease } from "./job-store.ts";
 
@@ -26,7 +26,7 @@ const MAX_ATTEMPTS = 4;
  * behind its cursor once its lease has run out.
  */
 export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void> {
-  const bell = createBell();
+  const bell = createAsyncSignal();
   signal.addEventListener("abort", bell.ring, { once: true });
   let isListening = false;
   let collectAt = deps.clock.now();
@@ -60,7 +60,7 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
       await failFill(deps, job, cancelled(job), signal);
       return;
     }
-    if (error instanceof JobMoved || lease.signal.aborted) {
+    if (error instanceof JobLost || lease.signal.aborted) {
       await releaseJob(deps.sql, job, deps.owner);
       return;
     }
@@ -76,7 +76,7 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
 
 /** A batch finds out first that its job is not wanted any more. */
 async function wasCancelled(deps: JobDeps, job: Job, error: unknown): Promise<boolean> {
-  return error instanceof JobMoved && (await renewLease(deps.sql, job, deps)) === "cancelled";
+  return error instanceof JobLost && (await renewLease(deps.sql, job, deps)) === "cancelled";
 }
 
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
@@ -131,7 +131,7 @@ function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
       (state) => {
         if (state === "kept") return;
         isCancelled = state === "cancelled";
-        lost.abort(new JobMoved(isCancelled ? "the job was cancelled" : "the lease was lost"));
+        lost.abort(new JobLost(isCancelled ? "the job was cancelled" : "the lease was lost"));
       },
       // The database is away: the statements of the job itself meet the same and tell it.
       (error: unknown) => deps.log.debug({ job: job.id, error: String(error) }, "a lease could not be renewed"),

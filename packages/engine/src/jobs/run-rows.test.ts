@@ -1,6 +1,6 @@
 import type { ColumnType } from "@appdb/contract/types";
 import { expect, test } from "vitest";
-import { readRows, sliceResults, sliceRows } from "./run-rows.ts";
+import { readStoredRows, sliceResults, sliceRows } from "./run-rows.ts";
 
 const type = (kind: ColumnType["kind"]): ColumnType => ({ kind });
 const inputs = [
@@ -28,7 +28,7 @@ const result = {
 };
 
 test("columns of stored values are read to the last digit, and the errors of those that count", () => {
-  expect(readRows(result, inputs, new Set(["score", "late"]))).toEqual({
+  expect(readStoredRows(result, inputs, new Set(["score", "late"]))).toEqual({
     ids: ["a", "b"],
     xmins: ["7", "8"],
     inputs: [
@@ -44,11 +44,11 @@ test("columns of stored values are read to the last digit, and the errors of tho
 
 test("no rows are no columns", () => {
   const none = { rows: [[null, null, null, null, null, null, null]], row_count: 1 };
-  expect(readRows(none, inputs, new Set()).ids).toEqual([]);
+  expect(readStoredRows(none, inputs, new Set()).ids).toEqual([]);
 });
 
 test("a part of rows and results keeps what belongs to its rows", () => {
-  const rows = readRows(result, inputs, new Set(["score"]));
+  const rows = readStoredRows(result, inputs, new Set(["score"]));
   expect(sliceRows(rows, 1, 2)).toMatchObject({ ids: ["b"], xmins: ["8"], failed: new Map([[0, { score: error }]]) });
   expect(sliceRows(rows, 0, 1).failed.size).toBe(0);
   const udfError = { ...error, kind: "raised" as const, at: null };

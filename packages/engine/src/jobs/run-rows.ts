@@ -22,7 +22,11 @@ export interface StoredRows {
 }
 
 /** Decodes what `selectRows` gives. `outside`: the columns whose errors count; the cell errors then come last. */
-export function readRows(result: SqlResult, inputs: UdfGraph["inputs"], outside: ReadonlySet<string>): StoredRows {
+export function readStoredRows(
+  result: SqlResult,
+  inputs: UdfGraph["inputs"],
+  outside: ReadonlySet<string>,
+): StoredRows {
   const [ids, xmins, ...lists] = result.rows[0] ?? [];
   return {
     ids: elements(ids),

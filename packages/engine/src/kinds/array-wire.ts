@@ -8,7 +8,7 @@ type NumberDtype = Exclude<ArrayDtype, "string">;
 const NUMBER = /-?\d[\d.eE+-]*/g;
 
 /** An array as it crosses to a worker: its shape and elements. A null crosses as it is. */
-export function toWire(value: EngineValue, type: ColumnType): WireValue {
+export function arrayToWire(value: EngineValue, type: ColumnType): WireValue {
   if (typeof value !== "string") return value;
   const dtype = dtypeOf(type);
   const nested: unknown = JSON.parse(value);
@@ -22,7 +22,7 @@ export function toWire(value: EngineValue, type: ColumnType): WireValue {
 }
 
 /** A worker's array as the engine knows it. @throws Error when it is not an array of the type */
-export function fromWire(value: WireValue, type: ColumnType): EngineValue {
+export function arrayFromWire(value: WireValue, type: ColumnType): EngineValue {
   if (!Array.isArray(value)) return value as EngineValue;
   const [shape, elements] = value as WireArray;
   return printNested(shape, elementTexts(dtypeOf(type), elements));

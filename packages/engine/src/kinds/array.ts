@@ -1,6 +1,6 @@
 import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
 import { arrayFromSql, arrayToSql } from "./array-sql.ts";
-import { fromWire, toWire } from "./array-wire.ts";
+import { arrayFromWire, arrayToWire } from "./array-wire.ts";
 import { AGGREGATES, COLLATION, escapeCopy, orNull, PLAIN_IN_URL, quoteElement, same, typedLiteral } from "./common.ts";
 import { DTYPES, dtypeOf } from "./dtypes.ts";
 import type { Json, JsonObject, Kind, Value } from "./kind.ts";
@@ -8,7 +8,7 @@ import { parseArray } from "./parse-array.ts";
 import { KEPT } from "./type-change.ts";
 
 /** Longer arrays would be nothing to read as an example. */
-const MOST_ELEMENTS = 16;
+const MAX_ELEMENTS = 16;
 /** What a stored value may be in memory: PostgreSQL tells only its compressed size without unpacking it. */
 const UNPACKED = 4;
 
@@ -64,7 +64,7 @@ export const array: Kind = {
   aggregates: AGGREGATES,
   changes: { array: (from, to) => (isWiderArray(from, to) ? KEPT : undefined) },
 
-  wire: { to: toWire, from: fromWire },
+  wire: { to: arrayToWire, from: arrayFromWire },
   packed: null,
   isLong: true,
 
@@ -124,6 +124,6 @@ function schemaOf(type: ColumnType): JsonObject {
 
 function exampleOf(type: ColumnType): Json | undefined {
   const lengths = (type.shape ?? [null]).map((length) => length ?? 2);
-  if (lengths.reduce((all, length) => all * length, 1) > MOST_ELEMENTS) return undefined;
+  if (lengths.reduce((all, length) => all * length, 1) > MAX_ELEMENTS) return undefined;
   return lengths.reduceRight<Json>((item, length) => Array.from({ length }, () => item), DTYPES[dtypeOf(type)].example);
 }

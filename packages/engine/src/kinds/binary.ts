@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { wanted } from "../values/describe-value.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, orNull, PLAIN_IN_URL, same, storedAs, typedLiteral } from "./common.ts";
 import type { Kind, Value } from "./kind.ts";
 
@@ -9,7 +9,7 @@ export const binary: Kind = {
   parse: parseBase64,
   parseUrl(text) {
     const parsed = parseBase64(text);
-    return parsed instanceof Misfit ? undefined : parsed;
+    return parsed instanceof ValueError ? undefined : parsed;
   },
   ...PLAIN_IN_URL,
   hasEmptyText: false,
@@ -74,7 +74,7 @@ function bytesOf(text: string): Buffer {
 }
 
 /** Base64 of RFC 4648 section 4, padding included: what is written in any other way may have been cut or mistyped. */
-function parseBase64(value: unknown): EngineValue | Misfit {
+function parseBase64(value: unknown): EngineValue | ValueError {
   if (typeof value !== "string") return wanted("bytes as base64 in a string", value);
   const bytes = Buffer.from(value, "base64");
   return bytes.toString("base64") === value ? bytes : wanted("base64 (A-Z a-z 0-9 + /, padded with =)", value);

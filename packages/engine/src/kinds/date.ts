@@ -1,6 +1,6 @@
 import { wanted } from "../values/describe-value.ts";
-import { Misfit } from "../values/misfit.ts";
 import { parseDate } from "../values/parse-time.ts";
+import { ValueError } from "../values/value-error.ts";
 import {
   AGGREGATES,
   AS_IS_ON_WIRE,
@@ -23,7 +23,7 @@ export const date: Kind = {
   parse: (value) => (typeof value === "string" ? parseDate(value) : wanted("a date YYYY-MM-DD in a string", value)),
   parseUrl(text) {
     const parsed = parseDate(text);
-    return parsed instanceof Misfit ? undefined : parsed;
+    return parsed instanceof ValueError ? undefined : parsed;
   },
   ...PLAIN_IN_URL,
   hasEmptyText: false,

@@ -2,7 +2,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import { quoteLiteral } from "../sql/quote.ts";
 import { wanted } from "../values/describe-value.ts";
 import { floatText } from "../values/float-text.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, ORDERED, OWN_LITERAL, orNull, PLAIN_IN_URL, PLAIN_NULL, SHORT, same, storedAs } from "./common.ts";
 import type { JsonSheet } from "./json-sheet.ts";
 import type { FieldWriter, Kind, Literal, Value } from "./kind.ts";
@@ -116,9 +116,9 @@ export const float: Kind = {
 };
 
 /** Any finite JSON number is a Float. */
-export function parseFloat64(value: unknown): EngineValue | Misfit {
+export function parseFloat64(value: unknown): EngineValue | ValueError {
   if (typeof value !== "number") return wanted("a number", value);
-  return Number.isFinite(value) ? value : new Misfit("The number is beyond the range of Float.");
+  return Number.isFinite(value) ? value : new ValueError("The number is beyond the range of Float.");
 }
 
 function floatSql(value: Value): string {

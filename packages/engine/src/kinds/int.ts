@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { wanted } from "../values/describe-value.ts";
-import type { Misfit } from "../values/misfit.ts";
 import { parseInt64, parseInt64Text } from "../values/parse-numbers.ts";
+import type { ValueError } from "../values/value-error.ts";
 import {
   AGGREGATES,
   ORDERED,
@@ -120,7 +120,7 @@ export const int: Kind = {
   },
 };
 
-function parseInteger(value: unknown, raw: RawText): EngineValue | Misfit {
+function parseInteger(value: unknown, raw: RawText): EngineValue | ValueError {
   if (typeof value !== "number") return wanted("an integer", value);
   // `+ 0` turns -0 into 0: an Int has no negative zero.
   return Number.isSafeInteger(value) ? value + 0 : parseInt64Text(raw(), "Int");

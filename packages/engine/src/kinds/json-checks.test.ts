@@ -2,7 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import type { ColumnType } from "@appdb/contract/types";
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { compileJsonChecks, compileManifestChecks } from "./json-checks.ts";
 
 const INT = { type: "integer" };
@@ -10,7 +10,7 @@ const closed = (properties: Record<string, unknown>, required = Object.keys(prop
   return { type: "object", properties, required, additionalProperties: false };
 };
 
-async function check(schema: Record<string, unknown>, value: unknown): Promise<Misfit | undefined> {
+async function check(schema: Record<string, unknown>, value: unknown): Promise<ValueError | undefined> {
   const type: ColumnType = { kind: "json", schema };
   return (await compileJsonChecks([type])).of(type)?.(value);
 }
@@ -54,7 +54,7 @@ const MISFIT: [Record<string, unknown>, unknown, string, RegExp][] = [
 
 test.each(MISFIT)("%j refuses %j at %j", async (schema, value, pointer, detail) => {
   const misfit = await check(schema, value);
-  expect(misfit).toBeInstanceOf(Misfit);
+  expect(misfit).toBeInstanceOf(ValueError);
   expect(misfit?.pointer).toBe(pointer);
   expect(misfit?.detail).toMatch(detail);
 });

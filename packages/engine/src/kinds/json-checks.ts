@@ -3,12 +3,12 @@ import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/ma
 import { type ColumnType, displayType } from "@appdb/contract/types";
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { describe } from "../values/describe-value.ts";
-import { Misfit } from "../values/misfit.ts";
 import { parseDate, parseTimestamp } from "../values/parse-time.ts";
+import { ValueError } from "../values/value-error.ts";
 import { JSON_TYPE } from "./kinds.ts";
 
 /** Says where a parsed JSON value does not meet a schema; undefined when it does. */
-export type JsonCheck = (value: unknown) => Misfit | undefined;
+export type JsonCheck = (value: unknown) => ValueError | undefined;
 
 /** The checks of Json types that have a schema, each compiled once. */
 export interface JsonChecks {
@@ -69,8 +69,8 @@ async function compile(schema: Readonly<Record<string, unknown>>): Promise<JsonC
   // Loaded by the applications alone that have a schema; an instance each, so that equal $id do not meet.
   const { Ajv2020 } = await import("ajv/dist/2020.js");
   const ajv = new Ajv2020({ strict: false, verbose: true, logger: false });
-  ajv.addFormat("date-time", (text: string) => !(parseTimestamp(text) instanceof Misfit));
-  ajv.addFormat("date", (text: string) => !(parseDate(text) instanceof Misfit));
+  ajv.addFormat("date-time", (text: string) => !(parseTimestamp(text) instanceof ValueError));
+  ajv.addFormat("date", (text: string) => !(parseDate(text) instanceof ValueError));
   ajv.addFormat("uuid", /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i);
   const validate = ajv.compile(schema);
   if ("$async" in validate) throw new Error("the keyword $async is not part of JSON Schema");
@@ -78,15 +78,15 @@ async function compile(schema: Readonly<Record<string, unknown>>): Promise<JsonC
 }
 
 /** The last error is that of the outermost schema: those before it are of the branches that were tried. */
-function misfitOf(validate: ValidateFunction): Misfit {
+function misfitOf(validate: ValidateFunction): ValueError {
   const error = validate.errors?.at(-1);
   if (error === undefined) throw new TypeError("A schema refused a value without saying why.");
   const { instancePath, keyword, params } = error;
   if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
     const key: string = params.additionalProperty ?? params.unevaluatedProperty;
-    return new Misfit(`The key ${JSON.stringify(key)} has no place here.`, `${instancePath}/${escaped(key)}`);
+    return new ValueError(`The key ${JSON.stringify(key)} has no place here.`, `${instancePath}/${escaped(key)}`);
   }
-  return new Misfit(wordsOf(error), instancePath);
+  return new ValueError(wordsOf(error), instancePath);
 }
 
 function wordsOf({ keyword, parentSchema, data, message }: ErrorObject): string {

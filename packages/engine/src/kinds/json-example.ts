@@ -9,7 +9,7 @@ const FORMATS: { readonly [format: string]: string } = {
 };
 
 /** Longer lists would be nothing to read. */
-const MOST_ELEMENTS = 16;
+const MAX_ELEMENTS = 16;
 
 /** What `Json[...]` says of values, and no more: a schema that says anything else has no example. */
 const KNOWN: ReadonlySet<string> = new Set([
@@ -61,10 +61,10 @@ export function exampleOfSchema(schema: Schema): Json | undefined {
 
 function sampleArray({ prefixItems = [], items = {}, minItems, maxItems }: Schema): Json | undefined {
   const first = (prefixItems as readonly Schema[]).map((item) => exampleOfSchema(item));
-  const wanted = Math.min(Math.max(Number(minItems ?? 1), first.length), Number(maxItems ?? MOST_ELEMENTS));
+  const wanted = Math.min(Math.max(Number(minItems ?? 1), first.length), Number(maxItems ?? MAX_ELEMENTS));
   const more = typeof items === "object" ? exampleOfSchema(items as Schema) : undefined;
   const all = Array.from({ length: wanted }, (_, at) => (at < first.length ? first[at] : more));
-  return wanted > MOST_ELEMENTS || all.includes(undefined) ? undefined : (all as Json[]);
+  return wanted > MAX_ELEMENTS || all.includes(undefined) ? undefined : (all as Json[]);
 }
 
 function sampleObject({ properties = {}, required = [], additionalProperties }: Schema): Json | undefined {

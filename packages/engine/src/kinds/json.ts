@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { raiseWhere } from "../sql/raise-where.ts";
-import { Misfit } from "../values/misfit.ts";
 import { parseText } from "../values/parse-text.ts";
+import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, quoteElement, same, storedAs, typedLiteral } from "./common.ts";
 import { parseFloat64 } from "./float.ts";
 import { exampleOfSchema } from "./json-example.ts";
@@ -131,11 +131,11 @@ function listOf(texts: readonly string[]): string {
   return `[${texts.map((text) => (parsed(text) !== undefined ? text : JSON.stringify(text))).join(",")}]`;
 }
 
-function misfitInJson(value: unknown, depth: number): Misfit | undefined {
+function misfitInJson(value: unknown, depth: number): ValueError | undefined {
   if (typeof value === "string") return misfitOf(parseText(value));
   if (typeof value === "number") return misfitOf(parseFloat64(value));
   if (typeof value !== "object" || value === null) return undefined;
-  if (depth >= DEEPEST_JSON) return new Misfit(`The Json value nests deeper than ${DEEPEST_JSON} levels.`);
+  if (depth >= DEEPEST_JSON) return new ValueError(`The Json value nests deeper than ${DEEPEST_JSON} levels.`);
   for (const [key, item] of Object.entries(value)) {
     const misfit = misfitOf(parseText(key)) ?? misfitInJson(item, depth + 1);
     if (misfit !== undefined) return misfit;
@@ -143,8 +143,8 @@ function misfitInJson(value: unknown, depth: number): Misfit | undefined {
   return undefined;
 }
 
-function misfitOf(value: EngineValue | Misfit): Misfit | undefined {
-  return value instanceof Misfit ? value : undefined;
+function misfitOf(value: EngineValue | ValueError): ValueError | undefined {
+  return value instanceof ValueError ? value : undefined;
 }
 
 /** The null inside of a Json value counts. */

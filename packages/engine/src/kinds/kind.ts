@@ -1,6 +1,6 @@
 import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
 import type { WireValue } from "@appdb/contract/worker-protocol";
-import type { Misfit } from "../values/misfit.ts";
+import type { ValueError } from "../values/value-error.ts";
 import type { JsonSheet } from "./json-sheet.ts";
 import type { TypeChange } from "./type-change.ts";
 
@@ -49,9 +49,9 @@ export interface Kind {
   // JSON and URLs
 
   /** Reads a parsed JSON value, which is not null, as the value that will be stored. */
-  readonly parse: (value: unknown, raw: RawText, type: ColumnType) => EngineValue | Misfit;
+  readonly parse: (value: unknown, raw: RawText, type: ColumnType) => EngineValue | ValueError;
   /** Reads the text of a parameter in a URL; undefined for a text of another kind. */
-  readonly parseUrl: (text: string, type: ColumnType) => EngineValue | Misfit | undefined;
+  readonly parseUrl: (text: string, type: ColumnType) => EngineValue | ValueError | undefined;
   /** Joins the texts of a parameter that a URL repeats; null: the last one counts. */
   readonly joinUrl: ((texts: readonly string[]) => string) | null;
   /** Ends the refusal of a text in a URL with how a value is written there; empty where the type says it. */

@@ -1,13 +1,13 @@
 import { type EngineValue, TYPE_KINDS } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { literalValue } from "../expressions/testing/random-trees.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { KINDS, kindOf } from "./kinds.ts";
 
 const SAMPLES = TYPE_KINDS.flatMap((kind) => KINDS[kind].samples.values.map((value) => ({ kind, value })));
 
 /** Bytes come as Buffers from some readers and as arrays from others. */
-function plain(value: EngineValue | Misfit): unknown {
+function plain(value: EngineValue | ValueError): unknown {
   return value instanceof Uint8Array ? [...value] : value;
 }
 
@@ -16,7 +16,7 @@ test.each(SAMPLES)("a $kind survives its JSON: $value", ({ kind, value }) => {
   const json = value === null ? "null" : toJson(value);
   const parsed = parse(JSON.parse(json), () => json, samples.type);
   // Json that no column can store stands among the samples.
-  if (!(parsed instanceof Misfit)) expect(plain(parsed)).toStrictEqual(plain(value));
+  if (!(parsed instanceof ValueError)) expect(plain(parsed)).toStrictEqual(plain(value));
   else expect(samples.type).toEqual({ kind: "json" });
 });
 
@@ -32,7 +32,7 @@ test.each(TYPE_KINDS)("the example of a %s is a value of its type", (kind) => {
   const { example, parse, schema } = kindOf({ kind });
   const { type } = KINDS[kind].samples;
   const value = example(type);
-  expect(parse(value, () => JSON.stringify(value), type)).not.toBeInstanceOf(Misfit);
+  expect(parse(value, () => JSON.stringify(value), type)).not.toBeInstanceOf(ValueError);
   expect(schema(type)).toHaveProperty("type");
 });
 

@@ -1,9 +1,9 @@
 import { type ArrayDtype, type ColumnType, displayArray } from "@appdb/contract/types";
 import { describe, wanted } from "../values/describe-value.ts";
 import { float32Text, floatText } from "../values/float-text.ts";
-import { Misfit } from "../values/misfit.ts";
 import { parseInt64Text } from "../values/parse-numbers.ts";
 import { parseText } from "../values/parse-text.ts";
+import { ValueError } from "../values/value-error.ts";
 import { dtypeOf } from "./dtypes.ts";
 
 /** PostgreSQL's arrays have no more. */
@@ -20,7 +20,7 @@ const NUMBER = /-?\d[\d.eE+-]*/g;
  * Reads a nested list as the JSON text of an array: every list of one level as long as the others and as the type's shape
  * says, every element in the dtype's range. Only the outermost list may be empty. Gives the first place that does not fit.
  */
-export function parseArray(type: ColumnType, value: unknown, raw: () => string): string | Misfit {
+export function parseArray(type: ColumnType, value: unknown, raw: () => string): string | ValueError {
   if (!Array.isArray(value)) return wanted(`a list for ${displayArray(type)}`, value);
   const reader = new ArrayReader(type, value, raw);
   return reader.read(value, "", 0);
@@ -44,44 +44,44 @@ class ArrayReader {
   }
 
   /** Reads one list; its text, or what does not fit in it. */
-  read(list: readonly unknown[], pointer: string, depth: number): string | Misfit {
+  read(list: readonly unknown[], pointer: string, depth: number): string | ValueError {
     const misfit = this.#lengthMisfit(list, pointer, depth);
     if (misfit !== undefined) return misfit;
     const isInnermost = depth === this.#lengths.length - 1;
     let text = "[";
     for (let at = 0; at < list.length; at++) {
       const part = isInnermost ? this.#element(list[at]) : this.#inner(list[at], `${pointer}/${at}`, depth + 1);
-      if (part instanceof Misfit) return isInnermost ? new Misfit(part.detail, `${pointer}/${at}`) : part;
+      if (part instanceof ValueError) return isInnermost ? new ValueError(part.detail, `${pointer}/${at}`) : part;
       text += at === 0 ? part : `,${part}`;
     }
     return `${text}]`;
   }
 
-  #lengthMisfit(list: readonly unknown[], pointer: string, depth: number): Misfit | undefined {
+  #lengthMisfit(list: readonly unknown[], pointer: string, depth: number): ValueError | undefined {
     if (this.#lengths.length > MAX_DIMENSIONS) {
-      return new Misfit(`The lists nest deeper than ${MAX_DIMENSIONS} levels, which no array does.`);
+      return new ValueError(`The lists nest deeper than ${MAX_DIMENSIONS} levels, which no array does.`);
     }
     const length = this.#lengths[depth] ?? 0;
     if (list.length === length && (length > 0 || depth === 0)) return undefined;
     const said = this.#type.shape?.[depth];
     if (said == null && list.length === 0) {
-      return new Misfit("Only the outermost list of an array may be empty.", pointer);
+      return new ValueError("Only the outermost list of an array may be empty.", pointer);
     }
     const why = said == null ? "the lists before it have" : `${displayArray(this.#type)} wants`;
-    return new Misfit(`The list has ${count(list.length)}; ${why} ${length}.`, pointer);
+    return new ValueError(`The list has ${count(list.length)}; ${why} ${length}.`, pointer);
   }
 
-  #inner(item: unknown, pointer: string, depth: number): string | Misfit {
+  #inner(item: unknown, pointer: string, depth: number): string | ValueError {
     if (Array.isArray(item)) return this.read(item, pointer, depth);
     return wanted(`a list (level ${depth + 1} of ${this.#lengths.length})`, item, pointer);
   }
 
-  #element(item: unknown): string | Misfit {
+  #element(item: unknown): string | ValueError {
     this.#elements += 1;
     const dtype = this.#dtype;
     if (dtype === "string") {
       const text = typeof item === "string" ? parseText(item) : wanted("a string", item);
-      return text instanceof Misfit ? text : JSON.stringify(text);
+      return text instanceof ValueError ? text : JSON.stringify(text);
     }
     if (dtype === "bool") return typeof item === "boolean" ? String(item) : wanted("a boolean (true or false)", item);
     if (typeof item !== "number") return wanted(`a number (${dtype})`, item);
@@ -91,24 +91,24 @@ class ArrayReader {
   }
 
   /** What is beyond 2^53 is read from the source text. All elements before it are numbers, so that it can be counted off. */
-  #int64(item: number): string | Misfit {
+  #int64(item: number): string | ValueError {
     if (Number.isSafeInteger(item)) return String(item + 0);
     this.#numbers ??= this.#raw().match(NUMBER) ?? [];
     const exact = parseInt64Text(this.#numbers[this.#elements - 1] ?? "", "int64");
-    return exact instanceof Misfit ? exact : String(exact);
+    return exact instanceof ValueError ? exact : String(exact);
   }
 }
 
-function integer(item: number, dtype: ArrayDtype): string | Misfit {
+function integer(item: number, dtype: ArrayDtype): string | ValueError {
   if (!Number.isInteger(item)) return wanted("an integer", item);
   const [least, most] = RANGES[dtype] ?? [0, 0];
   // `+ 0` turns -0 into 0: an integer has no negative zero.
   if (item >= least && item <= most) return String(item + 0);
-  return new Misfit(`${describe(item)} is beyond the range of ${dtype}, ${least} to ${most}.`);
+  return new ValueError(`${describe(item)} is beyond the range of ${dtype}, ${least} to ${most}.`);
 }
 
-function beyond(dtype: ArrayDtype): Misfit {
-  return new Misfit(`The number is beyond the range of ${dtype}.`);
+function beyond(dtype: ArrayDtype): ValueError {
+  return new ValueError(`The number is beyond the range of ${dtype}.`);
 }
 
 /** The lengths of the first list of each level. */

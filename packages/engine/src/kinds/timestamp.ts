@@ -1,6 +1,6 @@
 import { wanted } from "../values/describe-value.ts";
-import { Misfit } from "../values/misfit.ts";
 import { parseTimestamp } from "../values/parse-time.ts";
+import { ValueError } from "../values/value-error.ts";
 import {
   AGGREGATES,
   AS_IS_ON_WIRE,
@@ -35,7 +35,7 @@ export const timestamp: Kind = {
     typeof value === "string" ? parseTimestamp(value) : wanted("an ISO 8601 timestamp in a string", value),
   parseUrl(text) {
     const parsed = parseTimestamp(text);
-    return parsed instanceof Misfit ? undefined : parsed;
+    return parsed instanceof ValueError ? undefined : parsed;
   },
   ...PLAIN_IN_URL,
   hasEmptyText: false,

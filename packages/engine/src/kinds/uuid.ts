@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { wanted } from "../values/describe-value.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import {
   AGGREGATES,
   AS_IS_ON_WIRE,
@@ -26,7 +26,7 @@ export const uuid: Kind = {
   parse: parseUuid,
   parseUrl(text) {
     const parsed = parseUuid(text);
-    return parsed instanceof Misfit ? undefined : parsed;
+    return parsed instanceof ValueError ? undefined : parsed;
   },
   ...PLAIN_IN_URL,
   hasEmptyText: false,
@@ -73,7 +73,7 @@ export const uuid: Kind = {
   },
 };
 
-function parseUuid(value: unknown): EngineValue | Misfit {
+function parseUuid(value: unknown): EngineValue | ValueError {
   if (typeof value !== "string") return wanted("a UUID in a string", value);
   if (HYPHENED.test(value)) return value.toLowerCase();
   if (!DIGITS.test(value)) return wanted("a UUID", value);

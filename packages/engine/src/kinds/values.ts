@@ -1,5 +1,5 @@
 import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
-import type { Misfit } from "../values/misfit.ts";
+import type { ValueError } from "../values/value-error.ts";
 import { quoteElement } from "./common.ts";
 import type { Json, Kind, Literal, RawText } from "./kind.ts";
 import { KINDS, kindOf } from "./kinds.ts";
@@ -7,7 +7,7 @@ import { KINDS, kindOf } from "./kinds.ts";
 /** Single values by their type. Where many values of one type are at hand, ask the kind for its function once instead. */
 
 /** Reads a parsed JSON value, which is not null, as a value of the type: the engine's form, as it will be stored. */
-export function parseValue(type: ColumnType, value: unknown, raw: RawText): EngineValue | Misfit {
+export function parseValue(type: ColumnType, value: unknown, raw: RawText): EngineValue | ValueError {
   return kindOf(type).parse(value, raw, type);
 }
 

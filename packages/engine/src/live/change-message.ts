@@ -4,21 +4,21 @@ import { LONGEST_VALUE } from "../catalog/live-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 
 /** What a commit did to a table: the values of some columns in the rows that it touched; nothing when it may be anything. */
-export interface TableChange {
+export interface LiveChange {
   readonly table_id: number;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
 /** Messages under way that lack parts; those of one that came in pieces come one behind the other. */
-const MOST_OPEN = 100;
+const MAX_OPEN = 100;
 
 /** Puts messages of the trigger function together again (schema/live-sql.ts). */
-export class ChangeReader {
+export class ChangeAssembler {
   readonly #open = new Map<string, string[]>();
 
   /** Takes what one NOTIFY carried; undefined as long as parts are missing. */
-  read(payload: string): TableChange | undefined {
+  read(payload: string): LiveChange | undefined {
     const [, id = "", part, parts, text = ""] = /^([^;]*);(\d+);(\d+);(.*)$/s.exec(payload) ?? [];
     if (part === undefined) return undefined;
     if (parts === "1") return parseChange(text);
@@ -27,7 +27,7 @@ export class ChangeReader {
     if (known.length < Number(parts)) {
       this.#open.set(id, known);
       // A part that was lost with its connection leaves the others behind.
-      if (this.#open.size > MOST_OPEN) this.#open.clear();
+      if (this.#open.size > MAX_OPEN) this.#open.clear();
       return undefined;
     }
     this.#open.delete(id);
@@ -36,7 +36,7 @@ export class ChangeReader {
 }
 
 /** Undefined for what our function does not write: anybody may use the channel. */
-function parseChange(text: string): TableChange | undefined {
+function parseChange(text: string): LiveChange | undefined {
   try {
     const { table, columns = [], rows = [] } = JSON.parse(text);
     if (!Number.isInteger(table) || !Array.isArray(columns) || !Array.isArray(rows)) return undefined;

@@ -1,4 +1,4 @@
-import type { TableChange } from "./change-message.ts";
+import type { LiveChange } from "./change-message.ts";
 import type { LiveQuery } from "./live-query.ts";
 import type { WatchPoint } from "./watch-points.ts";
 
@@ -44,7 +44,7 @@ export class LiveIndex {
   }
 
   /** A query is left out only where the values of its column are told, and none of them is its own. */
-  affected(change: TableChange): ReadonlySet<LiveQuery> {
+  affected(change: LiveChange): ReadonlySet<LiveQuery> {
     const entry = this.#tables.get(change.table_id);
     const found = new Set<LiveQuery>(entry?.any);
     for (const [column, values] of entry?.byColumn ?? []) {

@@ -7,7 +7,7 @@ import type { OpenQuery } from "../queries/open-queries.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { isShapeRefusal } from "../write/sql-refusals.ts";
-import type { TableChange } from "./change-message.ts";
+import type { LiveChange } from "./change-message.ts";
 import { LiveIndex } from "./live-index.ts";
 import { isPassing, LiveQuery } from "./live-query.ts";
 import { LiveStream } from "./live-stream.ts";
@@ -25,7 +25,7 @@ const COLLECT_MS = 5;
 /** Queries that run again at a time: the others of the pool's connections are for requests. */
 const AT_A_TIME = 2;
 /** Arguments that one statement is run for. */
-const MOST_TOGETHER = 100;
+const MAX_TOGETHER = 100;
 /** Pause before a run that failed is made again. */
 const RETRY_MS = 1_000;
 
@@ -130,7 +130,7 @@ export class LiveQueries implements AsyncDisposable {
     live.gone.abort();
   }
 
-  #onChange(change: TableChange): void {
+  #onChange(change: LiveChange): void {
     for (const live of this.#index.affected(change)) this.#mark(live);
   }
 
@@ -163,7 +163,7 @@ export class LiveQueries implements AsyncDisposable {
     for (const live of this.#queue) {
       if (live.runner !== first.runner || live.is_running) continue;
       together.push(live);
-      if (together.length === MOST_TOGETHER) break;
+      if (together.length === MAX_TOGETHER) break;
     }
     for (const live of together) {
       this.#queue.delete(live);

@@ -4,7 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import { LIVE_CHANNEL } from "../catalog/live-sql.ts";
 import type { Logger, SqlPool } from "../ports.ts";
 import { isShapeRefusal } from "../write/sql-refusals.ts";
-import { ChangeReader, type TableChange } from "./change-message.ts";
+import { ChangeAssembler, type LiveChange } from "./change-message.ts";
 import { findForgotten, renewWatches, unwatchTable, WATCH_S, type WatchedTable, watchTable } from "./live-triggers.ts";
 
 /** A third of the time after which others take the watch for forgotten. */
@@ -13,7 +13,7 @@ const RENEW_MS = (WATCH_S * 1000) / 3;
 const AGAIN_MS = 1_000;
 /** Pauses between attempts at a table that somebody holds. */
 const BUSY_PAUSE_MS = 50;
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 interface Watch {
   readonly table: WatchedTable;
@@ -28,7 +28,7 @@ interface Watch {
 export interface TableWatchesDeps {
   readonly sql: SqlPool;
   readonly log: Logger;
-  onChange(change: TableChange): void;
+  onChange(change: LiveChange): void;
   /** Commits may have been missed. */
   onGap(): void;
   /** How often watches are looked after. */
@@ -74,7 +74,7 @@ export class TableWatches implements AsyncDisposable {
 
   async #watch(watch: Watch): Promise<void> {
     watch.has_failed = true;
-    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       if (await watchTable(this.#deps.sql, this.#owner, watch.table, [...watch.columns])) {
         watch.has_failed = false;
         return;
@@ -89,7 +89,7 @@ export class TableWatches implements AsyncDisposable {
   }
 
   async #listen(): Promise<void> {
-    const reader = new ChangeReader();
+    const reader = new ChangeAssembler();
     const onNotify = (payload: string): void => {
       if (payload === "") void this.#renew(true);
       else {

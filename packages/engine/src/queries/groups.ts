@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { keyOf, standIn } from "../catalog/bind-query.ts";
+import { expressionKey, standIn } from "../catalog/bind-query.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
 import type { Clauses } from "./query-plan.ts";
 
@@ -9,7 +9,7 @@ export function aggregatesOf(clauses: Clauses): Aggregate[] {
   const found = new Map<string, Aggregate>();
   for (const { expr } of [...clauses.select, ...clauses.order_by]) {
     visit(expr, (node) => {
-      if (node.node === "aggregate") found.set(keyOf(node), node);
+      if (node.node === "aggregate") found.set(expressionKey(node), node);
     });
   }
   return [...found.values()];
@@ -59,7 +59,7 @@ export function groupNames(clauses: Clauses): GroupNames {
   const keys = clauses.group_by.map((expr, at) => ({ name: `#g${at}`, expr }));
   const aggregates = aggregatesOf(clauses).map((expr, at) => ({ name: `#a${at}`, expr: expr as Expr }));
   const values = [...keys, ...aggregates];
-  const byKey = new Map(values.map(({ name, expr }) => [keyOf(expr), standIn(name, expr)]));
-  const replace = (expr: Expr): Expr => byKey.get(keyOf(expr)) ?? mapParts(expr, replace);
+  const byKey = new Map(values.map(({ name, expr }) => [expressionKey(expr), standIn(name, expr)]));
+  const replace = (expr: Expr): Expr => byKey.get(expressionKey(expr)) ?? mapParts(expr, replace);
   return { values, keys: keys.length, replace };
 }

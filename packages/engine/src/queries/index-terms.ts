@@ -12,15 +12,15 @@ import type { ExpressionWriter } from "./relation.ts";
 
 /** What the index that serves a statement best holds of a text column: its hash, or its first characters, of which there
  *  are the fewer the more texts the index has (`indexedPrefix`): this is their number. */
-export type Held = "hash" | number;
+export type IndexedText = "hash" | number;
 
 /** By flat name; a text without an entry has no index that could serve the statement. */
-export type HeldTexts = ReadonlyMap<string, Held>;
+export type IndexedTexts = ReadonlyMap<string, IndexedText>;
 
 /** An index as far as choosing goes: its columns by flat name, and what it holds of those that are texts. */
 interface Candidate {
   readonly columns: readonly string[];
-  readonly held: Held;
+  readonly held: IndexedText;
 }
 
 /** Comparisons that PostgreSQL answers without an error, whatever the values: the order in which it does is free. */
@@ -43,7 +43,7 @@ const OF_PREFIXES: Readonly<Record<string, string>> = {
 
 /** Chooses, for each text column that a statement compares or sorts by, what is compared instead. An index counts by how
  *  many of its first columns are fixed, and whether the next one is bounded or sorted by. */
-export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Expr | undefined): HeldTexts {
+export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Expr | undefined): IndexedTexts {
   const fixed = new Set<string>();
   const bounded = new Set<string>();
   for (const name of where.flatMap(comparedIn)) (name.isFixed ? fixed : bounded).add(name.column);
@@ -53,7 +53,7 @@ export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Exp
     .map((candidate) => ({ candidate, used: usedColumns(candidate, fixed, bounded, sorted) }))
     .filter(({ used }) => used.length > 0)
     .sort((a, b) => b.used.length - a.used.length);
-  const held = new Map<string, Held>();
+  const held = new Map<string, IndexedText>();
   for (const { candidate, used } of scored) {
     for (const name of used) if (!held.has(name)) held.set(name, candidate.held);
   }
@@ -104,7 +104,7 @@ function isGiven(expr: Expr): boolean {
 }
 
 /** The conditions of a statement as SQL. All have forms: the planner asked before. */
-export function writeConditions(where: readonly Expr[], held: HeldTexts, writer: ExpressionWriter): string[] {
+export function writeConditions(where: readonly Expr[], held: IndexedTexts, writer: ExpressionWriter): string[] {
   return where.map((expr) => {
     const sql = writeCondition(expr, held, writer);
     if (sql === undefined) throw new TypeError("A condition without SQL form stands in a statement.");
@@ -113,7 +113,7 @@ export function writeConditions(where: readonly Expr[], held: HeldTexts, writer:
 }
 
 /** A condition as SQL that an index can serve; undefined when it has no SQL form. */
-function writeCondition(expr: Expr, held: HeldTexts, writer: ExpressionWriter): string | undefined {
+function writeCondition(expr: Expr, held: IndexedTexts, writer: ExpressionWriter): string | undefined {
   if (expr.node === "call" && (expr.fn === "op.or" || expr.fn === "op.and") && isPlain(expr)) {
     const parts = expr.args.map((arg) => writeCondition(arg, held, writer));
     // The form of `|` and `&` evaluates both sides, which no index can serve; these cannot fail.
@@ -128,7 +128,7 @@ function writeCondition(expr: Expr, held: HeldTexts, writer: ExpressionWriter): 
 /** The first key of an order as SQL that an index gives, and how it makes it; undefined when there is nothing to add. */
 export function writeOrderHint(
   expr: Expr,
-  held: HeldTexts,
+  held: IndexedTexts,
   writer: ExpressionWriter,
 ): { readonly sql: string; readonly hint: (sql: string) => string } | undefined {
   if (expr.node !== "column" || !isText(expr.type)) return undefined;
@@ -153,7 +153,7 @@ function isPlain(expr: Expr): boolean {
 
 type Call = Extract<Expr, { node: "call" }>;
 
-function hintFor(expr: Call, held: HeldTexts, writer: ExpressionWriter): string | undefined {
+function hintFor(expr: Call, held: IndexedTexts, writer: ExpressionWriter): string | undefined {
   const [left, right, ...more] = expr.args;
   if (left === undefined) return undefined;
   if (expr.fn === "op.is_null") return compared(left, held, writer, (over) => `${over(left)} is null`);
@@ -174,7 +174,7 @@ function comparisonHint(
   fn: string,
   column: Expr,
   value: Expr,
-  held: HeldTexts,
+  held: IndexedTexts,
   writer: ExpressionWriter,
 ): string | undefined {
   const sign = OF_PREFIXES[fn];
@@ -187,7 +187,7 @@ function comparisonHint(
 /** What `write` makes of texts turned into what the index of `column` holds of them. */
 function compared(
   column: Expr,
-  held: HeldTexts,
+  held: IndexedTexts,
   writer: ExpressionWriter,
   write: (over: (text: Expr) => string) => string,
 ): string | undefined {

@@ -4,7 +4,7 @@ import type { FieldWriter } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { Statement } from "../ports.ts";
 import { readInt32 } from "../sql/read-int32.ts";
-import type { Output } from "./query-plan.ts";
+import type { QueryOutput } from "./query-plan.ts";
 
 type TakeRow = NonNullable<Statement["take_row"]>;
 
@@ -25,7 +25,7 @@ export interface JsonRows {
  * string for each field. `outputs` are the fields of the rows in order.
  */
 export function compileJsonRows(
-  outputs: readonly Pick<Output, "name" | "type">[],
+  outputs: readonly Pick<QueryOutput, "name" | "type">[],
   returnScalar: boolean,
 ): (mostBytes: number) => JsonRows {
   const isBare = returnScalar && outputs.length > 0;
@@ -78,7 +78,7 @@ export function compileJsonRows(
         if (sheet === undefined) return "";
         const text = sheet.text();
         sheet.at = 0;
-        if (blank.length < MOST_BLANK && sheet.bytes.length <= LARGEST_BLANK) blank.push(sheet);
+        if (blank.length < MAX_BLANK && sheet.bytes.length <= LARGEST_BLANK) blank.push(sheet);
         return text;
       },
     };
@@ -86,7 +86,7 @@ export function compileJsonRows(
 }
 
 /** Sheets that a query keeps for its next answers, and what one of them may hold. */
-const MOST_BLANK = 4;
+const MAX_BLANK = 4;
 const LARGEST_BLANK = 256 * 1024;
 const FIELDS_BYTES = 2;
 const LENGTH_BYTES = 4;

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { readCursor, writeCursor } from "./cursor.ts";
+import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 
 /** What a page's values have together at most; a page of long values has fewer rows. One row is answered whatever it has. */
@@ -33,7 +33,7 @@ export function seenColumns(table: CatalogTable): readonly CatalogColumn[] {
  */
 export async function listRows(sql: SqlConnection, table: CatalogTable, input: ListRowsInput): Promise<ListedRows> {
   const scope = `rows of ${table.id}`;
-  const after = input.cursor === null ? null : (readCursor(scope, input.cursor).after?.keys[0] ?? null);
+  const after = input.cursor === null ? null : (readQueryCursor(scope, input.cursor).after?.keys[0] ?? null);
   const columns = seenColumns(table);
   const found = await readPage(sql, table, columns, after, input.limit);
   const render = compileRows(
@@ -45,7 +45,7 @@ export async function listRows(sql: SqlConnection, table: CatalogTable, input: L
   const isLast = last === undefined || !found.has_more;
   return {
     rows: found.rows.map((row) => withErrors(render(row), row[errorsAt] ?? null, columns)),
-    next: isLast ? null : writeCursor(scope, input.limit, { keys: [last], given: 0 }),
+    next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], given: 0 }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { StatementPool } from "../timing.ts";
  *  are truly nearest, and takes longer (`hnsw.ef_search`). */
 export const IN_SIGHT = 100;
 /** The most that pgvector takes. */
-const MOST_IN_SIGHT = 1_000;
+const MAX_IN_SIGHT = 1_000;
 
 /** What a statement asks of a graph of vectors. */
 export interface NearestSearch {
@@ -22,7 +22,7 @@ export function searchNearest(
   statement: Statement,
 ): Promise<SqlResult> {
   if (search === null || (search.searched <= IN_SIGHT && !search.is_filtered)) return sql.query(statement);
-  const inSight = Math.min(Math.max(search.searched, IN_SIGHT), MOST_IN_SIGHT);
+  const inSight = Math.min(Math.max(search.searched, IN_SIGHT), MAX_IN_SIGHT);
   return sql.transaction(async (connection) => {
     await connection.query({
       text: "select set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', $2, true)",

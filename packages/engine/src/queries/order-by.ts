@@ -3,7 +3,7 @@ import type { ColumnType } from "@appdb/contract/types";
 import { distanceSql, hasVectorSql, isNearestFirst, type Similarity } from "../catalog/similarities.ts";
 import { FLOAT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
-import { type HeldTexts, writeOrderHint } from "./index-terms.ts";
+import { type IndexedTexts, writeOrderHint } from "./index-terms.ts";
 import type { OrderTerm } from "./order-terms.ts";
 import type { Clauses } from "./query-plan.ts";
 import type { ExpressionWriter, Relation } from "./relation.ts";
@@ -18,7 +18,7 @@ interface OrderInput {
   readonly order: Clauses["order_by"];
   readonly writer: ExpressionWriter;
   readonly relation: Relation;
-  readonly held: HeldTexts;
+  readonly held: IndexedTexts;
   readonly similarities: readonly Similarity[];
   readonly parameters: ParameterList;
   /** Types of the relation's identities, UUIDs unless told. */

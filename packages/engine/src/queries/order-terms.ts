@@ -10,7 +10,7 @@ export interface OrderTerm {
 }
 
 /** The terms without hints: what the place of a row is told by. */
-export function sortKeys(terms: readonly OrderTerm[]): readonly OrderTerm[] {
+export function positionTerms(terms: readonly OrderTerm[]): readonly OrderTerm[] {
   return terms.filter(({ hint }) => hint === undefined);
 }
 
@@ -35,7 +35,7 @@ export function pageConditions(
   nulls: readonly boolean[],
   value: (at: number, type: ColumnType) => string,
 ): string[] {
-  const steps = sortKeys(terms).map(({ sql, asc, type }, at) => {
+  const steps = positionTerms(terms).map(({ sql, asc, type }, at) => {
     if (nulls[at]) return { equal: `${sql} is null`, behind: asc ? "false" : `${sql} is not null` };
     const given = value(at, type);
     return {

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { BoundQuery } from "../catalog/bind-query.ts";
-import { keyOf } from "../catalog/bind-query.ts";
+import { expressionKey } from "../catalog/bind-query.ts";
 import { visit } from "../expressions/tree.ts";
 import { foldsOf, type GroupNames, readsRows, rowArguments } from "./groups.ts";
 import type { Clauses, PlannedFold, PlanOptions } from "./query-plan.ts";
@@ -17,15 +17,15 @@ export function planFolds(
   const places = new Map<string, number>();
   const exprs: Expr[] = [];
   const placeOf = (expr: Expr): number => {
-    const known = places.get(keyOf(expr));
+    const known = places.get(expressionKey(expr));
     if (known !== undefined) return known;
-    places.set(keyOf(expr), exprs.length);
+    places.set(expressionKey(expr), exprs.length);
     return exprs.push(expr) - 1;
   };
   const folds = foldsOf(clauses).map((aggregate): PlannedFold => {
     const known = functions.get(aggregate.fn);
     if (known === undefined) throw unknownFunction(bound, aggregate.fn);
-    const named = grouped.values.find(({ expr }) => keyOf(expr) === keyOf(aggregate));
+    const named = grouped.values.find(({ expr }) => expressionKey(expr) === expressionKey(aggregate));
     return {
       name: named?.name ?? "",
       type: aggregate.type,
@@ -46,7 +46,7 @@ export function planFolds(
 
 /** What people call a key: the name under which it is selected, or the column's own. */
 export function keyLabel({ select }: Clauses, key: Expr, at: number): string {
-  const selected = select.find(({ expr }) => keyOf(expr) === keyOf(key));
+  const selected = select.find(({ expr }) => expressionKey(expr) === expressionKey(key));
   if (selected !== undefined) return selected.name;
   return key.node === "column" && !key.name.startsWith("#") ? key.name : `group_by ${at + 1}`;
 }
@@ -61,11 +61,11 @@ export function unknownFunction(bound: BoundQuery, id: string): Error {
 }
 
 function outputOf({ select }: Clauses, aggregate: Expr): string {
-  const key = keyOf(aggregate);
+  const key = expressionKey(aggregate);
   const selected = select.find(({ expr }) => {
     let found = false;
     visit(expr, (node) => {
-      found ||= keyOf(node) === key;
+      found ||= expressionKey(node) === key;
     });
     return found;
   });

@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { type BoundQuery, flatNames, flatTypes, keyOf, standIn } from "../catalog/bind-query.ts";
+import { type BoundQuery, expressionKey, flatNames, flatTypes, standIn } from "../catalog/bind-query.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { resolveSimilarity } from "../catalog/similarities.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
@@ -104,7 +104,7 @@ class Planner {
     const grouped = isGrouped({ group_by: groupBy, select, order_by: orderBy, where: [] });
     const { distinct } = this.#bound.query;
     const found = new Map<string, Expr>();
-    const add = (expr: Expr) => found.set(keyOf(expr), expr);
+    const add = (expr: Expr) => found.set(expressionKey(expr), expr);
     for (const expr of groupBy) add(expr);
     for (const aggregate of aggregatesOf({ group_by: groupBy, select, order_by: orderBy, where: [] })) {
       for (const { expr } of rowArguments(aggregate)) add(expr);
@@ -138,8 +138,8 @@ class Planner {
     for (const expr of python.where) this.reasons.push(this.#reason("where", expr));
     for (const expr of python.values) this.reasons.push(this.#reason("value", expr));
     const names = python.values.map((expr) => ({ name: this.#newName(), expr }));
-    const replaced = new Map(names.map(({ name, expr }) => [keyOf(expr), standIn(name, expr)]));
-    const next = replaceIn({ ...clauses, where: [] }, (expr) => replaced.get(keyOf(expr)));
+    const replaced = new Map(names.map(({ name, expr }) => [expressionKey(expr), standIn(name, expr)]));
+    const next = replaceIn({ ...clauses, where: [] }, (expr) => replaced.get(expressionKey(expr)));
     const steps = [...python.where.map((expr) => ({ name: this.#newName(), expr })), ...names];
     const kept = flatNames([...clausesExprs(next), ...steps.map(({ expr }) => expr)]).filter(
       (name) => !names.some((made) => made.name === name),

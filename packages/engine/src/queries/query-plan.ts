@@ -68,7 +68,7 @@ export interface PlannedFold extends NamedType {
   readonly output: string;
 }
 
-export interface Output extends NamedType {
+export interface QueryOutput extends NamedType {
   readonly nullable: boolean;
   /** Place in the statement's rows, or the step of the graph that computes it. */
   readonly from: { readonly sql: number } | { readonly step: number };
@@ -81,7 +81,7 @@ export interface FinalStage {
   readonly exact: PlannedStatement | null;
   /** Flat names of the statement's columns behind the outputs, which the graph reads. */
   readonly columns: readonly NamedType[];
-  readonly outputs: readonly Output[];
+  readonly outputs: readonly QueryOutput[];
   readonly graph: UdfGraph | null;
   /** Columns behind all others that tell a row's place or identity, when the plan was asked for them. */
   readonly marks: number;

@@ -10,10 +10,10 @@ import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../sql/query-
 import { measured, type Timing } from "../timing.ts";
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import type { ServiceIdentity } from "../write/table-version.ts";
+import { aggregateGroups } from "./aggregate-groups.ts";
 import { askVectors } from "./ask-vectors.ts";
 import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
-import { foldGroups } from "./fold-groups.ts";
 import { compileJsonRows } from "./json-rows.ts";
 import { isForMany, runMany } from "./many-runs.ts";
 import type { NearestSearch } from "./nearest-rows.ts";
@@ -46,7 +46,7 @@ export interface QueryRunnerDeps {
 }
 
 /** How often a query starts over because a table moved. */
-const MOST_ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 /** Rows that a cursor fetches at a time, for Python. */
 const FETCHED = 500;
 
@@ -113,7 +113,7 @@ export class QueryRunner {
       });
       const answer = asked === undefined ? undefined : await this.#attempt(plans, asked, options);
       if (answer !== undefined) return answer;
-      if (attempt === MOST_ATTEMPTS) throw this.#movesOn();
+      if (attempt === MAX_ATTEMPTS) throw this.#movesOn();
       await this.#reload(plans);
     }
   }
@@ -294,7 +294,7 @@ export class QueryRunner {
     const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
     const fill = (planned: PlannedStatement) => this.#statement(plans, planned, arrays, args);
     const isCurrent = (connection: SqlConnection) => this.#isCurrent(plans, connection);
-    const folded = foldGroups(sql, {
+    const folded = aggregateGroups(sql, {
       query: this.#named.name,
       stage,
       args,

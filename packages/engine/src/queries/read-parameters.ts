@@ -7,7 +7,7 @@ import { kindOf } from "../kinds/kinds.ts";
 import { literalValue, parseValue } from "../kinds/values.ts";
 import { ErrorList } from "../rows/error-list.ts";
 import { parseBody } from "../rows/parse-body.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import type { QueryArguments } from "./python-rows.ts";
 
 /** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */
@@ -41,9 +41,9 @@ export function compileParameters(
     for (const [name, value] of given) {
       if (errors.hasMore) break;
       const parameter = taken.get(name);
-      const parsed = parameter === undefined ? new Misfit(unknown(name, taken.keys())) : value(parameter);
+      const parsed = parameter === undefined ? new ValueError(unknown(name, taken.keys())) : value(parameter);
       seen.add(name);
-      if (!(parsed instanceof Misfit)) args.set(name, parsed);
+      if (!(parsed instanceof ValueError)) args.set(name, parsed);
       else errors.add({ pointer: pointerTo(name) + (parsed.pointer ?? ""), detail: parsed.detail });
     }
     for (const name of taken.keys()) {
@@ -76,14 +76,14 @@ export function compileParameters(
   };
 }
 
-type Given = (parameter: ManifestParameter) => EngineValue | Misfit;
+type Given = (parameter: ManifestParameter) => EngineValue | ValueError;
 
-function nullable(parameter: ManifestParameter, value: EngineValue): EngineValue | Misfit {
+function nullable(parameter: ManifestParameter, value: EngineValue): EngineValue | ValueError {
   return value === null && !parameter.nullable ? notNull(parameter) : value;
 }
 
-function notNull({ name }: ManifestParameter): Misfit {
-  return new Misfit(`The parameter "${name}" must not be null.`);
+function notNull({ name }: ManifestParameter): ValueError {
+  return new ValueError(`The parameter "${name}" must not be null.`);
 }
 
 function fromJson(value: unknown, raw: RawText): Given {
@@ -103,11 +103,11 @@ function fromTexts(texts: readonly string[]): Given {
   };
 }
 
-function parseText(type: ColumnType, text: string): EngineValue | Misfit {
+function parseText(type: ColumnType, text: string): EngineValue | ValueError {
   const { parseUrl, urlForm } = kindOf(type);
   const parsed = parseUrl(text, type);
   if (parsed !== undefined) return parsed;
-  return new Misfit(`Expected ${displayType(type, false)}, got ${JSON.stringify(shorten(text))}${urlForm}.`);
+  return new ValueError(`Expected ${displayType(type, false)}, got ${JSON.stringify(shorten(text))}${urlForm}.`);
 }
 
 function refused(errors: ErrorList, taken: Iterable<ManifestParameter>): Error {

@@ -3,7 +3,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import type { BoundQuery, BoundTable } from "../catalog/bind-query.ts";
 import { similaritySql } from "../catalog/similarities.ts";
-import { compileShown, compileSql, type Sources } from "../expressions/compile-sql.ts";
+import { compileShown, compileSql, type SqlSources } from "../expressions/compile-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { storageCollation, storageType } from "../kinds/storage-type.ts";
@@ -52,11 +52,11 @@ export class ExpressionWriter {
     return this.#mode === "bare" ? this.write(expr) : compileShown(expr, this.#sources());
   }
 
-  #compile(expr: Expr, sources: Sources): string | undefined {
+  #compile(expr: Expr, sources: SqlSources): string | undefined {
     return this.#mode === "bare" && !BARE.has(expr.node) ? undefined : compileSql(expr, sources);
   }
 
-  #sources(): Sources {
+  #sources(): SqlSources {
     return {
       columnSql: ({ name }) => {
         const sql = this.#relation.column(name);

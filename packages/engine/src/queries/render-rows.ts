@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { kindOf } from "../kinds/kinds.ts";
-import type { FinalStage, Output } from "./query-plan.ts";
+import type { FinalStage, QueryOutput } from "./query-plan.ts";
 
 /** A row of PostgreSQL's texts, and what Python computed of it. */
 export interface AnswerRow {
@@ -32,7 +32,7 @@ export function compileRows(
 
 type Writer = (sql: AnswerRow["sql"], steps: AnswerRow["steps"]) => string;
 
-function outputWriter({ from, type }: Output): Writer {
+function outputWriter({ from, type }: QueryOutput): Writer {
   if ("step" in from) {
     const { toJson } = kindOf(type);
     return (_sql, steps) => {

@@ -8,10 +8,10 @@ import { castToStorage } from "../kinds/storage-type.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
 import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
-import { chooseHeld, type HeldTexts, writeConditions } from "./index-terms.ts";
+import { chooseHeld, type IndexedTexts, writeConditions } from "./index-terms.ts";
 import { comparedVectors, type OrderTerms, orderTerms } from "./order-by.ts";
-import { type OrderTerm, orderLines, pageConditions, reversed, sortKeys } from "./order-terms.ts";
-import type { Clauses, NamedType, Output, PlannedStatement, PlanOptions } from "./query-plan.ts";
+import { type OrderTerm, orderLines, pageConditions, positionTerms, reversed } from "./order-terms.ts";
+import type { Clauses, NamedType, PlannedStatement, PlanOptions, QueryOutput } from "./query-plan.ts";
 import { ExpressionWriter, type Relation } from "./relation.ts";
 import { drawSql, OF_TRANSACTION } from "./sample-sql.ts";
 
@@ -21,7 +21,7 @@ export interface WrittenAnswer {
   readonly statement: PlannedStatement;
   /** Columns behind the outputs, for Python. */
   readonly columns: readonly NamedType[];
-  readonly outputs: readonly (Omit<Output, "nullable"> & { readonly place: number })[];
+  readonly outputs: readonly (Omit<QueryOutput, "nullable"> & { readonly place: number })[];
   readonly python: readonly { readonly name: string; readonly expr: Expr }[];
   /** Columns behind all others that mark a row. */
   readonly marks: number;
@@ -159,7 +159,7 @@ export class StatementWriter {
   #marks(order: readonly OrderTerm[], relation: Relation): readonly string[] {
     const { marked } = this.#options;
     if (marked === undefined) return [];
-    return marked.by === "place" ? sortKeys(order).map(({ sql }) => sql) : relation.identities;
+    return marked.by === "place" ? positionTerms(order).map(({ sql }) => sql) : relation.identities;
   }
 
   /** Conditions that let through what comes behind the last row of the page before. */
@@ -258,7 +258,7 @@ export class StatementWriter {
   #sampled(
     where: readonly Expr[],
     read: readonly Expr[],
-    options: { readonly is_repeated?: boolean; readonly held?: HeldTexts },
+    options: { readonly is_repeated?: boolean; readonly held?: IndexedTexts },
   ): Relation {
     const relation = this.#relation;
     const held = options.held ?? this.#held(relation, where, []);
@@ -315,7 +315,7 @@ export class StatementWriter {
   }
 
   /** What the indexes hold of the texts that a statement over `relation` compares or is sorted by. */
-  #held(relation: Relation, where: readonly Expr[], order: Order): HeldTexts {
+  #held(relation: Relation, where: readonly Expr[], order: Order): IndexedTexts {
     return relation.is_tables === true ? chooseHeld(this.#bound, where, order[0]?.expr) : new Map();
   }
 
@@ -323,7 +323,7 @@ export class StatementWriter {
     order: Order,
     writer: ExpressionWriter,
     relation: Relation,
-    known: { readonly held: HeldTexts; readonly identities?: readonly ColumnType[] },
+    known: { readonly held: IndexedTexts; readonly identities?: readonly ColumnType[] },
   ): OrderTerms {
     const { similarities } = this.#bound;
     return orderTerms({ order, writer, relation, similarities, parameters: this.#parameters, ...known });

@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
-import { readCursor } from "../queries/cursor.ts";
 import type { PageOf } from "../queries/pages.ts";
+import { readQueryCursor } from "../queries/query-cursor.ts";
 
 /** The URL parameters that ask a list for a page of its rows. */
 export const PAGE_PARAMETERS = ["page_size", "cursor"] as const;
@@ -33,7 +33,7 @@ export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: st
     });
   }
   if (cursor === undefined) return { size: size ?? most, after: null };
-  const page = readCursor(scope, cursor);
+  const page = readQueryCursor(scope, cursor);
   return { size: size ?? page.size, after: page.after };
 }
 

@@ -9,9 +9,9 @@ import type {
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
-import { writeCursor } from "../queries/cursor.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
+import { writeQueryCursor } from "../queries/query-cursor.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
@@ -118,7 +118,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     const answer = await asker.ask(args, { signal, timing, page });
     const body = render(answer);
     if (answer.next == null) return { status: 200, headers: JSON_HEADERS, body };
-    const link = linkToNext(isGet ? rest : "", page.size, writeCursor(scope, page.size, answer.next));
+    const link = linkToNext(isGet ? rest : "", page.size, writeQueryCursor(scope, page.size, answer.next));
     return { status: 200, headers: { ...JSON_HEADERS, link }, body };
   }
 

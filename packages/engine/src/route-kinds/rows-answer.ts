@@ -5,7 +5,7 @@ import type { KeptAnswer } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
 
 /** An answer that is kept to be given again lies in the database, and comes from there whole. */
-const MOST_KEPT_BYTES = 8_000_000;
+const MAX_KEPT_BYTES = 8_000_000;
 
 export const LINES_TYPE = "application/x-ndjson";
 
@@ -41,7 +41,7 @@ export class RowsAnswer implements AsyncDisposable {
       await this.#spool.write(text);
     }
     this.#rows += rows.length;
-    if (isKept && this.#spool.bytes > MOST_KEPT_BYTES) throw tooLarge();
+    if (isKept && this.#spool.bytes > MAX_KEPT_BYTES) throw tooLarge();
   }
 
   /** Ends the answer. What is not read of it is let go of by `return()` of its body. */
@@ -100,8 +100,8 @@ class SpoolReader implements AsyncIterableIterator<Uint8Array> {
 
 function tooLarge(): Error {
   return appError("result_too_large", {
-    detail: `The answer would have more than ${MOST_KEPT_BYTES} bytes, too many to be kept with its Idempotency-Key. Nothing was stored.`,
+    detail: `The answer would have more than ${MAX_KEPT_BYTES} bytes, too many to be kept with its Idempotency-Key. Nothing was stored.`,
     hint: "Send the header Prefer: return=minimal, which answers the number of rows, or fewer rows a request.",
-    meta: { most_bytes: MOST_KEPT_BYTES },
+    meta: { most_bytes: MAX_KEPT_BYTES },
   });
 }

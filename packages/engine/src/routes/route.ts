@@ -22,7 +22,7 @@ export interface RouteRequest {
   /** Given to a changing route, it does the request once; in place of what the header Idempotency-Key says. */
   readonly once?: Once;
   /** For routes with `takes_any_body` or that stream everything. */
-  readonly place?: RoutePlace | undefined;
+  readonly place?: RouteAddress | undefined;
   /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
   /** Takes down where the time goes, when the client wants to know. */
@@ -30,7 +30,7 @@ export interface RouteRequest {
 }
 
 /** Where a request came to, and from where. */
-export interface RoutePlace {
+export interface RouteAddress {
   /** As the client sent it: `HEAD` for a route that answers GET too. */
   readonly method: string;
   readonly scheme: "http" | "https";

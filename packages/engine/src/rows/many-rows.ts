@@ -4,7 +4,7 @@ import { MAX_REPORTED_ERRORS } from "./error-list.ts";
 import type { RowReader } from "./validate-row.ts";
 
 /** Where one of many rows stands in its request. */
-export interface RowPlace {
+export interface RowLocation {
   /** Its number from 0, as JSON Pointers count. */
   readonly row: number;
   /** For people: `Line 4`, or `[3]` in an array. */
@@ -14,7 +14,7 @@ export interface RowPlace {
 /** Rows that are written together, and where they stand in their request. */
 export interface RowBatch {
   readonly rows: readonly Row[];
-  place(at: number): RowPlace;
+  place(at: number): RowLocation;
 }
 
 /** The texts of a request's rows, several at a time: lines, of which blank ones are no rows, or elements of an array. */
@@ -90,7 +90,7 @@ function batchOf(kind: RowTexts["kind"], rows: readonly Row[], lines: readonly n
   return { rows, place: (at) => placeOf(kind, first + at, lines[at] ?? 0) };
 }
 
-function placeOf(kind: RowTexts["kind"], row: number, line: number): RowPlace {
+function placeOf(kind: RowTexts["kind"], row: number, line: number): RowLocation {
   return { row, name: kind === "lines" ? `Line ${line}` : `[${row}]` };
 }
 
@@ -113,7 +113,7 @@ function refusal(refused: readonly FieldError[], first: AppError): Error {
   });
 }
 
-function brokenArray(error: AppError, { name }: RowPlace): Error {
+function brokenArray(error: AppError, { name }: RowLocation): Error {
   return appError("invalid_json", {
     detail: `The body is no JSON array of rows, at ${name}: ${error.message}`,
     hint: error.hint ?? "Send an array of objects.",
@@ -130,7 +130,7 @@ function tooManyRows({ insert_rows: insertRows }: Pick<ManyRowsLimits, "insert_r
 }
 
 /** The same error, of a row among others; only an AppError is changed. */
-export function atRow(error: unknown, place: RowPlace): unknown {
+export function atRow(error: unknown, place: RowLocation): unknown {
   if (!(error instanceof AppError)) return error;
   return new AppError(error.code, {
     detail: `${place.name}: ${error.message}`,
@@ -142,7 +142,7 @@ export function atRow(error: unknown, place: RowPlace): unknown {
 }
 
 /** What is wrong with a row, with pointers into the whole request. */
-export function rowErrors(error: AppError, place: RowPlace): readonly FieldError[] {
+export function rowErrors(error: AppError, place: RowLocation): readonly FieldError[] {
   const own = error.errors ?? [{ pointer: "", detail: error.message }];
   return own.map(({ pointer, detail }) => {
     const field = pointer === "" ? "" : `${pointer.slice(1)}: `;

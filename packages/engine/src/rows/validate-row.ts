@@ -5,7 +5,7 @@ import type { Generators, Row, RowLayout } from "../compute/row-layout.ts";
 import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { ErrorList } from "./error-list.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 
@@ -117,7 +117,7 @@ function compileReader(
         continue;
       }
       const parsed = parseField(field, value, body);
-      if (parsed instanceof Misfit) throw refuse(layout, fields, body);
+      if (parsed instanceof ValueError) throw refuse(layout, fields, body);
       row[field.slot] = parsed;
     }
     if (found < fields.size && lacksRequired(fields, body)) throw refuse(layout, fields, body);
@@ -125,9 +125,9 @@ function compileReader(
   };
 }
 
-function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue | Misfit {
+function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue | ValueError {
   const parsed = field.parse(value, () => body.raw(field.name), field.type);
-  return field.check === undefined || parsed instanceof Misfit ? parsed : (field.check(value) ?? parsed);
+  return field.check === undefined || parsed instanceof ValueError ? parsed : (field.check(value) ?? parsed);
 }
 
 function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {
@@ -143,7 +143,8 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
   for (const [name, value] of Object.entries(body.members)) {
     if (errors.hasMore) break;
     const field = fields.get(name);
-    const misfit = field === undefined ? new Misfit(unknownField(layout, fields, name)) : misfitOf(field, value, body);
+    const misfit =
+      field === undefined ? new ValueError(unknownField(layout, fields, name)) : misfitOf(field, value, body);
     if (misfit === undefined) continue;
     for (const { pointer, detail } of [misfit, ...misfit.others]) {
       errors.add({ pointer: pointerTo(name) + pointer, detail });
@@ -161,10 +162,10 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
   });
 }
 
-function misfitOf(field: Input, value: unknown, body: ParsedBody): Misfit | undefined {
-  if (value === null) return field.nullable ? undefined : new Misfit(`The field "${field.name}" must not be null.`);
+function misfitOf(field: Input, value: unknown, body: ParsedBody): ValueError | undefined {
+  if (value === null) return field.nullable ? undefined : new ValueError(`The field "${field.name}" must not be null.`);
   const parsed = parseField(field, value, body);
-  return parsed instanceof Misfit ? parsed : undefined;
+  return parsed instanceof ValueError ? parsed : undefined;
 }
 
 function unknownField(layout: RowLayout, fields: ReadonlyMap<string, Input>, name: string): string {

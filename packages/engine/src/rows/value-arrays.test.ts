@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { arrayFromSql, arrayToSql } from "../kinds/array-sql.ts";
 import { arrayText, fromSqlText, parseValue, valueToJson } from "../kinds/values.ts";
 import { float32Text } from "../values/float-text.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { parseBody } from "./parse-body.ts";
 
 function array(dtype: ColumnType["dtype"] & {}, shape: (number | null)[] | null = null): ColumnType {
@@ -72,9 +72,9 @@ const REFUSED: [ColumnType, string, string, RegExp][] = [
 
 test.each(REFUSED)("%j refuses %s at %j", (type, json, pointer, detail) => {
   const misfit = read(type, json);
-  expect(misfit).toBeInstanceOf(Misfit);
-  expect((misfit as Misfit).pointer).toBe(pointer);
-  expect((misfit as Misfit).detail).toMatch(detail);
+  expect(misfit).toBeInstanceOf(ValueError);
+  expect((misfit as ValueError).pointer).toBe(pointer);
+  expect((misfit as ValueError).detail).toMatch(detail);
 });
 
 test("an array and PostgreSQL's text of it say the same", () => {

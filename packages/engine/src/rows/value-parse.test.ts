@@ -1,7 +1,7 @@
 import type { TypeKind } from "@appdb/contract/types";
 import { describe, expect, test } from "vitest";
 import { parseValue } from "../kinds/values.ts";
-import { Misfit } from "../values/misfit.ts";
+import { ValueError } from "../values/value-error.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** Reads the JSON text of a value as a column of the kind would. */
@@ -96,8 +96,8 @@ describe("values of a body", () => {
 
   test.each(REFUSED)("%s refuses %s", (kind, json, message) => {
     const value = read(kind, json);
-    expect(value).toBeInstanceOf(Misfit);
-    expect((value as Misfit).detail).toMatch(message);
+    expect(value).toBeInstanceOf(ValueError);
+    expect((value as ValueError).detail).toMatch(message);
   });
 });
 

@@ -18,21 +18,21 @@ import {
 } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
-import { columnsIn, identityOf, type Operation } from "../catalog/operations.ts";
+import { columnsIn, identityOf, type SchemaOperation } from "../catalog/operations.ts";
 import { mapParts } from "../expressions/tree.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { applyRenames } from "./apply-renames.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
-type Changed<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;
+type Changed<Kind extends SchemaOperation["kind"]> = Extract<SchemaOperation, { kind: Kind }>;
 
 /** Carries out operations inside the caller's transaction: first PostgreSQL's tables, then the catalog's rows, then jobs.
  *  Always in this order: a running job takes its locks likewise, and neither can wait for the other in a circle. */
 export async function applyOperations(
   sql: SqlConnection,
   folder: string,
-  operations: readonly Operation[],
+  operations: readonly SchemaOperation[],
   runtimeId: string,
 ): Promise<{ table_ids: readonly number[]; jobs: readonly string[] }> {
   await applyRenames(sql, operations);
@@ -50,11 +50,11 @@ export async function applyOperations(
 
 interface Change {
   readonly table: CatalogTable;
-  readonly own: readonly Operation[];
+  readonly own: readonly SchemaOperation[];
 }
 
 /** A table comes behind those that the queries of its columns read, so that their columns are filled before. */
-function inReadingOrder(tables: readonly CatalogTable[], operations: readonly Operation[]): readonly Change[] {
+function inReadingOrder(tables: readonly CatalogTable[], operations: readonly SchemaOperation[]): readonly Change[] {
   const ordered = new Map<number, Change>();
   const seen = new Set<number>();
   const add = (table: CatalogTable): void => {
@@ -87,7 +87,7 @@ async function createTable(
 async function changeTable(
   sql: SqlConnection,
   table: CatalogTable,
-  operations: readonly Operation[],
+  operations: readonly SchemaOperation[],
   runtimeId: string,
 ): Promise<readonly string[]> {
   // Waits for writers that are under way: whatever is written from here on sees the table's new version.
@@ -121,7 +121,7 @@ async function changeTable(
 }
 
 /** Operations that make new versions of rows. */
-function isRewriting(operation: Operation): boolean {
+function isRewriting(operation: SchemaOperation): boolean {
   if (operation.kind === "drop_column") return true;
   if (operation.kind === "add_column") return givesEachRowItsOwn(operation);
   if (operation.kind !== "alter_column") return false;
@@ -135,7 +135,12 @@ function givesEachRowItsOwn({ to }: Changed<"add_column">): boolean {
 }
 
 /** An operation with the former values that a job keeps: they stay those of its rows. */
-async function follow(sql: SqlConnection, undo: string, table: CatalogTable, operation: Operation): Promise<void> {
+async function follow(
+  sql: SqlConnection,
+  undo: string,
+  table: CatalogTable,
+  operation: SchemaOperation,
+): Promise<void> {
   if (operation.kind === "add_column" && givesEachRowItsOwn(operation)) await followRewrite(sql, undo, table, "all");
   if (operation.kind !== "drop_column" && operation.kind !== "alter_column") return;
   const { name } = operation.column;
@@ -152,13 +157,13 @@ function losesErrors(operation: Changed<"alter_column">): boolean {
 }
 
 /** Columns that nobody sees before they are filled. */
-function isFilled(operation: Operation): operation is Changed<"add_column" | "alter_column"> {
+function isFilled(operation: SchemaOperation): operation is Changed<"add_column" | "alter_column"> {
   if (operation.kind === "alter_column") return operation.is_remade;
   return operation.kind === "add_column" && operation.to.computed !== null;
 }
 
 /** PostgreSQL drops the indexes over a column that is made anew. */
-function lostIndexes(table: CatalogTable, operations: readonly Operation[]): readonly CatalogIndex[] {
+function lostIndexes(table: CatalogTable, operations: readonly SchemaOperation[]): readonly CatalogIndex[] {
   const remade = new Set(operations.filter(isFilled).map((operation) => operation.to.name));
   const dropped = new Set(operations.flatMap((one) => (one.kind === "drop_index" ? [one.index.id] : [])));
   return table.indexes.filter((index) => !dropped.has(index.id) && columnsIn(index).some((name) => remade.has(name)));
@@ -178,7 +183,7 @@ interface NamedIndex {
 async function queueJobs(
   sql: SqlConnection,
   table: CatalogTable,
-  operations: readonly Operation[],
+  operations: readonly SchemaOperation[],
   work: { readonly filling: readonly NamedId[]; readonly built: readonly NamedIndex[]; readonly runtimeId: string },
 ): Promise<readonly string[]> {
   const after = tableAfter(table, operations);
@@ -219,7 +224,7 @@ async function queueJobs(
 }
 
 /** The statements on the table itself. An index is built by a job when the table has rows, else at once. */
-function statementsOf(table: CatalogTable, operation: Operation): readonly string[] {
+function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly string[] {
   switch (operation.kind) {
     case "drop_index":
       return [ddl.dropIndex(table.folder, operation.index.sql_name, { concurrently: false })];
@@ -264,7 +269,7 @@ function statementsOf(table: CatalogTable, operation: Operation): readonly strin
 async function record(
   sql: SqlConnection,
   table: CatalogTable,
-  operation: Operation,
+  operation: SchemaOperation,
   hasRows: boolean,
 ): Promise<number> {
   switch (operation.kind) {

@@ -1,6 +1,6 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { errorsIndexName, identityIndexName, keyIndexName } from "../catalog/sql-names.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -29,7 +29,7 @@ interface Step {
  * Renames tables, columns and what is called after them, in PostgreSQL and in the catalog. Everything moves to a name
  * that nobody can have, then to its own: two that swap names never meet.
  */
-export async function applyRenames(sql: SqlConnection, operations: readonly Operation[]): Promise<void> {
+export async function applyRenames(sql: SqlConnection, operations: readonly SchemaOperation[]): Promise<void> {
   const renamings = renamingsOf(operations);
   for (const { table, former } of renamings) {
     await sql.query({ text: `lock table ${quoteTable({ ...table, name: former })} in access exclusive mode` });
@@ -46,7 +46,7 @@ export async function applyRenames(sql: SqlConnection, operations: readonly Oper
   for (const renaming of renamings) await renameInCatalog(sql, renaming);
 }
 
-function renamingsOf(operations: readonly Operation[]): readonly Renaming[] {
+function renamingsOf(operations: readonly SchemaOperation[]): readonly Renaming[] {
   const found = new Map<number, Renaming>();
   for (const operation of operations) {
     if (operation.kind !== "rename_table" && operation.kind !== "rename_column") continue;

@@ -7,7 +7,7 @@ import type { SchemaPlan } from "@appdb/contract/plan";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { bumpCatalog, keepErrors, lockCatalog, rememberRenames, rememberRuntime } from "../catalog/catalog-store.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
@@ -17,7 +17,7 @@ import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
 import { rememberChanges, tellChangesSince } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
-import { type PlanInput, planSchema } from "./plan-schema.ts";
+import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 
 const GIVE_UP_MS = 10_000;
 
@@ -42,7 +42,7 @@ export interface ApplyInput {
   /** The local project that updates; its tables remember it. */
   readonly project?: string;
   /** As for a plan; without it the update takes tables of other projects over. */
-  readonly isOtherProject?: PlanInput["isOtherProject"];
+  readonly isOtherProject?: SchemaPlanInput["isOtherProject"];
 }
 
 /**
@@ -103,7 +103,7 @@ async function applyOnce(
 /** Plans again with what the rows say, which writers can no longer change; readers go on while all rows are looked at. */
 async function planChecked(
   sql: SqlConnection,
-  input: PlanInput,
+  input: SchemaPlanInput,
   since: string | null,
 ): Promise<ReturnType<typeof planSchema>> {
   const planned = planSchema(input);
@@ -114,7 +114,7 @@ async function planChecked(
 }
 
 /** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. @throws other_project */
-function refuse(plan: SchemaPlan, operations: readonly Operation[], allowDestructive: boolean): void {
+function refuse(plan: SchemaPlan, operations: readonly SchemaOperation[], allowDestructive: boolean): void {
   const refused: SchemaPlan = { ...plan, status: "refused" };
   const unsupported = plan.tables.flatMap((table) =>
     table.ops.filter((op) => op.severity === "unsupported").map((op) => `${table.path}: ${op.description}`),

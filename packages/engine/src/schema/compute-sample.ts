@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { keyColumns, keyOf, shownJson, shownValue } from "../catalog/shown-values.ts";
+import { keyColumns, shownJson, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
@@ -9,7 +9,7 @@ import type { LazyRunner } from "../jobs/run-rows.ts";
 import { arrayText, fromSqlText, valueToJson } from "../kinds/values.ts";
 import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
-import { computeSample, type Sources, selectSample } from "./sample-statement.ts";
+import { type ColumnSources, computeSample, selectSample } from "./sample-statement.ts";
 
 /** A row of a sample: what it is found by, and the values of the computed columns, as plans show them. */
 export interface SampledRow {
@@ -22,7 +22,7 @@ export interface SampledRow {
 export interface SampleInput {
   readonly before: CatalogTable;
   readonly after: CatalogTable;
-  readonly sources: Sources;
+  readonly sources: ColumnSources;
   /** Computed columns, under their names after. */
   readonly columns: readonly string[];
   readonly functions: Catalog["functions"];
@@ -108,7 +108,7 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
       return [step.name, shownJson(valueToJson(step.type.kind, result?.values[which] ?? null))] as const;
     });
     return {
-      key: keyOf(key, values.slice(1)),
+      key: shownRowKey(key, values.slice(1)),
       old: new Map(old),
       new: new Map([...fromGraph, ...(stepped.get(row.id) ?? [])]),
       errors: new Map(Object.entries(errors).map(([name, error]) => [name, `${error.type}: ${error.message}`])),

@@ -3,10 +3,10 @@ import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr } from "../catalog/compare.ts";
-import type { ColumnChange, Operation } from "../catalog/operations.ts";
-import { type Facts, factKey, type Misfit } from "./facts.ts";
+import type { ColumnChange, SchemaOperation } from "../catalog/operations.ts";
+import { factKey, type NarrowingViolation, type PlanFacts } from "./facts.ts";
 
-type AlterColumn = Extract<Operation, { kind: "alter_column" }>;
+type AlterColumn = Extract<SchemaOperation, { kind: "alter_column" }>;
 
 /** What to do for another key. */
 export const NEW_KEY = "Declare a second model with that key under another name= and insert the rows there";
@@ -18,7 +18,7 @@ const NEW_COLUMN =
 /** A changed column as `schema diff` prints it. */
 export function describeAlterColumn(
   operation: AlterColumn,
-  facts: Facts,
+  facts: PlanFacts,
 ): Pick<PlanOp, "name" | "op" | "target" | "description" | "details"> {
   const { column, to, changes, table } = operation;
   const key = factKey(table, to.name);
@@ -46,7 +46,7 @@ export function describeAlterColumn(
   };
 }
 
-function describeMisfit({ rows, reason, examples }: Misfit): string {
+function describeMisfit({ rows, reason, examples }: NarrowingViolation): string {
   const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row does" : "rows do"} not fit`;
   const shown = examples.map(({ key, value }) => {
     const where = Object.entries(key).map(([name, part]) => `${name} = ${JSON.stringify(part)}`);

@@ -1,12 +1,15 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
-import type { Operation, PlannedIndex } from "../catalog/operations.ts";
+import type { PlannedIndex, SchemaOperation } from "../catalog/operations.ts";
 import { describeAlterColumn, NEW_KEY } from "./describe-alter.ts";
-import { type Facts, factKey } from "./facts.ts";
+import { factKey, type PlanFacts } from "./facts.ts";
 
 /** An operation as `schema diff` prints it. Creating a table is told by the table's resolution and has no line of its own. */
-export function describeOperation(operation: Exclude<Operation, { kind: "create_table" }>, facts: Facts): PlanOp {
+export function describeOperation(
+  operation: Exclude<SchemaOperation, { kind: "create_table" }>,
+  facts: PlanFacts,
+): PlanOp {
   return {
     ...describe(operation, facts),
     severity: operation.severity,
@@ -18,7 +21,7 @@ export function describeOperation(operation: Exclude<Operation, { kind: "create_
 
 type Described = Pick<PlanOp, "name" | "op" | "target" | "description" | "details">;
 
-function describe(operation: Exclude<Operation, { kind: "create_table" }>, facts: Facts): Described {
+function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>, facts: PlanFacts): Described {
   switch (operation.kind) {
     case "drop_index":
       return {
@@ -98,7 +101,7 @@ function keyText(table: { readonly primary_key: readonly string[] }): string {
   return table.primary_key.length === 0 ? "none" : `(${table.primary_key.join(", ")})`;
 }
 
-function describeAddColumn(operation: Extract<Operation, { kind: "add_column" }>, facts: Facts): Described {
+function describeAddColumn(operation: Extract<SchemaOperation, { kind: "add_column" }>, facts: PlanFacts): Described {
   const { to, severity, table } = operation;
   const what = to.computed === null ? `column '${to.name}'` : `computed column '${to.name}'`;
   const fills = to.computed !== null && table.has_rows !== false;
@@ -120,7 +123,7 @@ function describeAddColumn(operation: Extract<Operation, { kind: "add_column" }>
   };
 }
 
-function whyNotAdded({ to, table }: Extract<Operation, { kind: "add_column" }>, facts: Facts): string {
+function whyNotAdded({ to, table }: Extract<SchemaOperation, { kind: "add_column" }>, facts: PlanFacts): string {
   if (to.primary_key) return `key column '${to.name}' would be added, but a table keeps its key. ${NEW_KEY}`;
   const count = facts.rows.get(table.id);
   const rows = count === undefined ? "rows" : `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
@@ -145,7 +148,7 @@ function indexOp(
 }
 
 /** Vectors are other ones when another function makes them, or the same one otherwise. */
-function changesOf({ index, to }: Extract<Operation, { kind: "replace_index" }>): string[] {
+function changesOf({ index, to }: Extract<SchemaOperation, { kind: "replace_index" }>): string[] {
   const [before, after] = [index.embedding, to.embedding];
   const changed: string[] = [];
   if (before?.metric !== after?.metric) changed.push("metric");

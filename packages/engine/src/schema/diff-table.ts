@@ -7,9 +7,9 @@ import {
   type ColumnChange,
   declaredIndexes,
   indexKey,
-  type Operation,
   type PlannedIndex,
-  type TableChange,
+  type SchemaOperation,
+  type TableAttribute,
 } from "../catalog/operations.ts";
 import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
@@ -19,26 +19,26 @@ export function diffTable(
   table: CatalogTable,
   to: ManifestTable,
   recomputed: ReadonlySet<string> = new Set(),
-): readonly Operation[] {
+): readonly SchemaOperation[] {
   const { undone, dropped, replaced, added, hidden } = diffIndexes(table, to);
   const declared = new Map(to.columns.map((column) => [column.name, column]));
   const stored = new Map(table.columns.map((column) => [column.name, column]));
   return [
-    ...undone.map((index): Operation => ({ kind: "drop_index", severity: "additive", table, index })),
-    ...dropped.map((index): Operation => ({ kind: "drop_index", severity: "destructive", table, index })),
-    ...table.columns.flatMap((column): Operation[] =>
+    ...undone.map((index): SchemaOperation => ({ kind: "drop_index", severity: "additive", table, index })),
+    ...dropped.map((index): SchemaOperation => ({ kind: "drop_index", severity: "destructive", table, index })),
+    ...table.columns.flatMap((column): SchemaOperation[] =>
       declared.has(column.name) || hidden.has(column.name) ? [] : [dropColumn(table, column)],
     ),
-    ...to.columns.flatMap((column): Operation[] => {
+    ...to.columns.flatMap((column): SchemaOperation[] => {
       const before = stored.get(column.name);
       return before === undefined
         ? [addColumn(table, column)]
         : alterColumn(table, before, column, recomputed.has(column.name));
     }),
-    ...replaced.map(([index, now]): Operation => {
+    ...replaced.map(([index, now]): SchemaOperation => {
       return { kind: "replace_index", severity: "additive", table, index, to: now };
     }),
-    ...added.map((index): Operation => ({ kind: "add_index", severity: "additive", table, index })),
+    ...added.map((index): SchemaOperation => ({ kind: "add_index", severity: "additive", table, index })),
     ...alterTable(table, to),
   ];
 }
@@ -84,12 +84,12 @@ function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
   };
 }
 
-function dropColumn(table: CatalogTable, column: CatalogColumn): Operation {
+function dropColumn(table: CatalogTable, column: CatalogColumn): SchemaOperation {
   if (column.is_hidden === true) return { kind: "drop_column", severity: "additive", table, column };
   return { kind: "drop_column", severity: column.primary_key ? "unsupported" : "destructive", table, column };
 }
 
-function addColumn(table: CatalogTable, to: ManifestColumn): Operation {
+function addColumn(table: CatalogTable, to: ManifestColumn): SchemaOperation {
   const lacksValues = to.computed === null && !to.nullable && to.default == null && table.has_rows !== false;
   const cannot = to.primary_key || lacksValues;
   return { kind: "add_column", severity: cannot ? "unsupported" : "additive", table, to };
@@ -100,7 +100,7 @@ function alterColumn(
   column: CatalogColumn,
   to: ManifestColumn,
   isRecomputed: boolean,
-): Operation[] {
+): SchemaOperation[] {
   const own = columnChanges(column, to);
   const changes: readonly ColumnChange[] = isRecomputed && !own.includes("value") ? [...own, "code"] : own;
   if (changes.length === 0) return [];
@@ -160,8 +160,8 @@ function isRefused(column: CatalogColumn, to: ManifestColumn, changes: readonly 
   return (column.primary_key || to.primary_key) && touchesKey.some((change) => changes.includes(change));
 }
 
-function alterTable(table: CatalogTable, to: ManifestTable): Operation[] {
-  const all: readonly [TableChange, boolean][] = [
+function alterTable(table: CatalogTable, to: ManifestTable): SchemaOperation[] {
+  const all: readonly [TableAttribute, boolean][] = [
     ["primary_key", !isSameJson(table.primary_key, to.primary_key)],
     ["has_default_idxs", table.has_default_idxs !== to.has_default_idxs],
     ["comment", !isSameText(table.comment, to.comment)],

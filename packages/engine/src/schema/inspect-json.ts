@@ -1,14 +1,14 @@
 import type { ColumnType } from "@appdb/contract/types";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { keyColumns, keyOf, shownValue } from "../catalog/shown-values.ts";
+import { keyColumns, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { Misfit } from "./facts.ts";
+import type { NarrowingViolation } from "./facts.ts";
 
 /** Values that a plan shows of those that do not fit. */
-export const EXAMPLES = 5;
+export const MAX_EXAMPLES = 5;
 /** Values that are held at a time. */
 const BATCH = 1_000;
 
@@ -21,7 +21,10 @@ export interface JsonInspection {
 }
 
 /** Counts the values of a Json column that do not meet a schema, batch by batch. Null has no schema. */
-export async function findUnfitJson(sql: SqlConnection, inspection: JsonInspection): Promise<Misfit | undefined> {
+export async function findUnfitJson(
+  sql: SqlConnection,
+  inspection: JsonInspection,
+): Promise<NarrowingViolation | undefined> {
   const { table, column, schema, since } = inspection;
   const type = { ...JSON_TYPE, schema };
   const check = (await compileJsonChecks([type])).of(type);
@@ -33,7 +36,7 @@ export async function findUnfitJson(sql: SqlConnection, inspection: JsonInspecti
     where ${quoteIdent(column.name)} is not null and ($1::uuid is null or ${id} > $1::uuid)
       and ($2::xid is null or age(xmin) <= age($2::xid))
     order by ${id} limit ${BATCH}`;
-  const examples: Misfit["examples"][number][] = [];
+  const examples: NarrowingViolation["examples"][number][] = [];
   let count = 0;
   let reason = "";
   for (let cursor: string | null = null; ; ) {
@@ -44,7 +47,8 @@ export async function findUnfitJson(sql: SqlConnection, inspection: JsonInspecti
       if (misfit === undefined) continue;
       count += 1;
       if (reason === "") reason = `${misfit.pointer === "" ? "" : `at ${misfit.pointer}: `}${misfit.detail}`;
-      if (examples.length < EXAMPLES) examples.push({ key: keyOf(key, row.slice(1)), value: shownValue(column, json) });
+      if (examples.length < MAX_EXAMPLES)
+        examples.push({ key: shownRowKey(key, row.slice(1)), value: shownValue(column, json) });
     }
     if (rows.length < BATCH) break;
     cursor = rows.at(-1)?.[0] ?? null;

@@ -1,15 +1,15 @@
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
-import { type Facts, NO_FACTS } from "./facts.ts";
+import { NO_FACTS, type PlanFacts } from "./facts.ts";
 import { findMisfits, isChecked } from "./inspect-rows.ts";
-import { type PlanInput, planSchema } from "./plan-schema.ts";
+import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 
 /** A plan with what the rows say of it, which a writer may change until it is applied. */
 export async function planInspected(
   sql: SqlConnection,
-  input: PlanInput,
+  input: SchemaPlanInput,
   since: string | null = null,
 ): Promise<ReturnType<typeof planSchema>> {
   const planned = planSchema(input);
@@ -24,9 +24,9 @@ export async function planInspected(
 export async function inspectRows(
   sql: SqlConnection,
   catalog: Catalog,
-  operations: readonly Operation[],
+  operations: readonly SchemaOperation[],
   since: string | null,
-): Promise<Facts> {
+): Promise<PlanFacts> {
   const before = new Map(catalog.tables.map((table) => [table.id, table]));
   const rows = new Map<number, number>();
   for (const operation of operations) {
@@ -42,7 +42,7 @@ export async function inspectRows(
  * Looks through values for which only reading them all can say whether they fit, before anything is locked. Gives the
  * transaction id from which on rows still have to be looked at, null when that is all of them.
  */
-export async function inspectAhead(sql: SqlConnection, input: PlanInput): Promise<string | null> {
+export async function inspectAhead(sql: SqlConnection, input: SchemaPlanInput): Promise<string | null> {
   const { operations } = planSchema(input);
   const slow = operations.filter((one) => one.kind === "alter_column" && one.schema !== null);
   if (slow.length === 0) return null;
@@ -53,7 +53,7 @@ export async function inspectAhead(sql: SqlConnection, input: PlanInput): Promis
 }
 
 /** The tables, as they are called now, whose values must not change while they are looked through. */
-export function tablesToCheck(catalog: Catalog, operations: readonly Operation[]): readonly CatalogTable[] {
+export function tablesToCheck(catalog: Catalog, operations: readonly SchemaOperation[]): readonly CatalogTable[] {
   const ids = new Set(
     operations.flatMap((one) => (one.kind !== "create_table" && isChecked(one) ? [one.table.id] : [])),
   );

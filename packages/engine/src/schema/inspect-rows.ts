@@ -1,11 +1,11 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
-import { keyColumns, keyOf, shownValue } from "../catalog/shown-values.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
+import { keyColumns, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { type Check, VALUE } from "../kinds/type-change.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { factKey, type Misfit } from "./facts.ts";
-import { EXAMPLES, findUnfitJson } from "./inspect-json.ts";
+import { factKey, type NarrowingViolation } from "./facts.ts";
+import { findUnfitJson, MAX_EXAMPLES } from "./inspect-json.ts";
 
 /**
  * Looks through the columns that a plan would narrow, and gives the values that would not fit, by `factKey`; a column
@@ -14,16 +14,16 @@ import { EXAMPLES, findUnfitJson } from "./inspect-json.ts";
  */
 export async function findMisfits(
   sql: SqlConnection,
-  operations: readonly Operation[],
+  operations: readonly SchemaOperation[],
   before: ReadonlyMap<number, CatalogTable>,
   since: string | null,
-): Promise<ReadonlyMap<string, readonly Misfit[]>> {
-  const found = new Map<string, readonly Misfit[]>();
+): Promise<ReadonlyMap<string, readonly NarrowingViolation[]>> {
+  const found = new Map<string, readonly NarrowingViolation[]>();
   for (const operation of operations) {
     if (operation.kind !== "alter_column" || !isChecked(operation)) continue;
     const table = before.get(operation.table.id) ?? operation.table;
     const column = table.columns.find((candidate) => candidate.id === operation.column.id) ?? operation.column;
-    const misfits: Misfit[] = [];
+    const misfits: NarrowingViolation[] = [];
     for (const check of operation.checks) {
       const misfit = await findMisfit(sql, table, column, check);
       if (misfit !== undefined) misfits.push(misfit);
@@ -38,7 +38,7 @@ export async function findMisfits(
 }
 
 /** True when an operation hangs on the values that are there. */
-export function isChecked(operation: Operation): boolean {
+export function isChecked(operation: SchemaOperation): boolean {
   return operation.kind === "alter_column" && (operation.checks.length > 0 || operation.schema !== null);
 }
 
@@ -47,7 +47,7 @@ async function findMisfit(
   table: CatalogTable,
   column: CatalogColumn,
   check: Check,
-): Promise<Misfit | undefined> {
+): Promise<NarrowingViolation | undefined> {
   const condition = check.misfit.replaceAll(VALUE, () => quoteIdent(column.name));
   const key = keyColumns(table);
   const counted = await sql.query({ text: `select count(*) from ${quoteTable(table)} where ${condition}` });
@@ -56,13 +56,13 @@ async function findMisfit(
   const names = [...key.map((part) => part.name), column.name];
   const examples = await sql.query({
     text: `select ${names.map(quoteIdent).join(", ")} from ${quoteTable(table)} where ${condition}
-      order by ${quoteIdent(table.identity)} limit ${EXAMPLES}`,
+      order by ${quoteIdent(table.identity)} limit ${MAX_EXAMPLES}`,
   });
   return {
     reason: check.reason,
     rows,
     examples: examples.rows.map((values) => ({
-      key: keyOf(key, values),
+      key: shownRowKey(key, values),
       value: shownValue(column, values[key.length] ?? null),
     })),
   };

@@ -5,23 +5,23 @@ import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { withQueries } from "../catalog/column-queries.ts";
 import { nameHidden } from "../catalog/hidden-columns.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
-import { declaredIndexes, type Operation } from "../catalog/operations.ts";
+import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
 import { type CodeDigests, codeDigests, formerCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
-import { type Facts, factKey, NO_FACTS } from "./facts.ts";
+import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
-export interface PlanInput {
+export interface SchemaPlanInput {
   readonly manifest: Manifest;
   readonly catalog: Catalog;
   /** Parsed target: `main`, `main/reports`, `cloud://acme:main`. */
   readonly target: string;
   /** What the rows tell of the plan, once somebody has looked; without it a narrowed column counts as one that fits. */
-  readonly facts?: Facts;
+  readonly facts?: PlanFacts;
   /** Also recompute the columns whose values come from former code of a function. */
   readonly recompute?: boolean;
   /** Whether a table's project is another one than the caller's, and still exists. Without it no table belongs to anyone. */
@@ -30,7 +30,7 @@ export interface PlanInput {
 
 /** Compares what the application declares with what the target holds. Pure: it changes nothing and asks nobody.
  *  @throws app_invalid when the manifest declares one table twice */
-export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: readonly Operation[] } {
+export function planSchema(input: SchemaPlanInput): { plan: SchemaPlan; operations: readonly SchemaOperation[] } {
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   refuseTwins(input.manifest);
@@ -85,16 +85,16 @@ function at(table: ManifestTable): string {
 }
 
 interface Surroundings {
-  readonly facts: Facts;
+  readonly facts: PlanFacts;
   readonly digests: CodeDigests;
   readonly recompute: boolean;
 }
 
 function planTable(
-  { target, manifest, isOtherProject }: PlanInput,
+  { target, manifest, isOtherProject }: SchemaPlanInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
-): { plan: TablePlan; operations: readonly Operation[]; stale: readonly StaleColumn[] } {
+): { plan: TablePlan; operations: readonly SchemaOperation[]; stale: readonly StaleColumn[] } {
   const path = `${target}/${declared.name}`;
   if (stored === undefined) {
     const plan = tablePlan(path, declared, [], "create");
@@ -124,12 +124,15 @@ function planTable(
 }
 
 /** The project that a stored table belongs to, when that is another one than the caller's. */
-export function otherProject({ project }: CatalogTable, isOther: PlanInput["isOtherProject"]): string | undefined {
+export function otherProject(
+  { project }: CatalogTable,
+  isOther: SchemaPlanInput["isOtherProject"],
+): string | undefined {
   return project != null && isOther?.(project) === true ? project : undefined;
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */
-function isOfIndex(operation: Exclude<Operation, { kind: "create_table" }>): boolean {
+function isOfIndex(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
   if (operation.kind === "add_column") return operation.to.is_hidden === true;
   return operation.kind === "drop_column" && operation.column.is_hidden === true;
 }
@@ -168,14 +171,14 @@ function staleColumns(
 }
 
 /** What the values do not allow is not possible. */
-function judged(operation: Operation, facts: Facts): Operation {
+function judged(operation: SchemaOperation, facts: PlanFacts): SchemaOperation {
   if (operation.kind !== "alter_column" || !facts.misfits.has(factKey(operation.table, operation.to.name))) {
     return operation;
   }
   return { ...operation, severity: "unsupported" };
 }
 
-function createTable(to: ManifestTable): Operation {
+function createTable(to: ManifestTable): SchemaOperation {
   return { kind: "create_table", severity: "additive", to, indexes: declaredIndexes(to) };
 }
 
@@ -185,11 +188,11 @@ function changeTable(
   to: ManifestTable,
   refusal: string | null,
   recomputed: ReadonlySet<string>,
-): readonly Operation[] {
+): readonly SchemaOperation[] {
   const { table, from } = renamed;
   const refusals = [...(refusal === null ? [] : [{ name: null, reason: refusal }]), ...renamed.refusals];
   return [
-    ...refusals.map(({ name, reason }): Operation => {
+    ...refusals.map(({ name, reason }): SchemaOperation => {
       const declared = name === null ? to : to.columns.find((column) => column.name === name);
       return {
         kind: "refuse_rename",
@@ -200,8 +203,8 @@ function changeTable(
         reason,
       };
     }),
-    ...(from === null ? [] : [{ kind: "rename_table", severity: "additive", table, from } satisfies Operation]),
-    ...table.columns.flatMap((column): Operation[] => {
+    ...(from === null ? [] : [{ kind: "rename_table", severity: "additive", table, from } satisfies SchemaOperation]),
+    ...table.columns.flatMap((column): SchemaOperation[] => {
       const move = renamed.columns.find((candidate) => candidate.id === column.id);
       return move === undefined
         ? []

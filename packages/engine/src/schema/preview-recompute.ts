@@ -1,13 +1,13 @@
 import { AppError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import type { JobDeps } from "../jobs/job-deps.ts";
 import { createLazyRunner } from "../jobs/run-rows.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { type SampledRow, type SampleInput, sampleBatch } from "./compute-sample.ts";
-import { type Facts, factKey, type Recompute, type Sample } from "./facts.ts";
+import { factKey, type PlanFacts, type Recompute, type RowSample } from "./facts.ts";
 import { sourcesOf } from "./sample-statement.ts";
 import { columnsToCompute, tableAfter } from "./table-after.ts";
 
@@ -33,11 +33,11 @@ export async function previewRecomputes(
   input: {
     readonly catalog: Catalog;
     readonly functions: readonly ManifestFunction[];
-    readonly operations: readonly Operation[];
+    readonly operations: readonly SchemaOperation[];
     readonly runtime_id: string;
   },
   signal: AbortSignal,
-): Promise<Facts["recomputes"]> {
+): Promise<PlanFacts["recomputes"]> {
   const { catalog, operations, runtime_id } = input;
   const functions = new Map([...catalog.functions, ...input.functions.map((fn) => [fn.id, fn] as const)]);
   const found = new Map<string, Recompute>();
@@ -109,16 +109,16 @@ async function previewTable(
 const STARTING_MS = 3_000;
 
 /** Rows that fail come first, then those whose value changes: they are what a person wants to see. */
-function samplesOf(column: string, rows: readonly SampledRow[]): readonly Sample[] {
+function samplesOf(column: string, rows: readonly SampledRow[]): readonly RowSample[] {
   const samples = rows.map(
-    (row): Sample => ({
+    (row): RowSample => ({
       key: row.key,
       old: row.old.get(column) ?? null,
       new: row.errors.has(column) ? null : (row.new.get(column) ?? null),
       error: row.errors.get(column) ?? null,
     }),
   );
-  const weightOf = ({ old, new: now, error }: Sample): number => {
+  const weightOf = ({ old, new: now, error }: RowSample): number => {
     if (error !== null) return 0;
     return JSON.stringify(old) === JSON.stringify(now) ? 2 : 1;
   };

@@ -10,7 +10,7 @@ import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { rememberChanges, tellChangesSince } from "./changes.ts";
-import { otherProject, type PlanInput, planSchema } from "./plan-schema.ts";
+import { otherProject, planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 
 /** As for an update: a waiting DROP queues every reader behind it. */
 const LOCK_TIMEOUT_MS = 400;
@@ -21,7 +21,7 @@ export interface PruneInput {
   readonly manifest: Manifest;
   readonly target: string;
   /** As for a plan: tables of other projects stay. */
-  readonly isOtherProject?: PlanInput["isOtherProject"];
+  readonly isOtherProject?: SchemaPlanInput["isOtherProject"];
 }
 
 /**

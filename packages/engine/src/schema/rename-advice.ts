@@ -2,10 +2,10 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp } from "@appdb/contract/plan";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { isSameType } from "../catalog/compare.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 
-type Added = Extract<Operation, { kind: "add_column" }>;
-type Dropped = Extract<Operation, { kind: "drop_column" }>;
+type Added = Extract<SchemaOperation, { kind: "add_column" }>;
+type Dropped = Extract<SchemaOperation, { kind: "drop_column" }>;
 
 /**
  * Says with a new column that its `renamed_from=` names nothing that is stored, and with a dropped one how it would keep its values,
@@ -13,7 +13,7 @@ type Dropped = Extract<Operation, { kind: "drop_column" }>;
  */
 export function adviseOnRenames(
   ops: readonly PlanOp[],
-  operations: readonly Operation[],
+  operations: readonly SchemaOperation[],
   stored: CatalogTable,
 ): PlanOp[] {
   const added = operations.filter((one): one is Added => one.kind === "add_column" && isOwn(one.to));

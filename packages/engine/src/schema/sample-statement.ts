@@ -1,5 +1,5 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import { ERRORS_INPUT } from "../compute/cell-errors.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import { fromTransport, storageType, transportType } from "../kinds/storage-type.ts";
@@ -9,10 +9,14 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 /** Builders of the statements that read a sample of a table as it is and see it as it will be. Names with `#` are ours. */
 
 /** Where the value that a column will have stands in the table as it is: SQL over the table's alias `t`. */
-export type Sources = ReadonlyMap<string, string>;
+export type ColumnSources = ReadonlyMap<string, string>;
 
 /** For the stored columns and the computed ones that stay; what an update adds is null. */
-export function sourcesOf(before: CatalogTable, after: CatalogTable, operations: readonly Operation[]): Sources {
+export function sourcesOf(
+  before: CatalogTable,
+  after: CatalogTable,
+  operations: readonly SchemaOperation[],
+): ColumnSources {
   const conversions = new Map(
     operations.flatMap((one) =>
       one.kind === "alter_column" && one.using !== null ? [[one.to.name, one.using] as const] : [],
@@ -34,7 +38,7 @@ export function selectSample(
   before: CatalogTable,
   shown: readonly Pick<CatalogColumn, "name">[],
   inputs: readonly string[],
-  sources: Sources,
+  sources: ColumnSources,
 ): string {
   const id = `t.${quoteIdent(before.identity)}`;
   const values = [
@@ -52,7 +56,7 @@ export function computeSample(
   given: readonly Pick<CatalogColumn, "name" | "type">[],
   steps: readonly SqlStep[],
   reads: readonly string[],
-  sources: Sources,
+  sources: ColumnSources,
 ): string {
   const arrays = given.map((column, at) => `, $${at + 2}::${transportType(column.type)}[]`);
   const values = given.map(

@@ -1,5 +1,5 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import type { Operation } from "../catalog/operations.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 
 /** A column that an update adds; it has no id yet. */
@@ -8,7 +8,7 @@ const NEW_ID = -1;
 const RECOMPUTED = ["value", "stale", "code"] as const;
 
 /** A table as it will be when operations on it are done. Columns that are added have the id -1. */
-export function tableAfter(table: CatalogTable, operations: readonly Operation[]): CatalogTable {
+export function tableAfter(table: CatalogTable, operations: readonly SchemaOperation[]): CatalogTable {
   const dropped = new Set<string>();
   const altered = new Map<string, Pick<CatalogColumn, "type" | "nullable" | "computed">>();
   const added: CatalogColumn[] = [];
@@ -32,7 +32,7 @@ export function tableAfter(table: CatalogTable, operations: readonly Operation[]
 
 /** The names of the computed columns whose values an update changes: their expression or type did, a column that they
  *  read is one of these, or is stored as another type by now. Added columns are not among them unless they read one. */
-export function changedValues(after: CatalogTable, operations: readonly Operation[]): ReadonlySet<string> {
+export function changedValues(after: CatalogTable, operations: readonly SchemaOperation[]): ReadonlySet<string> {
   const changed = new Set<string>();
   for (const operation of operations) {
     if (operation.kind !== "alter_column") continue;
@@ -51,7 +51,7 @@ export function changedValues(after: CatalogTable, operations: readonly Operatio
 }
 
 /** All columns that one pass over the rows computes: those that change, and those that are added. */
-export function columnsToCompute(after: CatalogTable, operations: readonly Operation[]): readonly string[] {
+export function columnsToCompute(after: CatalogTable, operations: readonly SchemaOperation[]): readonly string[] {
   const changed = changedValues(after, operations);
   return after.columns
     .filter((column) => column.computed !== null && (changed.has(column.name) || column.id === NEW_ID))

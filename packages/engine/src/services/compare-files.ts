@@ -1,6 +1,6 @@
 import type { Manifest } from "@appdb/contract/manifest";
 
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 /** What changed of the files that an application imports, as words: `app.py changed`; none when its declarations are the very same. */
 export function compareFiles(before: Manifest, after: Manifest): string[] {
@@ -26,6 +26,6 @@ export function compareMaps(before: ReadonlyMap<string, string>, after: Readonly
 
 /** The first changes, and how many more there are. */
 export function listChanges(changes: readonly string[]): string {
-  const more = changes.length - MOST_NAMES;
-  return changes.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = changes.length - MAX_NAMES;
+  return changes.slice(0, MAX_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

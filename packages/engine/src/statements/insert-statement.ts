@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { fromRows } from "../compute/from-rows.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import type { Slot } from "../compute/row-layout.ts";
+import { unnestRows } from "../compute/unnest-rows.ts";
 import { insertWithStoredResponse } from "../idempotency/stored-responses.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
@@ -51,7 +51,7 @@ export function buildInsert(shape: InsertShape): Prepared {
   }
   const lines = [
     `insert into ${quoteTable(shape.table)} as t (${columns.join(", ")})`,
-    `select ${values.join(", ")} from ${fromRows(given, shape.steps)}`,
+    `select ${values.join(", ")} from ${unnestRows(given, shape.steps)}`,
     `where ${conditions.join(" and ")}`,
   ];
   if (shape.skips_duplicates) lines.push("on conflict do nothing");
@@ -96,7 +96,7 @@ function errorsValue({ is_pending: isPending, has_errors: hasErrors }: InsertSha
 /** Computes without storing: parameters as above without table and version; comes back with the row's number from 1. */
 export function buildCompute(given: readonly Slot[], steps: readonly SqlStep[]): Prepared {
   const names = steps.map((step) => quoteIdent(step.column));
-  return prepare(`select ${['"#row"', ...names].join(", ")} from ${fromRows(given, steps, '"#row"')}`);
+  return prepare(`select ${['"#row"', ...names].join(", ")} from ${unnestRows(given, steps, '"#row"')}`);
 }
 
 /** The same text has the same name, so a connection prepares it once. */

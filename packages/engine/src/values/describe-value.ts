@@ -1,8 +1,8 @@
-import { Misfit } from "./misfit.ts";
+import { ValueError } from "./value-error.ts";
 
 /** Says what was wanted in place of a value of a body. */
-export function wanted(what: string, value: unknown, pointer = ""): Misfit {
-  return new Misfit(`Expected ${what}, got ${describe(value)}.`, pointer);
+export function wanted(what: string, value: unknown, pointer = ""): ValueError {
+  return new ValueError(`Expected ${what}, got ${describe(value)}.`, pointer);
 }
 
 /** Names a JSON value for a message: scalars as written, the others by what they are. */

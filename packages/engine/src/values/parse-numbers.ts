@@ -1,5 +1,5 @@
 import { shorten } from "./describe-value.ts";
-import { Misfit } from "./misfit.ts";
+import { ValueError } from "./value-error.ts";
 
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
@@ -9,16 +9,16 @@ const LONGEST_NUMBER = 100;
 const LARGEST_EXPONENT = 30;
 
 /** Reads the source text of a JSON number as an int64, a number while that is exact; `name` is the type's, for messages. */
-export function parseInt64Text(text: string, name: string): number | bigint | Misfit {
+export function parseInt64Text(text: string, name: string): number | bigint | ValueError {
   if (!Number.isFinite(Number(text))) return outOfRange(text, name);
   const exact = wholeNumber(text);
-  if (exact === undefined) return new Misfit(`Expected an integer, got ${shorten(text)}.`);
+  if (exact === undefined) return new ValueError(`Expected an integer, got ${shorten(text)}.`);
   if (exact < INT64_MIN || exact > INT64_MAX) return outOfRange(text, name);
   return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
 }
 
-function outOfRange(text: string, name: string): Misfit {
-  return new Misfit(`${shorten(text)} is beyond the range of ${name}, ${INT64_MIN} to ${INT64_MAX}.`);
+function outOfRange(text: string, name: string): ValueError {
+  return new ValueError(`${shorten(text)} is beyond the range of ${name}, ${INT64_MIN} to ${INT64_MAX}.`);
 }
 
 /** All digits of a JSON number that is whole, whichever way it is written: `7`, `7.0`, `1e18`; undefined for others. */

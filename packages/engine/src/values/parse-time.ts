@@ -1,4 +1,4 @@
-import { Misfit } from "./misfit.ts";
+import { ValueError } from "./value-error.ts";
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const TIMESTAMP =
@@ -6,17 +6,19 @@ const TIMESTAMP =
 const MS_PER_MINUTE = 60_000;
 
 /** Reads `YYYY-MM-DD`; years 1 to 9999, as Python's. */
-export function parseDate(text: string): string | Misfit {
+export function parseDate(text: string): string | ValueError {
   const parts = DATE.exec(text);
   const ms = parts === null ? undefined : dayMs(parts[1], parts[2], parts[3]);
-  return ms === undefined ? new Misfit(`Expected a date YYYY-MM-DD, got ${JSON.stringify(text.slice(0, 40))}.`) : text;
+  return ms === undefined
+    ? new ValueError(`Expected a date YYYY-MM-DD, got ${JSON.stringify(text.slice(0, 40))}.`)
+    : text;
 }
 
 /**
  * Reads an ISO 8601 timestamp and gives it in UTC with microseconds when there are any. Without a zone it counts as UTC,
  * without a time as midnight; 24:00 is the midnight after. Digits beyond microseconds must be zero: they would be lost.
  */
-export function parseTimestamp(text: string): string | Misfit {
+export function parseTimestamp(text: string): string | ValueError {
   const parts = TIMESTAMP.exec(text);
   if (parts === null) return notTimestamp(text);
   const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", zone = "Z"] = parts;
@@ -29,20 +31,22 @@ export function parseTimestamp(text: string): string | Misfit {
   if (day0 === undefined || offset === undefined || !isTime) return notTimestamp(text);
   const digits = fraction.padEnd(9, "0");
   if (!digits.endsWith("000")) {
-    return new Misfit(`A Timestamp keeps microseconds; ${JSON.stringify(text)} has more digits, which would be lost.`);
+    return new ValueError(
+      `A Timestamp keeps microseconds; ${JSON.stringify(text)} has more digits, which would be lost.`,
+    );
   }
   const time = (Number(hour) * 60 + Number(minute) - offset) * MS_PER_MINUTE + Number(second) * 1000;
   const utc = new Date(day0 + time);
   const utcYear = utc.getUTCFullYear();
   if (utcYear < 1 || utcYear > 9999) {
-    return new Misfit(`${JSON.stringify(text)} is in year ${utcYear} in UTC; years 1 to 9999 can be stored.`);
+    return new ValueError(`${JSON.stringify(text)} is in year ${utcYear} in UTC; years 1 to 9999 can be stored.`);
   }
   const micros = digits.slice(0, 6);
   return `${utc.toISOString().slice(0, 19)}${micros === "000000" ? "" : `.${micros}`}Z`;
 }
 
-function leapSecond(text: string): Misfit {
-  return new Misfit(
+function leapSecond(text: string): ValueError {
+  return new ValueError(
     `${JSON.stringify(text)} is a leap second, which a Timestamp does not count; send second 59 or the next minute.`,
   );
 }
@@ -53,8 +57,8 @@ export function timestampOf(ms: number): string {
   return text.endsWith(".000Z") ? `${text.slice(0, 19)}Z` : `${text.slice(0, -1)}000Z`;
 }
 
-function notTimestamp(text: string): Misfit {
-  return new Misfit(`Expected an ISO 8601 timestamp, got ${JSON.stringify(text.slice(0, 40))}.`);
+function notTimestamp(text: string): ValueError {
+  return new ValueError(`Expected an ISO 8601 timestamp, got ${JSON.stringify(text.slice(0, 40))}.`);
 }
 
 /** Milliseconds of a day's start in UTC; undefined for a day that is in no calendar. */

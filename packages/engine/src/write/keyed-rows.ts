@@ -3,7 +3,7 @@ import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { shownKey } from "./sql-refusals.ts";
 
 /** A row's key as one text, equal for equal keys. */
-export function keyOf(layout: RowLayout, row: Row): string {
+export function rowKeyText(layout: RowLayout, row: Row): string {
   const [first = "", ...others] = layout.table.primary_key;
   let key = String(row[layout.index.get(first) ?? -1]);
   for (const name of others) key += `\0${row[layout.index.get(name) ?? -1]}`;
@@ -16,7 +16,7 @@ export function inKeyOrder<Item extends { readonly row: Row }>(
   items: readonly Item[],
 ): readonly Item[] {
   if (items.length === 1) return items;
-  const keyed = items.map((item) => ({ item, key: keyOf(layout, item.row) }));
+  const keyed = items.map((item) => ({ item, key: rowKeyText(layout, item.row) }));
   return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ item }) => item);
 }
 

@@ -9,7 +9,7 @@ import { type BoundGraph, bindPython, runCells } from "../compute/run-graph.ts";
 import type { IdempotentRequest } from "../idempotency/request-store.ts";
 import type { RowChange } from "../rows/validate-row.ts";
 import { measured, type Timing } from "../timing.ts";
-import { keyOf, rowNotFound } from "./keyed-rows.ts";
+import { rowKeyText, rowNotFound } from "./keyed-rows.ts";
 import { planUpdate, type UpdateShape } from "./update-shape.ts";
 import {
   type Read,
@@ -46,7 +46,7 @@ interface Change extends Update {
 }
 
 /** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
-export const MOST_UPDATE_ATTEMPTS = 50;
+export const MAX_UPDATE_ATTEMPTS = 50;
 /** Each has statements that every connection keeps. Updates that send other columns than those before them get theirs made anew. */
 const KEPT_SHAPES = 32;
 
@@ -105,12 +105,12 @@ export class RowUpdater {
 
   /** Two of our own updates of one row would send each other back to the start. */
   #inTurn(change: Change, share: PythonShare): Promise<void> {
-    return this.#mutex.run(keyOf(this.#input.layout, change.row), () => this.#computeAndWrite(change, share));
+    return this.#mutex.run(rowKeyText(this.#input.layout, change.row), () => this.#computeAndWrite(change, share));
   }
 
   async #computeAndWrite(change: Change, share: PythonShare): Promise<void> {
     let current = share;
-    for (let attempt = 1; attempt <= MOST_UPDATE_ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= MAX_UPDATE_ATTEMPTS; attempt++) {
       const stored = await this.#readStored(change);
       const write = await this.#compute(change, stored, current);
       const written = await measured(change.timing, "db", this.#writes.submit(write));
@@ -118,7 +118,7 @@ export class RowUpdater {
       if (written === "refused") current = "whole";
     }
     throw appError("overloaded", {
-      detail: `The row was changed by others ${MOST_UPDATE_ATTEMPTS} times while its columns were computed; it was not updated.`,
+      detail: `The row was changed by others ${MAX_UPDATE_ATTEMPTS} times while its columns were computed; it was not updated.`,
       hint: "Send the request again in a moment.",
       meta: { table: this.#input.layout.table.name },
     });

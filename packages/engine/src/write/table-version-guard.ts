@@ -6,7 +6,7 @@ import { isShapeRefusal, isUndone } from "./sql-refusals.ts";
 import { planTableVersion, type ServiceIdentity, schemaChanged, type TableVersion } from "./table-version.ts";
 
 /** How often a statement starts over because the table moved, or because PostgreSQL undid it in favour of another one. */
-const MOST_ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 
 /** A table that may change under the service which writes to it: every statement is made for one state of it. */
 export class TableVersionGuard {
@@ -44,14 +44,14 @@ export class TableVersionGuard {
         const done = await attempt(target);
         if (done !== undefined) return done;
       } catch (error) {
-        if (count < MOST_ATTEMPTS && (isUndone(error) || (await mend?.(error)) === true)) continue;
-        if (!isShapeRefusal(error) || count === MOST_ATTEMPTS) throw error;
+        if (count < MAX_ATTEMPTS && (isUndone(error) || (await mend?.(error)) === true)) continue;
+        if (!isShapeRefusal(error) || count === MAX_ATTEMPTS) throw error;
         await this.#reload(target);
         // The table is as this service knows it: the statement itself was wrong, which no new attempt mends.
         if (this.#current.version === target.version) throw error;
         continue;
       }
-      if (count === MOST_ATTEMPTS) {
+      if (count === MAX_ATTEMPTS) {
         const { name } = target;
         throw schemaChanged(this.#service, `Table ${name} changes again and again.`, { table: name });
       }

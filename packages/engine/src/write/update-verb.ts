@@ -8,7 +8,7 @@ import { columnText, fromSqlText } from "../kinds/values.ts";
 import type { Prepared } from "../statements/insert-statement.ts";
 import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
 import { buildReadByKey, buildUpdate } from "../statements/update-statement.ts";
-import { keyOf } from "./keyed-rows.ts";
+import { rowKeyText } from "./keyed-rows.ts";
 import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
 import type { TableVersion } from "./table-version.ts";
 import type { TableVersionGuard } from "./table-version-guard.ts";
@@ -46,7 +46,7 @@ function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (r
   const groups: { readonly like: Write; readonly writes: Map<string, Write> }[] = [];
   const lastOf = new Map<string, number>();
   for (const write of writes) {
-    const key = keyOf(layout, write.row);
+    const key = rowKeyText(layout, write.row);
     const after = lastOf.get(key) ?? -1;
     let at = groups.findIndex(({ like }, index) => index > after && goTogether(like, write));
     if (at < 0) at = groups.push({ like: write, writes: new Map() }) - 1;

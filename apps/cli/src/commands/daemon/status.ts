@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
-import type { Health } from "@appdb/contract/routes/local";
+import type { DaemonHealth } from "@appdb/contract/routes/local";
 import type { Context, FoundDaemon } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
@@ -15,7 +15,7 @@ export interface DaemonStatus {
   /** Null where no daemon ever wrote one. */
   readonly log_file: string | null;
   readonly port: number | null;
-  readonly health: Health | null;
+  readonly health: DaemonHealth | null;
 }
 
 /** Exit 1 when no daemon runs. */

@@ -1,6 +1,6 @@
 import type { CallInput } from "@appdb/contract/clients/control-client";
 import { NO_LOCK_WARNING } from "@appdb/contract/control/database-advice";
-import { nextState } from "@appdb/contract/control/database-states";
+import { nextDatabaseState } from "@appdb/contract/control/database-states";
 import type { Database } from "@appdb/contract/routes/control-databases";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -9,7 +9,7 @@ import { findProject } from "../../project/find-project.ts";
 import { projectNotes } from "../../project/project-notes.ts";
 import { readEnvironment, readProject } from "../../project/read-project.ts";
 import { type ChangeResult, finishChange, printChange } from "./change.ts";
-import { DATABASE, NO_WAIT_FLAG, type OpenDatabase, openDatabase } from "./database.ts";
+import { DATABASE, type DatabaseCommandTarget, NO_WAIT_FLAG, openDatabaseTarget } from "./database-target.ts";
 import { sendFiles } from "./send-files.ts";
 
 interface Flags extends JsonFlag {
@@ -30,7 +30,7 @@ export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
   ],
   parameters: { positional: { kind: "tuple", parameters: [DATABASE] }, flags: { noWait: NO_WAIT_FLAG } },
   run: async (ctx, { json, noWait }, typed) => {
-    const open = await openDatabase(ctx, typed, "build-image");
+    const open = await openDatabaseTarget(ctx, typed, "build-image");
     const { client, params } = open;
     const database = await client.call("databaseShow", { params }, { signal: ctx.signal });
     const body = await readSent(ctx, open, database, { json, is_named: typed !== undefined });
@@ -49,12 +49,12 @@ export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
 /** What is built, with its bytes uploaded; undefined where that is what the database has. */
 async function readSent(
   ctx: Context,
-  open: OpenDatabase,
+  open: DatabaseCommandTarget,
   database: Database,
   { is_named: isNamed, json }: { readonly is_named: boolean; readonly json: boolean },
 ): Promise<CallInput<"databaseBuildImage">["body"]> {
   // the server refuses it, before anything is sent
-  if (nextState(database.state, "build_image") === undefined) return undefined;
+  if (nextDatabaseState(database.state, "build_image") === undefined) return undefined;
   const project = findProject(ctx.cwd);
   if (project === undefined) {
     ctx.out.note("No project is here: the image is built from the files that the database has.");

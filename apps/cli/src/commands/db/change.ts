@@ -7,7 +7,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { databaseCells } from "../../output/database-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
-import { DATABASE, NO_WAIT_FLAG, type OpenDatabase, openDatabase } from "./database.ts";
+import { DATABASE, type DatabaseCommandTarget, NO_WAIT_FLAG, openDatabaseTarget } from "./database-target.ts";
 
 export interface ChangeResult {
   /** As it is when the command ends. */
@@ -47,7 +47,7 @@ export function defineChange({ brief, examples, next, nothing, verb }: ChangeDef
     examples,
     parameters: { positional: { kind: "tuple", parameters: [DATABASE] }, flags: { noWait: NO_WAIT_FLAG } },
     run: async (ctx, flags, typed) => {
-      const open = await openDatabase(ctx, typed, verb);
+      const open = await openDatabaseTarget(ctx, typed, verb);
       const change = await open.client.call(ROUTES[verb], { params: open.params }, { signal: ctx.signal });
       return await finishChange(ctx, open, change, { wait: !flags.noWait });
     },
@@ -61,7 +61,7 @@ export function defineChange({ brief, examples, next, nothing, verb }: ChangeDef
 /** Waits for what was asked of a database, unless nothing was or `wait` is false. @throws what made it fail; interrupted */
 export async function finishChange(
   ctx: Pick<Context, "out" | "signal">,
-  { client, params }: OpenDatabase,
+  { client, params }: DatabaseCommandTarget,
   { database, operation }: CallAnswer<"databaseStart">,
   given: {
     readonly wait: boolean;

@@ -4,7 +4,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { text } from "../parameters.ts";
 import { type ChangeResult, finishChange } from "./change.ts";
-import { NO_WAIT_FLAG, openDatabase } from "./database.ts";
+import { NO_WAIT_FLAG, openDatabaseTarget } from "./database-target.ts";
 import { askForName, deleteLocal } from "./local-databases.ts";
 
 interface Flags extends JsonFlag {
@@ -36,7 +36,7 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult |
   },
   run: async (ctx, flags, typed) => {
     if (!isHosted(typed)) return await deleteLocal(ctx, parseLocalTarget(typed).text, flags.force);
-    const open = await openDatabase(ctx, typed, "delete");
+    const open = await openDatabaseTarget(ctx, typed, "delete");
     const { database, text: uri } = open.uri;
     const what = flags.now ? "with its storage, at once and for good" : "with all its rows";
     await askForName(ctx, {

@@ -1,8 +1,8 @@
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printDatabasePlan } from "../../output/database-plan-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { DATABASE } from "./database.ts";
-import { planDatabase, type ShownPlan } from "./plan-database.ts";
+import { DATABASE } from "./database-target.ts";
+import { requestDatabasePlan, type ShownPlan } from "./request-database-plan.ts";
 
 /** Exit 0 when the database is what the project says, 2 when it is not; uploads and changes nothing. */
 export const diff = defineCommand<JsonFlag, [uri?: string], ShownPlan>({
@@ -12,7 +12,7 @@ export const diff = defineCommand<JsonFlag, [uri?: string], ShownPlan>({
     ["cli db diff cloud://acme:main --json", "the plan for a program"],
   ],
   parameters: { positional: { kind: "tuple", parameters: [DATABASE] } },
-  run: async (ctx, _flags, typed) => (await planDatabase(ctx, typed, "diff")).plan,
+  run: async (ctx, _flags, typed) => (await requestDatabasePlan(ctx, typed, "diff")).plan,
   render: printDatabasePlan,
   exitCode: (plan) => (plan.in_agreement ? EXIT.done : EXIT.pending),
 });

@@ -4,7 +4,7 @@ import { EXIT } from "../../output/exit-codes.ts";
 import { describePodLine } from "../../output/log-line.ts";
 import { formatAge } from "../../output/sizes.ts";
 import { parseCountUpTo, parseDurationUpTo } from "../parameters.ts";
-import { DATABASE, openDatabase } from "./database.ts";
+import { DATABASE, openDatabaseTarget } from "./database-target.ts";
 
 interface Flags extends JsonFlag {
   readonly follow: boolean;
@@ -45,7 +45,7 @@ export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>(
     aliases: { f: "follow" },
   },
   run: async (ctx, { build, follow, json, since, tail }, typed) => {
-    const { client, params } = await openDatabase(ctx, typed, "logs");
+    const { client, params } = await openDatabaseTarget(ctx, typed, "logs");
     const query = { source: build ? "build" : "pod", tail, follow: follow ? "1" : "0", since_s: since };
     const all: LogLine[] = [];
     let count = 0;

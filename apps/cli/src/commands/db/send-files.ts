@@ -1,21 +1,21 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
-import { uploadBlobs } from "../../control/upload-blobs.ts";
+import { sendBlobs } from "../../control/send-blobs.ts";
 import { showUpload } from "../../output/upload-progress.ts";
 import type { ProjectTree } from "../../project/read-tree.ts";
-import type { OpenDatabase } from "./database.ts";
+import type { DatabaseCommandTarget } from "./database-target.ts";
 
 /** Uploads what the organization lacks of a project's files, and shows how far it is. @throws files_changed, interrupted, server_unreachable */
 export async function sendFiles(
   ctx: Pick<Context, "out" | "signal">,
-  { client, params }: OpenDatabase,
+  { client, params }: DatabaseCommandTarget,
   tree: Pick<ProjectTree, "blobs">,
   json: boolean,
 ): Promise<void> {
   const { signal } = ctx;
   const onRetry = (reason: string) => ctx.out.note(`The upload was interrupted and continues. ${reason}`);
   const onProgress = showUpload(ctx.out, json);
-  await uploadBlobs(client, { org: params.org, tree, signal, onProgress, onRetry }).catch((error: unknown) => {
+  await sendBlobs(client, { org: params.org, tree, signal, onProgress, onRetry }).catch((error: unknown) => {
     throw signal.aborted ? leftOff(error) : error;
   });
   ctx.out.status("");

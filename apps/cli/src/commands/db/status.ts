@@ -1,7 +1,7 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printDatabase } from "../../output/database-text.ts";
-import { DATABASE, openDatabase } from "./database.ts";
+import { DATABASE, openDatabaseTarget } from "./database-target.ts";
 
 /** Exit 0 whatever its state is. */
 export const status = defineCommand<JsonFlag, [uri?: string], Database>({
@@ -12,7 +12,7 @@ export const status = defineCommand<JsonFlag, [uri?: string], Database>({
   ],
   parameters: { positional: { kind: "tuple", parameters: [DATABASE] } },
   run: async (ctx, _flags, typed) => {
-    const { client, params } = await openDatabase(ctx, typed, "status");
+    const { client, params } = await openDatabaseTarget(ctx, typed, "status");
     return await client.call("databaseShow", { params }, { signal: ctx.signal });
   },
   render: (database, out) => printDatabase(database, out),

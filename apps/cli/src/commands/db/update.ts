@@ -12,8 +12,8 @@ import { printDatabasePlan } from "../../output/database-plan-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
 import { finishChange } from "./change.ts";
-import { DATABASE, NO_WAIT_FLAG } from "./database.ts";
-import { type PlannedDatabase, planAwake, planDatabase, type ShownPlan } from "./plan-database.ts";
+import { DATABASE, NO_WAIT_FLAG } from "./database-target.ts";
+import { planAwake, type RequestedPlan, requestDatabasePlan, type ShownPlan } from "./request-database-plan.ts";
 import { sendFiles } from "./send-files.ts";
 
 interface Flags extends JsonFlag {
@@ -53,7 +53,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, typed) => {
-    const planned = await planAwake(ctx, await planDatabase(ctx, typed, "update"), flags);
+    const planned = await planAwake(ctx, await requestDatabasePlan(ctx, typed, "update"), flags);
     const { plan } = planned;
     if (!flags.json) printDatabasePlan(plan, ctx.out);
     const nothing = { ...plan, operation: null, database: null, next: null };
@@ -98,7 +98,7 @@ async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestr
 /** Uploads what is missing and has the plan carried out. @throws generation_moved, what makes the operation fail, interrupted */
 export async function applyDatabasePlan(
   ctx: Context,
-  planned: PlannedDatabase,
+  planned: RequestedPlan,
   { allowDestructive, json, noWait }: Pick<Flags, "allowDestructive" | "json" | "noWait">,
 ): Promise<UpdateResult> {
   const { client, params, plan, request, tree } = planned;
@@ -113,7 +113,7 @@ export async function applyDatabasePlan(
 }
 
 /** Where files changed, the tables may have to follow. */
-function findNext(cwd: string, { plan, project, tree }: PlannedDatabase): string | null {
+function findNext(cwd: string, { plan, project, tree }: RequestedPlan): string | null {
   const hasFiles = plan.ops.some(({ target }) => target === "files" || target === "database");
   if (!hasFiles || !tree.digests.has("app.py")) return null;
   return commandLine(["schema", "update", relative(cwd, join(project.root, "app.py")), plan.uri]);

@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import { openOrganization, takeFirst } from "../account.ts";
 
 /** Operations that are looked at for the beginning of an id: the latest. */
-const MOST_LOOKED_AT = 1_000;
+const MAX_LOOKED_AT = 1_000;
 
 type OpenOrganization = Awaited<ReturnType<typeof openOrganization>>;
 
@@ -31,7 +31,7 @@ async function findByBeginning(
 ): Promise<string | undefined> {
   if (typed === "") return undefined;
   const all = client.each("operationList", { params: { org }, query: { limit: 200 } }, { signal: ctx.signal });
-  const known = await takeFirst(all, MOST_LOOKED_AT);
+  const known = await takeFirst(all, MAX_LOOKED_AT);
   const [found, other] = known.filter(({ id }) => id.startsWith(typed.toLowerCase()));
   if (other === undefined) return found?.id;
   throw appError("operation_not_found", {

@@ -12,7 +12,7 @@ import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import { findApplication } from "../../project/find-project.ts";
-import { type PlannedDatabase, planAgain, planAwake, type ShownPlan } from "../db/plan-database.ts";
+import { planAgain, planAwake, type RequestedPlan, type ShownPlan } from "../db/request-database-plan.ts";
 import { sendFiles } from "../db/send-files.ts";
 import { applyDatabasePlan } from "../db/update.ts";
 import { ANY_TARGET, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG } from "../parameters.ts";
@@ -95,8 +95,8 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
  *  application. What is there before anything is asked for changes nothing that runs. */
 async function prepare(
   { ctx, file, flags: { json } }: Deployment,
-  planned: PlannedDatabase,
-): Promise<{ readonly planned: PlannedDatabase; readonly preparation: string | undefined }> {
+  planned: RequestedPlan,
+): Promise<{ readonly planned: RequestedPlan; readonly preparation: string | undefined }> {
   const { exists, missing_files: missingFiles, state, summary, uri } = planned.plan;
   if (state !== "absent" && state !== "AVAILABLE") throw notAvailable(uri, state, "deployed to");
   if (missingFiles > 0) await sendFiles(ctx, planned, planned.tree, json);
@@ -162,7 +162,7 @@ async function agree({ ctx, file, flags, target }: Deployment, { database, schem
 }
 
 /** What was there before is written down first, so that `cli rollback` can undo it as one. A database that is made has had nothing before. */
-async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans: Plans): Promise<Step[]> {
+async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: Plans): Promise<Step[]> {
   const { ctx, file, target } = deployment;
   if (!plans.database.exists) return await carryOutSteps(deployment, planned, plans);
   const { database: db, organization: org } = target.uri;
@@ -204,7 +204,7 @@ async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans:
 /** In order; `before` each it is looked whether it shall go on. What fails says what was done before it, and how to go on. */
 async function carryOutSteps(
   deployment: Deployment,
-  planned: PlannedDatabase,
+  planned: RequestedPlan,
   plans: Plans,
   before: () => Promise<void> = async () => undefined,
 ): Promise<Step[]> {

@@ -16,7 +16,7 @@ interface Flags extends JsonFlag {
 
 /** The pause before a stream that broke is taken up again, and how often in a row that may be in vain. */
 const RETRY_MS = 1_000;
-const MOST_RETRIES = 10;
+const MAX_RETRIES = 10;
 
 /** The oldest first, as a log reads. With `--json --follow` one JSON object a line, for there is no end. */
 export const events = defineCommand<Flags, [], AuditEvent[] | undefined>({
@@ -76,7 +76,7 @@ async function followEvents(
       }
     } catch (error) {
       if (ctx.signal.aborted) return;
-      if (!(error instanceof AppError) || error.code !== "server_unreachable" || retries >= MOST_RETRIES) throw error;
+      if (!(error instanceof AppError) || error.code !== "server_unreachable" || retries >= MAX_RETRIES) throw error;
       if (retries === 0) ctx.out.note(`The stream broke; it is taken up again. ${error.message}`);
     }
     // Ctrl-C ends the pause too.

@@ -2,7 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import type { Whoami } from "@appdb/contract/routes/control";
 import type { Context, ControlAccess, SignInListener } from "../../context.ts";
 import { endSession } from "../../control/end-session.ts";
-import { parseServerUrl, type ServerAddress } from "../../control/find-server.ts";
+import { type ControlPlaneAddress, parseServerUrl } from "../../control/find-server.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { organizationLine } from "../account.ts";
@@ -77,7 +77,7 @@ function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => vo
 }
 
 /** The sign-in is done and kept: what is wrong with a configuration here is said, and fails the next command. */
-async function warnOfKey(ctx: Context, access: ControlAccess, server: ServerAddress): Promise<void> {
+async function warnOfKey(ctx: Context, access: ControlAccess, server: ControlPlaneAddress): Promise<void> {
   try {
     const used = await access.findCredential(server);
     if (used?.kind !== "api_key") return;

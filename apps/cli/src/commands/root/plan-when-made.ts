@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
-import { type PlannedDatabase, planAgain, planDatabase } from "../db/plan-database.ts";
+import { planAgain, type RequestedPlan, requestDatabasePlan } from "../db/request-database-plan.ts";
 
 /** A new organization's first database is made within seconds; one that takes longer waits for something else. */
 const MADE_MS = 60_000;
@@ -10,15 +10,15 @@ const LOOK_MS = 500;
 /**
  * The plan of a database, once the database is no longer being made: right after `cli org create` it is. After a minute it is the plan as
  * it is then.
- * @throws what `planDatabase` throws
+ * @throws what `requestDatabasePlan` throws
  */
-export async function planWhenMade(ctx: Context, target: string, verb: string): Promise<PlannedDatabase> {
+export async function planWhenMade(ctx: Context, target: string, verb: string): Promise<RequestedPlan> {
   const until = performance.now() + MADE_MS;
-  let planned: PlannedDatabase | undefined;
+  let planned: RequestedPlan | undefined;
   for (;;) {
     const isLate = performance.now() >= until;
     try {
-      planned = planned === undefined ? await planDatabase(ctx, target, verb) : await planAgain(ctx, planned);
+      planned = planned === undefined ? await requestDatabasePlan(ctx, target, verb) : await planAgain(ctx, planned);
       if (planned.plan.state !== "PROVISIONING" || isLate) break;
     } catch (error) {
       if (!isBeingMade(error) || isLate) throw error;

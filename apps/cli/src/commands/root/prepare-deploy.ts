@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import { waitForOperation } from "../../control/wait-for-operation.ts";
 import { printBuildLine } from "../../output/build-line.ts";
 import { commandLine } from "../../output/command-line.ts";
-import type { PlannedDatabase } from "../db/plan-database.ts";
+import type { RequestedPlan } from "../db/request-database-plan.ts";
 import { notSelected } from "../sent-files.ts";
 
 const CANCEL_MS = 10_000;
@@ -21,7 +21,7 @@ export interface DeployedFile {
  */
 export async function prepareDeploy(
   ctx: Pick<Context, "out" | "signal">,
-  planned: PlannedDatabase,
+  planned: RequestedPlan,
   { app_file: appFile, file }: DeployedFile,
   json: boolean,
 ): Promise<string> {
@@ -52,7 +52,7 @@ export async function prepareDeploy(
   }
 }
 
-async function cancel({ out }: Pick<Context, "out">, { client, params }: PlannedDatabase, id: string): Promise<void> {
+async function cancel({ out }: Pick<Context, "out">, { client, params }: RequestedPlan, id: string): Promise<void> {
   const input = { params: { org: params.org, id } };
   await client.call("operationCancel", input, { signal: AbortSignal.timeout(CANCEL_MS) }).catch((error: unknown) => {
     out.note(`The operation continues, because it could not be cancelled: ${toProblem(error).detail}`);

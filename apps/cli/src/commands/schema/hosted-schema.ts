@@ -2,7 +2,7 @@ import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { HostedTarget } from "@appdb/contract/names";
 import type { Context } from "../../context.ts";
-import { uploadBlobs } from "../../control/upload-blobs.ts";
+import { sendBlobs } from "../../control/send-blobs.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { showUpload } from "../../output/upload-progress.ts";
 import { findApplication } from "../../project/find-project.ts";
@@ -75,7 +75,7 @@ async function sendFiles(
 ) {
   const onRetry = (reason: string) => ctx.out.note(`The upload was interrupted and continues. ${reason}`);
   const onProgress = showUpload(ctx.out, json);
-  await uploadBlobs(client, { org, tree, signal: ctx.signal, onProgress, onRetry });
+  await sendBlobs(client, { org, tree, signal: ctx.signal, onProgress, onRetry });
   ctx.out.status("");
   return tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] }));
 }

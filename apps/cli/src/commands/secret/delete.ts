@@ -2,7 +2,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { text } from "../parameters.ts";
-import { PLACE, parseSecretPlace } from "./secret-place.ts";
+import { PLACE, parseSecretAddress } from "./secret-address.ts";
 import { sendEach } from "./send-each.ts";
 
 interface Deleted {
@@ -25,7 +25,7 @@ export const deleteSecret = defineCommand<JsonFlag, string[], Deleted[]>({
     },
   },
   run: async (ctx, _flags, typed, ...names) => {
-    const { db, org } = parseSecretPlace(typed ?? "");
+    const { db, org } = parseSecretAddress(typed ?? "");
     const { client } = await (await ctx.control()).open();
     const items = names.map((name): Deleted => ({ name, scope: db === undefined ? "organization" : "database" }));
     return await sendEach(items, { done: "deleted", not_done: "not deleted" }, async (item) => {

@@ -1,13 +1,13 @@
-import type { Secret } from "@appdb/contract/routes/control";
+import type { SecretEntry } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { openOrganization, takeAll } from "../account.ts";
 import { text } from "../parameters.ts";
-import { PLACE, parseSecretPlace } from "./secret-place.ts";
+import { PLACE, parseSecretAddress } from "./secret-address.ts";
 
 /** Names alone: a value cannot be read back by anyone. */
-export const list = defineCommand<JsonFlag, [place?: string], Secret[]>({
+export const list = defineCommand<JsonFlag, [place?: string], SecretEntry[]>({
   brief: "List the names of secrets",
   examples: [
     ["cli secret list cloud://acme:main", "those that the database gets, its own and the organization's"],
@@ -21,7 +21,7 @@ export const list = defineCommand<JsonFlag, [place?: string], Secret[]>({
     },
   },
   run: async (ctx, _flags, typed) => {
-    const place = typed === undefined ? undefined : parseSecretPlace(typed);
+    const place = typed === undefined ? undefined : parseSecretAddress(typed);
     const { client, org } = await openOrganization(ctx, place?.org);
     const options = { signal: ctx.signal };
     return await takeAll(

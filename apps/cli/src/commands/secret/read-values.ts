@@ -5,7 +5,7 @@ import { type AppError, appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 
 /** As the route's schema says. */
-const MOST_CHARACTERS = 65_536;
+const MAX_CHARACTERS = 65_536;
 
 export interface NamedValue {
   readonly name: string;
@@ -34,9 +34,9 @@ export async function readValues(
   const values: NamedValue[] = [];
   for (const { name, value } of named) values.push({ name, value: value ?? (await readValue(ctx, name, file)) });
   for (const { name, value } of values) {
-    if (value.length <= MOST_CHARACTERS) continue;
+    if (value.length <= MAX_CHARACTERS) continue;
     throw wrong(
-      `The value of ${name} has ${value.length} characters; the maximum is ${MOST_CHARACTERS}.`,
+      `The value of ${name} has ${value.length} characters; the maximum is ${MAX_CHARACTERS}.`,
       "A secret becomes an environment variable: keep what is longer in a file or a bucket, and its key as the secret.",
     );
   }

@@ -6,7 +6,7 @@ import { alignColumns } from "../../output/columns.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { text } from "../parameters.ts";
 import { readValues } from "./read-values.ts";
-import { PLACE, parseSecretPlace } from "./secret-place.ts";
+import { PLACE, parseSecretAddress } from "./secret-address.ts";
 import { sendEach } from "./send-each.ts";
 
 interface Flags extends JsonFlag {
@@ -33,7 +33,7 @@ export const set = defineCommand<Flags, string[], ChangedSecret[]>({
     },
   },
   run: async (ctx, flags, typed, ...items) => {
-    const { db, org, text: place } = parseSecretPlace(typed ?? "");
+    const { db, org, text: place } = parseSecretAddress(typed ?? "");
     const values = await readValues(ctx, items, flags.file);
     const { client } = await (await ctx.control()).open();
     const secrets = await sendEach(values, { done: "set", not_done: "not set" }, ({ name, value }) =>

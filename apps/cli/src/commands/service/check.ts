@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { count } from "../../output/count.ts";
 import { FILE, PYTHON_FLAG } from "../parameters.ts";
-import { chooseServices } from "./local-services.ts";
+import { chooseLocalServices } from "./local-services.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -31,7 +31,7 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
   },
   run: async (ctx, flags, file) => {
     const { manifest } = await ctx.readApplication({ file, python: flags.python });
-    chooseServices(manifest, undefined);
+    chooseLocalServices(manifest, undefined);
     const services = manifest.services.map(({ name, prefix, routes }) => ({ name, prefix, routes }));
     return { file: manifest.app_file, valid: true, services };
   },

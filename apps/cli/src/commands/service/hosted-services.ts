@@ -50,7 +50,7 @@ export async function openHostedServices(
       const body = { ...request, expected_version: version, allow_destructive: allowDestructive };
       const asked = await client.call("serviceUpdate", { params, body }, { signal });
       await waitForAll(ctx, control, params.org, asked.operations);
-      const services = await listServices(control, params, signal);
+      const services = await listHostedServices(control, params, signal);
       return describeApplied(asked.plan, (item) => services.find(({ name }) => name === nameWithinDatabase(item)));
     },
     async prune(dryRun) {
@@ -87,7 +87,7 @@ async function waitForAll(
 }
 
 /** All services of a hosted database. */
-export async function listServices(
+export async function listHostedServices(
   { client }: Pick<Control, "client">,
   params: { readonly org: string; readonly db: string },
   signal: AbortSignal,

@@ -55,7 +55,7 @@ function noServices(target: Target | undefined): string {
 }
 
 async function listHosted(ctx: Pick<Context, "control" | "signal">, target: HostedTarget): Promise<AnyService[]> {
-  const { listServices } = await import("./hosted-services.ts");
+  const { listHostedServices: listServices } = await import("./hosted-services.ts");
   const { database, organization } = target.uri;
   const control = await (await ctx.control()).open();
   const services = await listServices(control, { org: organization, db: database }, ctx.signal);

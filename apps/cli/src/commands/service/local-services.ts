@@ -18,7 +18,7 @@ export async function openLocalServices(
   const request = { ...app, service: input.service ?? null, port: input.port ?? null };
   return {
     plan: async () => {
-      const chosen = chooseServices(manifest, input.service);
+      const chosen = chooseLocalServices(manifest, input.service);
       if (input.port !== undefined && chosen.length > 1) {
         throw appError("usage", {
           detail: `--port is for one service, and ${manifest.app_file} defines ${chosen.length}: ${chosen.join(", ")}.`,
@@ -38,7 +38,7 @@ export async function openLocalServices(
 
 /** The names of the services that a command is about: the one that was named, else all of the file.
  *  @throws service_not_found */
-export function chooseServices(manifest: Manifest, named: string | undefined): string[] {
+export function chooseLocalServices(manifest: Manifest, named: string | undefined): string[] {
   const defined = manifest.services.map((service) => service.name);
   if (named === undefined) {
     if (defined.length > 0) return defined;

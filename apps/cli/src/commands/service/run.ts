@@ -8,7 +8,7 @@ import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { FILE, PYTHON_FLAG, parsePort, SERVICE, TARGET, text } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
-import { chooseServices } from "./local-services.ts";
+import { chooseLocalServices } from "./local-services.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -56,7 +56,7 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
     const local = parseTarget(target);
     if (local.kind === "hosted") throw notForHosted(file, local);
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
-    const services = chooseServices(app.manifest, service);
+    const services = chooseLocalServices(app.manifest, service);
     const { dsn } = await client.call("openTarget", { body: { target: local.text, ...app } }, { signal: ctx.signal });
     const { foregroundLimits } = await import("../../pod/service-limits.ts");
     const limits = foregroundLimits(ctx.config.daemon_env);

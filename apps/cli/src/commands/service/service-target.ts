@@ -23,12 +23,12 @@ export interface ServiceTarget {
   plan(): Promise<ServicePlan>;
   /** Applies what was planned last, and resolves when each service that it names serves.
    *  @throws destructive_refused, schema_mismatch, generation_moved, service_failed */
-  apply(change: ServiceChange): Promise<ServicePlan>;
+  apply(change: ServiceUpdateOptions): Promise<ServicePlan>;
   /** Stops and forgets the target's services that the file does not define; a dry run only names them. */
   prune(dryRun: boolean): Promise<ServicePlan>;
 }
 
-export interface ServiceChange {
+export interface ServiceUpdateOptions {
   readonly allow_destructive: boolean;
   readonly onProgress: (progress: Progress) => void;
 }

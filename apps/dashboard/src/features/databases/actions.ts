@@ -1,4 +1,4 @@
-import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
+import { type DatabaseEvent, nextDatabaseState } from "@appdb/contract/control/database-states";
 import type { Permission } from "@appdb/contract/permissions";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 
@@ -87,7 +87,7 @@ export function actionsIn(state: DatabaseState): readonly DatabaseAction[] {
   return ACTIONS.filter(({ event }) => {
     // what failed is started by trying again: one of the two buttons is enough
     if (event === "start" && state === "FAILED") return false;
-    const next = nextState(state, event);
+    const next = nextDatabaseState(state, event);
     return next !== undefined && next !== state;
   });
 }

@@ -1,6 +1,6 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { expect, test } from "vitest";
-import { addLines, filterLines, groupLines, MOST_LINES, printLine } from "./log-lines.ts";
+import { addLines, filterLines, groupLines, MAX_LINES, printLine } from "./log-lines.ts";
 
 const line = (text: string, level: LogLine["level"] = "info"): LogLine => ({
   number: 0,
@@ -25,12 +25,12 @@ test("colours and other controls of terminals are not shown", () => {
 test("the newest lines are kept, and each keeps its place", () => {
   const first = addLines(
     [],
-    Array.from({ length: MOST_LINES }, (_, index) => line(`first ${index}`)),
+    Array.from({ length: MAX_LINES }, (_, index) => line(`first ${index}`)),
   );
   const both = addLines(first, [line("second 0"), line("second 1")]);
-  expect(both).toHaveLength(MOST_LINES);
+  expect(both).toHaveLength(MAX_LINES);
   expect(both[0]).toMatchObject({ line: "first 2", place: 3 });
-  expect(both.at(-1)).toMatchObject({ line: "second 1", place: MOST_LINES + 2 });
+  expect(both.at(-1)).toMatchObject({ line: "second 1", place: MAX_LINES + 2 });
 });
 
 test("lines are found by level and by text in whatever case", () => {

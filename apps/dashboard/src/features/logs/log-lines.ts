@@ -9,13 +9,13 @@ export interface ShownLine extends LogLine {
 }
 
 /** More than anybody reads in a page; a log is downloaded in full. */
-export const MOST_LINES = 5_000;
+export const MAX_LINES = 5_000;
 
 /** The lines with those that came, the oldest left out where there are too many. */
 export function addLines(lines: readonly ShownLine[], came: readonly LogLine[]): readonly ShownLine[] {
   let place = lines.at(-1)?.place ?? 0;
   const added = came.map((line) => ({ ...line, line: withoutControls(line.line), place: ++place }));
-  return [...lines, ...added].slice(-MOST_LINES);
+  return [...lines, ...added].slice(-MAX_LINES);
 }
 
 /** Those of the level or above that have the text, in whatever case. */

@@ -4,7 +4,7 @@ import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { formatCount } from "../../ui/format.ts";
-import { filterLines, groupLines, type LogLevel, MOST_LINES, printLine, type ShownLine } from "./log-lines.ts";
+import { filterLines, groupLines, type LogLevel, MAX_LINES, printLine, type ShownLine } from "./log-lines.ts";
 import type { Log } from "./use-log.ts";
 
 interface LogViewProps {
@@ -27,7 +27,7 @@ export function LogView(props: LogViewProps) {
   const shown = useMemo(() => filterLines(log.lines, level, search), [log.lines, level, search]);
   const groups = useMemo(() => groupLines(shown), [shown]);
   const { frame, is_at_end: isAtEnd, onScroll, toEnd } = useEnd(shown);
-  const isLeftOut = log.lines.length === MOST_LINES;
+  const isLeftOut = log.lines.length === MAX_LINES;
   const whileEmpty = log.has_ended ? empty : "Waiting for lines ...";
   return (
     <div className="grid grid-cols-1 gap-2.5">
@@ -57,7 +57,7 @@ export function LogView(props: LogViewProps) {
         >
           {isLeftOut && (
             <p className="px-4 py-1 font-sans text-muted">
-              The last {formatCount(MOST_LINES)} lines. Download the log to see all of it.
+              The last {formatCount(MAX_LINES)} lines. Download the log to see all of it.
             </p>
           )}
           {shown.length === 0 && (

@@ -1,4 +1,4 @@
-import type { Org, Secret } from "@appdb/contract/routes/control";
+import type { Org, SecretEntry } from "@appdb/contract/routes/control";
 import { useState } from "react";
 import { KEYS } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { Empty, ListTable, RowButtons } from "../../ui/table.tsx";
 import { Time } from "../../ui/time.tsx";
-import { secretPlace } from "./secret-place.ts";
+import { secretScope } from "./secret-scope.ts";
 import { SetSecretDialog } from "./set-secret-dialog.tsx";
 
 interface SecretsTableProps {
@@ -20,15 +20,15 @@ interface SecretsTableProps {
 
 /** Names of secrets with who set them; values do not leave the server. */
 export function SecretsTable({ org, database, writes }: SecretsTableProps) {
-  const [setting, setSetting] = useState<Secret | undefined>(undefined);
-  const [deleting, setDeleting] = useState<Secret | undefined>(undefined);
+  const [setting, setSetting] = useState<SecretEntry | undefined>(undefined);
+  const [deleting, setDeleting] = useState<SecretEntry | undefined>(undefined);
   const secrets = useList([...KEYS.secrets(org.name), database ?? null], (api, query, options) =>
     database === undefined
       ? api.control.call("secretList", { params: { org: org.name }, query }, options)
       : api.control.call("databaseSecretList", { params: { org: org.name, db: database }, query }, options),
   );
   /** The list of a database shows the organization's, too; those are changed where they belong. */
-  const own = (secret: Secret) => (secret.scope === "organization") === (database === undefined);
+  const own = (secret: SecretEntry) => (secret.scope === "organization") === (database === undefined);
   return (
     <>
       <ListTable
@@ -100,7 +100,7 @@ function DeleteSecretDialog({ org, database, name, onClose }: DeleteSecretDialog
       action={remove}
       onConfirm={() => remove.run(name)}
       onClose={onClose}
-      command={`cli secret delete ${secretPlace(org.name, database)} ${name}`}
+      command={`cli secret delete ${secretScope(org.name, database)} ${name}`}
     >
       Programs that are started from then on lack it. Its value cannot be brought back.
     </ConfirmDialog>

@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Form, fieldProblem } from "../../ui/form.tsx";
-import { secretPlace } from "./secret-place.ts";
+import { secretScope } from "./secret-scope.ts";
 
 interface SetSecretDialogProps {
   readonly org: Org;
@@ -63,7 +63,7 @@ export function SetSecretDialog({ org, database, name, onClose }: SetSecretDialo
           problem={fieldProblem(set.error, "/value")}
           help="Nobody can read it back, not even you."
         />
-        <DialogButtons command={`cli secret set ${secretPlace(org.name, database)} ${name ?? (typed || "NAME")}`}>
+        <DialogButtons command={`cli secret set ${secretScope(org.name, database)} ${name ?? (typed || "NAME")}`}>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={set.pending}>
             Set secret

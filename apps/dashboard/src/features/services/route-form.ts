@@ -110,12 +110,12 @@ function typesOf(schema: Schema): unknown[] {
   return [schema["type"]].flat().filter((type) => type !== undefined);
 }
 
-const MOST_STEPS = 10;
+const MAX_STEPS = 10;
 
 /** What a reference leads to; nothing where it leads nowhere. */
 function resolve(document: Schema, schema: unknown): Schema {
   let found = objectOf(schema);
-  for (let step = 0; step < MOST_STEPS && typeof found["$ref"] === "string"; step += 1) {
+  for (let step = 0; step < MAX_STEPS && typeof found["$ref"] === "string"; step += 1) {
     const parts = found["$ref"].startsWith("#/") ? found["$ref"].slice(2).split("/") : [""];
     found = parts.reduce<Schema>(
       (at, part) => objectOf(at[part.replaceAll("~1", "/").replaceAll("~0", "~")]),

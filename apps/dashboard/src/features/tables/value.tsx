@@ -2,7 +2,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { type ExactJson, ExactNumber, printExact } from "./exact-json.ts";
 
 /** As much of a value as anybody reads in a table; a row shows the whole. */
-const MOST_CHARACTERS = 160;
+const MAX_CHARACTERS = 160;
 
 /** A value in a cell: one line, shortened. */
 export function CellValue({ value }: { readonly value: ExactJson | undefined }) {
@@ -42,7 +42,7 @@ export function FullValue({ value }: { readonly value: ExactJson | undefined }) 
 
 /** In one line: line breaks as a mark, and no more than is seen. */
 export function shortText(value: ExactJson): string {
-  const text = typeof value === "string" ? value.slice(0, MOST_CHARACTERS * 2) : printExact(value);
+  const text = typeof value === "string" ? value.slice(0, MAX_CHARACTERS * 2) : printExact(value);
   const line = text.replaceAll(/\r?\n/g, " ⏎ ");
-  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line;
+  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line;
 }

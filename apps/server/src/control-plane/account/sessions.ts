@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
-import type { Session } from "@appdb/contract/routes/control";
+import type { SignedInSession } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { CallClient, Principal } from "../../audit/principal.ts";
-import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
-import type { Database } from "../../database/pool.ts";
+import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
 import { type FindOrg, orgNotFound } from "../../requests/checked-route.ts";
@@ -13,11 +13,11 @@ const MADE_AT = sql<string>`(extract(epoch from created_at) * 1000000)::bigint`;
 
 /** The person's sessions that have not ended, newest first. */
 export async function listSessions(
-  db: Database,
+  db: ControlDatabase,
   person: Person,
   page: PageQuery,
-): Promise<{ items: Session[]; next: string | null }> {
-  const from = readCursor(page.cursor, "time");
+): Promise<{ items: SignedInSession[]; next: string | null }> {
+  const from = readPageCursor(page.cursor, "time");
   let query = db
     .selectFrom("identity.sessions")
     .select(["id", "client", "ip_address", "user_agent", "created_at", "updated_at", "expires_at"])
@@ -47,7 +47,7 @@ export async function listSessions(
 }
 
 export interface RevokeDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly recordEvent: RecordEvent;
 }
 
@@ -81,7 +81,7 @@ export async function revokeSession(deps: RevokeDeps, person: Person, id: string
 
 /** Switches the session to another organization of the person's. @throws organization_not_found */
 export async function switchSession(
-  deps: { readonly db: Database; readonly findOrg: FindOrg },
+  deps: { readonly db: ControlDatabase; readonly findOrg: FindOrg },
   person: Person,
   name: string,
 ): Promise<Principal> {

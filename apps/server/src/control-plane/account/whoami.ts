@@ -1,9 +1,9 @@
 import type { Whoami } from "@appdb/contract/routes/control";
 import type { Principal } from "../../audit/principal.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 
 /** Who the credential is, as the command and the dashboard show it. */
-export async function toWhoami(db: Database, principal: Principal): Promise<Whoami> {
+export async function toWhoami(db: ControlDatabase, principal: Principal): Promise<Whoami> {
   return {
     kind: principal.kind,
     email: principal.email,
@@ -17,7 +17,7 @@ export async function toWhoami(db: Database, principal: Principal): Promise<Whoa
 }
 
 /** A key reaches its own organization alone. */
-async function countOrgs(db: Database, principal: Principal): Promise<number> {
+async function countOrgs(db: ControlDatabase, principal: Principal): Promise<number> {
   if (principal.key !== null || principal.user_id === null) return principal.organization === null ? 0 : 1;
   const found = await db
     .selectFrom("control.members")

@@ -1,7 +1,7 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { appError } from "@appdb/contract/errors";
 import type { ServerConfig } from "../../config/config.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import { announceBlobs, forgetAnnounced, recordBlobs } from "../../storage/blob-store.ts";
 import { demandDisk } from "../../storage/disk-floor.ts";
 import { readBlobs, type SentBlob } from "../../storage/read-blobs.ts";
@@ -14,7 +14,7 @@ const BATCH = 256;
 const BATCH_BYTES = 16 * 1024 * 1024;
 
 export interface UploadDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly blobs: BlobStore;
   readonly config: Pick<ServerConfig, "home" | "pods" | "quotas">;
   /** Asked before rows are written: an upload takes its time, and its caller may have lost their right. It throws then. */

@@ -3,8 +3,8 @@ import { appError } from "@appdb/contract/errors";
 import type { DatabaseChange } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import type { Caller } from "../keys/create-key.ts";
+import { databaseNotFound, lockDatabase, PROTECTED_DATABASE } from "./databases-store.ts";
 import { requestState } from "./state.ts";
-import { databaseNotFound, lockDatabase, PROTECTED_DATABASE } from "./store.ts";
 import { type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
 
 const DAY_S = 86_400;

@@ -2,21 +2,21 @@ import { notAvailable } from "@appdb/contract/control/database-advice";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { ServerConfig } from "../../config/config.ts";
-import type { Database } from "../../database/pool.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
-import { notReached, type PodPlace } from "../../pods/pod-client.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
+import { notReached, type PodAddress } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
-import { type DatabaseRow, databaseNotFound, findRow, type OrgOfDatabases } from "./store.ts";
+import { type DatabaseRow, databaseNotFound, findRow, type OrgOfDatabases } from "./databases-store.ts";
 
 export interface FindPodDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly envelope: Envelope;
   readonly config: Pick<ServerConfig, "home" | "runtime_base">;
 }
 
 export interface FoundPod {
-  readonly pod: PodPlace;
+  readonly pod: PodAddress;
   readonly row: DatabaseRow;
 }
 
@@ -41,5 +41,5 @@ export async function findPod(
   if (!states.includes(row.state)) throw notAvailable(uri, row.state, what);
   const token = await findPodToken(deps, row.id);
   if (token === undefined) throw notReached(uri);
-  return { pod: { uri, socket: databasePlaces(deps.config, row.id).socket, token }, row };
+  return { pod: { uri, socket: databasePaths(deps.config, row.id).socket, token }, row };
 }

@@ -1,6 +1,6 @@
 import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
 import type { ServerConfig } from "../../config/config.ts";
-import type { KnownPods } from "../../pods/machine.ts";
+import type { KnownPods } from "../../pods/host-runtime.ts";
 import { demandDisk } from "../../storage/disk-floor.ts";
 import type { PlanBounds } from "./read-plan.ts";
 

@@ -10,11 +10,11 @@ import type * as z from "zod";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import type { DesiredDatabase } from "../../database/desired.ts";
 import { firstDesired } from "../../database/desired.ts";
+import type { DatabaseRow } from "./databases-store.ts";
 import { planFiles } from "./plan-files.ts";
 import { planImage } from "./plan-image.ts";
 import { checkResources, describeResources, mergeResources, planResources, usualResources } from "./plan-resources.ts";
 import { checkSettings, mergeSettings, planSettings } from "./plan-settings.ts";
-import type { DatabaseRow } from "./store.ts";
 
 export type PlanRequest = z.output<typeof databasePlanRequestSchema>;
 
@@ -45,7 +45,7 @@ export interface Wanted {
   readonly environment: string | null;
 }
 
-export interface PlanInput {
+export interface DatabasePlanInput {
   readonly uri: string;
   /** Undefined for a database that does not exist. */
   readonly row: PlannedRow | undefined;
@@ -55,7 +55,7 @@ export interface PlanInput {
   readonly bounds: ResourceBounds;
 }
 
-export interface PlannedDatabase {
+export interface MadeDatabasePlan {
   readonly plan: DatabasePlan;
   /** What it shall be when the plan is carried out. */
   readonly desired: DesiredDatabase;
@@ -65,7 +65,7 @@ export interface PlannedDatabase {
  * Plans what an update of a database, or its creation, would do: `db diff` prints it, and `db update` carries out the very same.
  * @throws resources_refused, invalid_request
  */
-export function planDatabase(input: PlanInput): PlannedDatabase {
+export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
   const { bounds, request, row, stored, uri, wanted } = input;
   const { settings } = request;
   checkSettings(settings);
@@ -151,13 +151,13 @@ function creation(desired: DesiredDatabase): DatabaseOp {
   };
 }
 
-function filesOf({ request, row, stored, wanted }: PlanInput, base: DesiredDatabase): DatabaseOp[] {
+function filesOf({ request, row, stored, wanted }: DatabasePlanInput, base: DesiredDatabase): DatabaseOp[] {
   if (base.tree === wanted.tree) return [];
   const op = planFiles(row === undefined ? undefined : (stored.files ?? []), request.files);
   return op === undefined ? [] : [op];
 }
 
-function toPlan({ request, row, stored, uri }: PlanInput, ops: DatabaseOp[]): DatabasePlan {
+function toPlan({ request, row, stored, uri }: DatabasePlanInput, ops: DatabaseOp[]): DatabasePlan {
   const change = ops.length === 0 ? "up_to_date" : "update";
   return {
     uri,

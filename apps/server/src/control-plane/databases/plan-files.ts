@@ -2,7 +2,7 @@ import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
 
 /** Lines that a plan shows of what there may be thousands. */
-const MOST_LINES = 20;
+const MAX_LINES = 20;
 
 /** What becomes of the project files; undefined when they are the same. */
 export function planFiles(
@@ -26,7 +26,7 @@ export function planFiles(
     op: "upload",
     severity: "additive",
     description: describe(before === undefined || before.length === 0, counts),
-    lines: shorten(paths),
+    lines: shortenLines(paths),
     // services move to the files by an update of their own
     requires_restart: false,
     details: counts,
@@ -34,9 +34,9 @@ export function planFiles(
 }
 
 /** The first lines, and how many more there are. */
-export function shorten(lines: readonly string[]): string[] {
-  if (lines.length <= MOST_LINES) return [...lines];
-  return [...lines.slice(0, MOST_LINES), `... and ${lines.length - MOST_LINES} more`];
+export function shortenLines(lines: readonly string[]): string[] {
+  if (lines.length <= MAX_LINES) return [...lines];
+  return [...lines.slice(0, MAX_LINES), `... and ${lines.length - MAX_LINES} more`];
 }
 
 function describe(isFirst: boolean, counts: { added: number; changed: number; removed: number }): string {

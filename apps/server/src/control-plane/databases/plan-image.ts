@@ -1,6 +1,6 @@
 import { diffEnvironment } from "@appdb/adapters/environments/environment";
 import type { DatabaseOp, EnvironmentDocument } from "@appdb/contract/routes/control-databases";
-import { shorten } from "./plan-files.ts";
+import { shortenLines } from "./plan-files.ts";
 
 /** An environment and the image that it has; null hash for the base library alone. */
 export interface PlannedImage {
@@ -27,7 +27,7 @@ export function planImage(
     op: needsBuild ? "build" : "change",
     severity: "additive",
     description: describe(after, because),
-    lines: isFirst ? [] : shorten(diff.lines),
+    lines: isFirst ? [] : shortenLines(diff.lines),
     requires_restart: runs,
     details: { from: before.hash, to: after.hash, parts: diff.parts },
   };

@@ -11,10 +11,10 @@ const RESTARTS = ["db_input_media_dest", "db_output_media_dest"] as const;
 const LIVE = ["sleep_after", "wake_on_request"] as const;
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const MOST_VARIABLES = 200;
+const MAX_VARIABLES = 200;
 /** All of them stand in the environment of a process, which the system bounds. */
-const MOST_BYTES = 65_536;
-const MOST_DESTINATION = 2_000;
+const MAX_BYTES = 65_536;
+const MAX_DESTINATION = 2_000;
 
 /** The settings with what an entry says; what it leaves out stays. */
 export function mergeSettings(current: Settings, wanted: WantedSettings): Settings {
@@ -93,16 +93,16 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
     const shown = JSON.stringify(name.slice(0, 60));
     return what === undefined ? [] : [{ pointer: "/settings/vars", detail: `${shown} ${what}` }];
   });
-  if (entries.length > MOST_VARIABLES) {
+  if (entries.length > MAX_VARIABLES) {
     errors.push({
       pointer: "/settings/vars",
-      detail: `there are ${entries.length} variables; the maximum is ${MOST_VARIABLES}`,
+      detail: `there are ${entries.length} variables; the maximum is ${MAX_VARIABLES}`,
     });
   }
-  if (bytes > MOST_BYTES) {
+  if (bytes > MAX_BYTES) {
     errors.push({
       pointer: "/settings/vars",
-      detail: `the variables have ${bytes} bytes; the maximum is ${MOST_BYTES}`,
+      detail: `the variables have ${bytes} bytes; the maximum is ${MAX_BYTES}`,
     });
   }
   return errors.slice(0, 20);
@@ -110,6 +110,6 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
 
 function findTextProblem(wanted: WantedSettings, name: (typeof RESTARTS)[number]): FieldError[] {
   const text = wanted[name];
-  if (text === undefined || (text.length <= MOST_DESTINATION && !/\p{Cc}/u.test(text))) return [];
-  return [{ pointer: `/settings/${name}`, detail: `${name} has control characters or more than ${MOST_DESTINATION}` }];
+  if (text === undefined || (text.length <= MAX_DESTINATION && !/\p{Cc}/u.test(text))) return [];
+  return [{ pointer: `/settings/${name}`, detail: `${name} has control characters or more than ${MAX_DESTINATION}` }];
 }

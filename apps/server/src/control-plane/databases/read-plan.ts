@@ -9,21 +9,21 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import { sql } from "kysely";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import type { QuotasConfig } from "../../config/config-quotas.ts";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { readSizes } from "../../storage/blob-store.ts";
-import { checkTree, digestOfTree, findMissingFiles } from "../../storage/keep-tree.ts";
+import { checkTree, digestOfTree, findMissingFiles } from "../../storage/store-tree.ts";
+import { type DatabaseRow, type OrgOfDatabases, PROTECTED_DATABASE } from "./databases-store.ts";
 import {
   baseOf,
-  type PlannedDatabase,
+  type MadeDatabasePlan,
   type PlanRequest,
   planDatabase,
   type Stored,
   type Wanted,
 } from "./plan-database.ts";
 import { refuseSums, type SumInput } from "./resource-sums.ts";
-import { type DatabaseRow, type OrgOfDatabases, PROTECTED_DATABASE } from "./store.ts";
 
-export interface ReadPlan extends PlannedDatabase {
+export interface ReadPlan extends MadeDatabasePlan {
   readonly wanted: Wanted;
 }
 
@@ -48,7 +48,7 @@ export function parseDatabaseName(text: string): string {
  * @throws environment_refused, system_packages_refused, build_failed, rate_limited for what is known before it is built
  */
 export async function checkNewBuild(
-  db: Database,
+  db: ControlDatabase,
   org: OrgOfDatabases,
   input: {
     readonly row: DatabaseRow | undefined;
@@ -74,7 +74,7 @@ export async function checkNewBuild(
  *  yet to be made; environment_refused
  */
 export async function readPlan(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   org: OrgOfDatabases,
   input: {
     readonly name: string;
@@ -109,7 +109,7 @@ export function sumsOf(
     quotas,
     row,
   }: Pick<PlanBounds, "bounds" | "quotas"> & { readonly name: string; readonly row: DatabaseRow | undefined },
-  { desired }: Pick<PlannedDatabase, "desired">,
+  { desired }: Pick<MadeDatabasePlan, "desired">,
 ): SumInput {
   return {
     name,
@@ -121,7 +121,7 @@ export function sumsOf(
 }
 
 async function readStored(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   org: OrgOfDatabases,
   row: DatabaseRow | undefined,
   request: PlanRequest,
@@ -166,7 +166,7 @@ function countMissing(entries: readonly TreeEntry[], sizes: ReadonlyMap<string, 
   return [...missing.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-async function findOpenKind(db: Database | Tx, databaseId: string): Promise<string | null> {
+async function findOpenKind(db: ControlDatabase | Tx, databaseId: string): Promise<string | null> {
   const row = await db
     .selectFrom("control.operations")
     .select("kind")
@@ -179,7 +179,7 @@ async function findOpenKind(db: Database | Tx, databaseId: string): Promise<stri
 }
 
 /** @throws database_quota */
-async function refuseFull(db: Database | Tx, org: OrgOfDatabases, uri: string): Promise<void> {
+async function refuseFull(db: ControlDatabase | Tx, org: OrgOfDatabases, uri: string): Promise<void> {
   const { rows } = await sql<{ quota: number; databases: number; leaving: number }>`
     select o.database_quota as quota, count(d.id)::int as databases,
       (count(d.id) filter (where d.state = 'DELETING'))::int as leaving

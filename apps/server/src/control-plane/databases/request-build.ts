@@ -2,13 +2,13 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseChange, databaseBuildImageRequestSchema } from "@appdb/contract/routes/control-databases";
 import type * as z from "zod";
 import type { Caller } from "../keys/create-key.ts";
+import { databaseNotFound, lockDatabase } from "./databases-store.ts";
 import { growResources } from "./plan-resources.ts";
 import { mergeSettings } from "./plan-settings.ts";
 import { readPlan } from "./read-plan.ts";
 import { requestChange } from "./request-change.ts";
 import { requestState } from "./state.ts";
-import { databaseNotFound, lockDatabase } from "./store.ts";
-import { describeOps, keepWanted, type UpdateDeps } from "./update-database.ts";
+import { describeOps, storeDesired, type UpdateDeps } from "./update-database.ts";
 import { nothingToDo, writeChange } from "./write-change.ts";
 
 type BuildRequest = z.output<typeof databaseBuildImageRequestSchema>;
@@ -37,7 +37,7 @@ export async function requestBuild(
   if (row.state === "AVAILABLE" && wanted.environment === null && plan.in_agreement) {
     return await nothingToDo(deps, caller, row.name);
   }
-  await keepWanted(deps, org.id, request, planned);
+  await storeDesired(deps, org.id, request, planned);
   const changes = plan.ops.filter(({ target }) => target === "image" || target === "files");
   const { desired } = row;
   return await writeChange(deps, caller, row, {

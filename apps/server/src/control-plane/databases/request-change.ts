@@ -4,8 +4,8 @@ import type { DatabaseChange } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import type { DesiredDatabase } from "../../database/desired.ts";
 import type { Caller } from "../keys/create-key.ts";
+import { type DatabaseRow, databaseNotFound, lockDatabase } from "./databases-store.ts";
 import { requestState } from "./state.ts";
-import { type DatabaseRow, databaseNotFound, lockDatabase } from "./store.ts";
 import { type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
 
 /** What people ask of a database beside updates and its deletion. */

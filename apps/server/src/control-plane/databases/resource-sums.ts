@@ -4,9 +4,9 @@ import type { Resources } from "@appdb/contract/pod-spec";
 import { sql } from "kysely";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import { ORG_SETTINGS, type OrgResources } from "../../config/config-quotas.ts";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
+import { type OrgOfDatabases, PROTECTED_DATABASE } from "./databases-store.ts";
 import { usualResources } from "./plan-resources.ts";
-import { type OrgOfDatabases, PROTECTED_DATABASE } from "./store.ts";
 
 const NAMES = ["cpu", "memory_mb", "disk_gb"] as const satisfies readonly (keyof OrgResources)[];
 /** Sums of fractions: 0.1 + 0.2 is 0.3. */
@@ -39,7 +39,7 @@ export function mostOfOrganization(
  * bounds. Databases that are being deleted count until they are gone, and `main` before it is made.
  * @throws resources_quota
  */
-export async function refuseSums(db: Database | Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
+export async function refuseSums(db: ControlDatabase | Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
   const { after, before, bounds, name } = input;
   const grown = NAMES.filter((one) => before === undefined || after[one] > before[one]);
   if (grown.length === 0) return;
@@ -70,7 +70,7 @@ export async function demandSums(tx: Tx, org: OrgOfDatabases, input: SumInput): 
 
 /** What the other databases ask for: what they run or are to run, whichever is more. */
 async function readSums(
-  db: Database | Tx,
+  db: ControlDatabase | Tx,
   org: OrgOfDatabases,
   name: string,
   bounds: ResourceBounds,

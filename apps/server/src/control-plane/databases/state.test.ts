@@ -1,4 +1,4 @@
-import { DATABASE_EVENTS, type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
+import { DATABASE_EVENTS, type DatabaseEvent, nextDatabaseState } from "@appdb/contract/control/database-states";
 import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
 import { expect, test } from "vitest";
 import { requestState } from "./state.ts";
@@ -24,7 +24,9 @@ test("an update is for an AVAILABLE database alone, and every other state says i
 
 test("every state can be left by what people ask for, or by itself", () => {
   for (const state of DATABASE_STATES) {
-    const ways = EVENTS.map((event) => nextState(state, event)).filter((next) => next !== undefined && next !== state);
+    const ways = EVENTS.map((event) => nextDatabaseState(state, event)).filter(
+      (next) => next !== undefined && next !== state,
+    );
     expect(ways, state).not.toEqual([]);
   }
 });
@@ -32,7 +34,7 @@ test("every state can be left by what people ask for, or by itself", () => {
 test("from every state there is a way to AVAILABLE, and every state can be reached from a new database", () => {
   const reachable = (from: DatabaseState) => {
     const seen = new Set([from]);
-    for (const state of seen) for (const event of EVENTS) seen.add(nextState(state, event) ?? state);
+    for (const state of seen) for (const event of EVENTS) seen.add(nextDatabaseState(state, event) ?? state);
     return seen;
   };
   expect([...reachable("PROVISIONING")].sort()).toEqual([...DATABASE_STATES].sort());
@@ -40,7 +42,7 @@ test("from every state there is a way to AVAILABLE, and every state can be reach
 });
 
 test("what is being deleted comes back only by being undeleted", () => {
-  const left = EVENTS.filter((event) => ![undefined, "DELETING"].includes(nextState("DELETING", event)));
+  const left = EVENTS.filter((event) => ![undefined, "DELETING"].includes(nextDatabaseState("DELETING", event)));
   expect(left).toEqual(["undelete"]);
 });
 

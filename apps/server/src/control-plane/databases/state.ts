@@ -1,5 +1,5 @@
 import { adviseOn, notAvailable } from "@appdb/contract/control/database-advice";
-import { type DatabaseEvent, nextState, TRANSITIONS } from "@appdb/contract/control/database-states";
+import { DATABASE_TRANSITIONS, type DatabaseEvent, nextDatabaseState } from "@appdb/contract/control/database-states";
 import { appError } from "@appdb/contract/errors";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 
@@ -19,10 +19,12 @@ const ASKED: Partial<Readonly<Record<DatabaseEvent, string>>> = {
  * @throws database_not_available for what only an AVAILABLE database allows, database_state otherwise
  */
 export function requestState(uri: string, state: DatabaseState, event: DatabaseEvent): DatabaseState {
-  const next = nextState(state, event);
+  const next = nextDatabaseState(state, event);
   if (next !== undefined) return next;
   const verb = ASKED[event] ?? "changed";
-  const allowed = (Object.keys(TRANSITIONS) as DatabaseState[]).filter((from) => nextState(from, event) !== undefined);
+  const allowed = (Object.keys(DATABASE_TRANSITIONS) as DatabaseState[]).filter(
+    (from) => nextDatabaseState(from, event) !== undefined,
+  );
   if (allowed.length === 1 && allowed[0] === "AVAILABLE") throw notAvailable(uri, state, verb);
   throw appError("database_state", {
     detail: `${uri} is ${state}; it can be ${verb} when it is ${listWords(allowed)}.`,

@@ -9,17 +9,17 @@ import { sql } from "kysely";
 import type * as z from "zod";
 import type { DesiredDatabase } from "../../database/desired.ts";
 import type { Tx } from "../../database/pool.ts";
-import { keepTree } from "../../storage/keep-tree.ts";
+import { storeTree } from "../../storage/store-tree.ts";
 import type { Caller } from "../keys/create-key.ts";
+import { staleGeneration } from "./database-conflicts.ts";
+import { type DatabaseRow, lockDatabase } from "./databases-store.ts";
 import { isCarriedOut } from "./plan-database.ts";
 import { type PlanBounds, parseDatabaseName, type ReadPlan, readPlan, sumsOf } from "./read-plan.ts";
 import { demandSums } from "./resource-sums.ts";
-import { generationMoved } from "./say-moves.ts";
 import { requestState } from "./state.ts";
-import { type DatabaseRow, lockDatabase } from "./store.ts";
 import { createChange, type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
 
-const MOST_DETAIL = 300;
+const MAX_DETAIL = 300;
 
 export interface UpdateDeps extends DatabaseChangeDeps, PlanBounds {}
 type UpdateRequest = z.output<typeof databaseUpdateRequestSchema>;
@@ -44,20 +44,20 @@ export async function updateDatabase(
   const planned = await readPlan(tx, org, { ...deps, name, row, request });
   const { desired, plan, wanted } = planned;
   if (request.expected_generation !== plan.generation)
-    throw await generationMoved(tx, uri, row, request.expected_generation);
+    throw await staleGeneration(tx, uri, row, request.expected_generation);
   if (row === undefined) {
     await demandSums(tx, org, sumsOf({ ...deps, name, row }, planned));
-    await keepWanted(deps, org.id, request, planned);
+    await storeDesired(deps, org.id, request, planned);
     return await createChange(deps, caller, { name, desired, detail: describeOps(plan) });
   }
   const state = requestState(uri, row.state, "update");
   if (plan.in_agreement) {
-    if (!isCarriedOut(row)) await forgetWish(tx, row, desired);
+    if (!isCarriedOut(row)) await clearPendingUpdate(tx, row, desired);
     return await nothingToDo(deps, caller, name);
   }
   refuseDestructive(uri, plan, request.allow_destructive);
   await demandSums(tx, org, sumsOf({ ...deps, name, row }, planned));
-  await keepWanted(deps, org.id, request, planned);
+  await storeDesired(deps, org.id, request, planned);
   return await writeChange(deps, caller, row, {
     kind: "database.update",
     state,
@@ -73,7 +73,7 @@ async function lockName(tx: Tx, orgId: string, name: string): Promise<DatabaseRo
 }
 
 /** What the reconciler will ask for: the document of the environment, and the files. @throws blobs_missing, tree_invalid, storage_quota, disk_full */
-export async function keepWanted(
+export async function storeDesired(
   { demandDisk, quotas, tx }: Pick<UpdateDeps, "demandDisk" | "quotas" | "tx">,
   orgId: string,
   request: Pick<UpdateRequest, "environment" | "files">,
@@ -85,11 +85,11 @@ export async function keepWanted(
       values (${orgId}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
       on conflict (org_id, hash) do update set used_at = now()`.execute(tx);
   }
-  await keepTree(tx, orgId, request.files, quotas.storage);
+  await storeTree(tx, orgId, request.files, quotas.storage);
 }
 
 /** An update that failed before is not wanted any more: nothing is to be carried out later that nobody asks for now. */
-async function forgetWish(tx: Tx, row: DatabaseRow, desired: DesiredDatabase): Promise<void> {
+async function clearPendingUpdate(tx: Tx, row: DatabaseRow, desired: DesiredDatabase): Promise<void> {
   await tx
     .updateTable("control.databases")
     .set({ desired: JSON.stringify(desired), ...(row.last_build?.state === "failed" ? { last_build: null } : {}) })
@@ -110,5 +110,5 @@ function refuseDestructive(uri: string, plan: DatabasePlan, isAllowed: boolean):
 /** What is kept of a plan with its operation. */
 export function describeOps({ ops }: Pick<DatabasePlan, "ops">): string {
   const text = ops.map(({ description }) => description).join("; ");
-  return text.length > MOST_DETAIL ? `${text.slice(0, MOST_DETAIL - 3)}...` : text;
+  return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 3)}...` : text;
 }

@@ -7,7 +7,7 @@ import type { Tx } from "../../database/pool.ts";
 import { startOperation } from "../../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { type DatabaseRow, findDatabase } from "./store.ts";
+import { type DatabaseRow, findDatabase } from "./databases-store.ts";
 
 /** What may take minutes; it is carried out from some step on, and then cannot be cancelled any more. */
 const CANCELLABLE: readonly string[] = ["database.provision", "database.update", "database.build"];

@@ -1,10 +1,10 @@
 import { DATABASE_STATES } from "@appdb/contract/routes/control-databases";
 import { Counter, Gauge, Registry } from "prom-client";
-import type { Database } from "../../database/pool.ts";
-import type { OrgOfDatabases } from "./store.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
+import type { OrgOfDatabases } from "./databases-store.ts";
 
 /** State and usage of an organization's databases as Prometheus reads them. What was not measured yet is left out. */
-export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{ type: string; text: string }> {
+export async function writeMetrics(db: ControlDatabase, org: OrgOfDatabases): Promise<{ type: string; text: string }> {
   const registry = new Registry();
   const gauge = (name: string, help: string, more: readonly string[] = []) => {
     const labelNames = ["organization", "database", ...more];
@@ -45,7 +45,7 @@ export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{
   return { type: registry.contentType, text: await registry.metrics() };
 }
 
-async function readRows(db: Database, orgId: string) {
+async function readRows(db: ControlDatabase, orgId: string) {
   return await db
     .selectFrom("control.databases as d")
     .leftJoin("control.pods as p", (join) =>

@@ -1,8 +1,8 @@
+import { findRow, type OrgOfDatabases } from "../databases/databases-store.ts";
 import type { FindPodDeps } from "../databases/find-pod.ts";
-import { findRow, type OrgOfDatabases } from "../databases/store.ts";
 import { type CheckedRelease, checkRelease } from "../services/check-release.ts";
-import { readServices, type ServiceRow } from "../services/lock-services.ts";
-import { findLastBefore } from "./store.ts";
+import { type LockedService, readServices } from "../services/lock-services.ts";
+import { findLastBefore } from "./deploys-store.ts";
 
 /** By the name of a service: the release that it would go back to, compared with the tables. */
 export type FormerReleases = ReadonlyMap<string, CheckedRelease>;
@@ -32,6 +32,6 @@ export async function checkFormerReleases(
   return checked;
 }
 
-function runs({ desired, observed }: ServiceRow, release: number): boolean {
+function runs({ desired, observed }: LockedService, release: number): boolean {
   return desired.release === release && observed?.release === release;
 }

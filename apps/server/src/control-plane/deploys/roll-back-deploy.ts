@@ -14,7 +14,7 @@ import { requestState } from "../databases/state.ts";
 import { writeChange } from "../databases/write-change.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { planReturn, refuseHindered } from "../services/check-release.ts";
-import type { ServiceRow } from "../services/lock-services.ts";
+import type { LockedService } from "../services/lock-services.ts";
 import { listReleaseNumbers } from "../services/releases.ts";
 import { demandAwake } from "../services/request-service.ts";
 import { requestServiceState } from "../services/state.ts";
@@ -29,7 +29,7 @@ import {
   lockContent,
   refuseUnderWay,
   toDeploy,
-} from "./store.ts";
+} from "./deploys-store.ts";
 
 export type RollBackDeps = DeployDeps & Pick<PlanBounds, "bounds" | "quotas">;
 
@@ -135,7 +135,7 @@ function moved(uri: string, what: string): Error {
 }
 
 interface ServiceStep {
-  readonly row: ServiceRow;
+  readonly row: LockedService;
   /** What it is to be again; undefined when the deployment made the service. */
   readonly former: DeployContent["services"][number] | undefined;
 }
@@ -228,7 +228,7 @@ async function undoDatabase(
   return operation === null ? [] : [{ id: operation.id, kind: operation.kind, target }];
 }
 
-function releaseGone(uri: string, { app_file: appFile, name }: ServiceRow, release: number): Error {
+function releaseGone(uri: string, { app_file: appFile, name }: LockedService, release: number): Error {
   return appError("release_not_found", {
     detail: `Release ${release} of ${uri}/${name} is not kept any more.`,
     hint: `Move it onto what its database has: cli service update ${appFile} ${uri}`,

@@ -1,15 +1,15 @@
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Notifications } from "../../database/notifications.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import { beginStream, writeText } from "../../requests/raw-stream.ts";
-import { newestEvent, parseEventId, readEventsAfter } from "./store.ts";
+import { newestEvent, parseEventId, readEventsAfter } from "./events-store.ts";
 
 /** Proxies end what is silent for a minute; a comment keeps the connection open and finds the one that is gone. */
 const PULSE_MS = 20_000;
 
 export interface EventStreamDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly notifications: Notifications;
   /** Whether the reader may still read; looked at again with every pulse. */

@@ -5,8 +5,8 @@ import type { CallClient } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
-import { readOrganization } from "../organizations/store.ts";
-import { findByToken, notOpen } from "./store.ts";
+import { readOrganization } from "../organizations/organizations-store.ts";
+import { findByToken, notOpen } from "./invitations-store.ts";
 
 export interface AcceptInvitationDeps {
   readonly tx: Tx;

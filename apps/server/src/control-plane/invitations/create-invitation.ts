@@ -10,7 +10,7 @@ import type { MailMessage } from "../../identity/mail.ts";
 import { hashToken, makeToken } from "../../identity/tokens.ts";
 import type { CallOrg } from "../../requests/checked-route.ts";
 import { demandOwner } from "../members/change-members.ts";
-import { toInvitation } from "./store.ts";
+import { toInvitation } from "./invitations-store.ts";
 
 /** How long an invitation is open. */
 const OPEN_DAYS = 7;

@@ -8,8 +8,8 @@ import { doneBy, type EventInput, type RecordEvent } from "../../audit/event.ts"
 import type { Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { CallOrg } from "../../requests/checked-route.ts";
+import { readKey, toKey } from "./keys-store.ts";
 import { makeKeyId, makeKeyText } from "./make-key.ts";
-import { readKey, toKey } from "./store.ts";
 
 export interface KeyChangeDeps {
   readonly tx: Tx;

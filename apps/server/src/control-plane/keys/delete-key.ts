@@ -1,7 +1,7 @@
 import { doneBy } from "../../audit/event.ts";
 import { demand } from "../../requests/checked-route.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
-import { lockKey } from "./store.ts";
+import { lockKey } from "./keys-store.ts";
 
 /** Ends a key. One's own may be deleted by anyone. @throws key_not_found, forbidden */
 export async function deleteKey(deps: KeyChangeDeps, caller: Caller, name: string): Promise<void> {

@@ -4,8 +4,8 @@ import { sql } from "kysely";
 import { doneBy } from "../../audit/event.ts";
 import { demand } from "../../requests/checked-route.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
+import { lockKey, readKey, toKey } from "./keys-store.ts";
 import { makeKeyText } from "./make-key.ts";
-import { lockKey, readKey, toKey } from "./store.ts";
 
 /**
  * Gives a key a new secret; the former one stays good for `overlap_s`, the one before that ends now. A key that acts as a

@@ -2,12 +2,12 @@ import { timingSafeEqual } from "node:crypto";
 import { hashKey } from "@appdb/adapters/keys/key-hash";
 import { readKeyText } from "@appdb/contract/control/key-text";
 import { sql } from "kysely";
-import { type Database, writtenOnce } from "../../database/pool.ts";
+import { type ControlDatabase, writtenOnce } from "../../database/pool.ts";
 import type { KeyUses } from "../../edge/key-uses.ts";
 import { type KeyPrincipal, suspensionOf, type VerifyKey } from "../../identity/principal.ts";
 
 export interface VerifyKeyDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly uses: KeyUses;
 }
 
@@ -45,7 +45,7 @@ function toPrincipal(row: FoundKey): KeyPrincipal {
   };
 }
 
-function findKeyIn(db: Database) {
+function findKeyIn(db: ControlDatabase) {
   return writtenOnce(db, (db, id) =>
     db
       .selectFrom("control.api_keys as k")

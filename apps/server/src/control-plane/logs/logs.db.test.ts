@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endOperation, startOperation } from "../../operations/run-operation.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import { type DatabaseStage, openDatabaseStage } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
@@ -23,7 +23,7 @@ async function openStage(at: TestServer): Promise<LogStage> {
   const stage = await openDatabaseStage(at);
   const operationId = await begin(stage);
   await say(operationId, 1, "building");
-  const { log_folder: logFolder } = databasePlaces(at.deps.config, stage.database_id);
+  const { log_folder: logFolder } = databasePaths(at.deps.config, stage.database_id);
   mkdirSync(logFolder, { recursive: true });
   const logFile = join(logFolder, "pod.log");
   writeFileSync(logFile, '{"level":30,"time":"2030-01-01T00:00:00.000Z","msg":"the pod starts"}\n');

@@ -1,13 +1,13 @@
 import { readPodLog } from "@appdb/adapters/pods/pod-log";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import type { Notifications } from "../../database/notifications.ts";
-import type { Database } from "../../database/pool.ts";
-import { findOperation, hasEnded } from "../operations/store.ts";
-import { openBell } from "./follow.ts";
-import { type BuildPosition, readBuildLines, readLastBuildLines, readOperationLines } from "./store.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
+import { findOperation, hasEnded } from "../operations/operations-store.ts";
+import { openChannelListener } from "./channel-listener.ts";
+import { type BuildPosition, readBuildLines, readLastBuildLines, readOperationLines } from "./logs-store.ts";
 
 export interface LogDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly notifications: Notifications;
 }
 
@@ -24,7 +24,7 @@ export async function* readOperationLog(
   { after, follow }: { readonly after: number; readonly follow: boolean },
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
-  await using bell = await openBell(notifications, ["control_lines", "control_operations"], operation.id);
+  await using bell = await openChannelListener(notifications, ["control_lines", "control_operations"], operation.id);
   let last = after;
   while (!signal.aborted) {
     // read first: whatever it says, it says before it ends
@@ -45,7 +45,7 @@ export async function* readBuildLog(
   input: LogInput,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
-  await using bell = await openBell(notifications, ["control_lines"]);
+  await using bell = await openChannelListener(notifications, ["control_lines"]);
   const first = await readLastBuildLines(db, databaseId, input);
   yield* first.lines;
   let position: BuildPosition | undefined = first.last ?? (await readLastBuildLines(db, databaseId, LAST)).last;

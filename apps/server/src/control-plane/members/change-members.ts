@@ -5,10 +5,10 @@ import { doneBy, type RecordEvent } from "../../audit/event.ts";
 import type { CallClient, Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import { type CallOrg, demand, recheckCaller } from "../../requests/checked-route.ts";
-import { findMember, keepAnOwner, lockMembers } from "./store.ts";
+import { findMember, keepAnOwner, lockMembers } from "./members-store.ts";
 
 /** Of the keys that stay, the names that an event tells. */
-const MOST_NAMED = 50;
+const MAX_NAMED = 50;
 
 export interface MembersDeps {
   readonly tx: Tx;
@@ -67,7 +67,7 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     .where("created_by", "=", member.user_id)
     .where("acts_as", "is", null)
     .orderBy("name")
-    .limit(MOST_NAMED)
+    .limit(MAX_NAMED)
     .execute();
   const keysLeft = left.map(({ name }) => name);
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();

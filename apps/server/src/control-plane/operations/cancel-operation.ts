@@ -7,7 +7,7 @@ import type { OperationDeps } from "../../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { demand } from "../../requests/checked-route.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { findOperation, hasEnded, toOperation } from "./store.ts";
+import { findOperation, hasEnded, toOperation } from "./operations-store.ts";
 
 /**
  * Cancels an operation that has not ended. One's own may be cancelled by anyone.

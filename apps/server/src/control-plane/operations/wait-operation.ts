@@ -1,10 +1,10 @@
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Notifications } from "../../database/notifications.ts";
-import type { Database } from "../../database/pool.ts";
-import { findOperation, hasEnded, toOperation } from "./store.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
+import { findOperation, hasEnded, toOperation } from "./operations-store.ts";
 
 export interface WaitOperationDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly notifications: Notifications;
 }
 

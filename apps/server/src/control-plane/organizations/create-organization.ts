@@ -10,7 +10,7 @@ import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
 import { enqueueProvisionMain } from "../../queue/jobs.ts";
 import { refuseManyOrganizations } from "./organization-quota.ts";
-import { readOrganization } from "./store.ts";
+import { readOrganization } from "./organizations-store.ts";
 
 export interface CreateOrganizationDeps {
   readonly tx: Tx;

@@ -1,11 +1,11 @@
-import { nextState } from "@appdb/contract/control/database-states";
+import { nextDatabaseState } from "@appdb/contract/control/database-states";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { OperatorAnswer } from "@appdb/contract/operator";
 import { sql } from "kysely";
 import { doneBy, type RecordEvent } from "../../audit/event.ts";
-import type { Database, Tx } from "../../database/pool.ts";
-import type { DatabaseRow } from "../databases/store.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
+import type { DatabaseRow } from "../databases/databases-store.ts";
 import { writeChange } from "../databases/write-change.ts";
 import { lockOrganization, type OperatorTx, operatorOf } from "./operator-caller.ts";
 
@@ -60,7 +60,7 @@ export async function resumeOrganization(write: OperatorTx, name: string): Promi
   const started: string[] = [];
   for (const row of await lockDatabases(tx, org)) {
     if (!row.stopped_by_suspension) continue;
-    const state = nextState(row.state, "start");
+    const state = nextDatabaseState(row.state, "start");
     if (state === undefined) continue;
     const desired = { ...row.desired, is_awake: true };
     await writeChange(write, operatorOf(org), row, { kind: "database.start", state, desired });
@@ -82,7 +82,7 @@ export async function resumeOrganization(write: OperatorTx, name: string): Promi
 }
 
 /** Stops databases of suspended organizations that could not be stopped before. Answers how many. */
-export async function stopSuspended(db: Database, recordEvent: RecordEvent): Promise<number> {
+export async function stopSuspended(db: ControlDatabase, recordEvent: RecordEvent): Promise<number> {
   const { rows } = await sql<Org>`select o.id, o.name from control.organizations o
     where o.suspended_at is not null and exists (
       select from control.databases d where d.org_id = o.id and d.state in ('AVAILABLE', 'STARTING', 'FAILED'))`.execute(
@@ -102,7 +102,7 @@ async function stopAll(write: OperatorTx, org: Org): Promise<{ stopped: string[]
   for (const row of await lockDatabases(write.tx, org)) {
     if (["STOPPED", "STOPPING", "DELETING"].includes(row.state)) continue;
     const uri = databaseUriOf(org.name, row.name);
-    const state = nextState(row.state, "stop");
+    const state = nextDatabaseState(row.state, "stop");
     if (state === undefined) {
       later.push(uri);
       continue;

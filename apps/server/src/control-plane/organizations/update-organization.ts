@@ -6,7 +6,7 @@ import type { CallClient, Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { CallOrg } from "../../requests/checked-route.ts";
 import { checkIfMatch, etagOf } from "../../requests/etag.ts";
-import { readOrganization } from "./store.ts";
+import { readOrganization } from "./organizations-store.ts";
 
 export interface UpdateOrganizationDeps {
   readonly tx: Tx;

@@ -3,20 +3,20 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import {
-  MOST_PREPARATIONS,
+  MAX_PREPARATIONS,
   type Preparation,
   type preparationRequestSchema,
 } from "@appdb/contract/routes/control-deploys";
 import { type Selectable, sql } from "kysely";
 import type * as z from "zod";
 import { actorOf } from "../../audit/event.ts";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import type { ServiceTables } from "../../database/service-tables.ts";
 import { startOperation } from "../../operations/run-operation.ts";
 import { enqueuePrepareImage } from "../../queue/jobs.ts";
+import { databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/databases-store.ts";
 import { readPlan } from "../databases/read-plan.ts";
-import { databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
-import { describeOps, keepWanted, type UpdateDeps } from "../databases/update-database.ts";
+import { describeOps, storeDesired, type UpdateDeps } from "../databases/update-database.ts";
 import type { Caller } from "../keys/create-key.ts";
 
 type PreparationRow = Selectable<ServiceTables["control.preparations"]>;
@@ -44,7 +44,7 @@ export async function beginPreparation(
   if (row.state !== "AVAILABLE") throw notAvailable(uri, row.state, "deployed to");
   await refuseMany(tx, row.id, uri);
   const planned = await readPlan(tx, org, { ...deps, name, row, request });
-  await keepWanted(deps, org.id, request, planned);
+  await storeDesired(deps, org.id, request, planned);
   const operationId = await startOperation(deps, {
     org_id: org.id,
     actor: actorOf(principal),
@@ -85,9 +85,9 @@ async function refuseMany(tx: Tx, databaseId: string, uri: string): Promise<void
     .where("p.database_id", "=", databaseId)
     .where("o.ended_at", "is", null)
     .executeTakeFirstOrThrow();
-  if (Number(open) < MOST_PREPARATIONS) return;
+  if (Number(open) < MAX_PREPARATIONS) return;
   throw appError("overloaded", {
-    detail: `${open} deployments to ${uri} are being prepared; the maximum at a time is ${MOST_PREPARATIONS}.`,
+    detail: `${open} deployments to ${uri} are being prepared; the maximum at a time is ${MAX_PREPARATIONS}.`,
     hint: "Wait for one, or cancel it: cli operations list",
     meta: { uri },
   });
@@ -98,7 +98,7 @@ export interface FoundPreparation extends Omit<PreparationRow, "created_at" | "m
 }
 
 /** What is to be prepared; undefined when its database is gone. */
-export async function findForWork(db: Database, id: string): Promise<FoundPreparation | undefined> {
+export async function findForWork(db: ControlDatabase, id: string): Promise<FoundPreparation | undefined> {
   const found = await db
     .selectFrom("control.preparations as p")
     .innerJoin("control.databases as d", "d.id", "p.database_id")
@@ -112,16 +112,16 @@ export async function findForWork(db: Database, id: string): Promise<FoundPrepar
   return { ...row, uri: databaseUriOf(orgName, name) };
 }
 
-export type Prepared = Pick<PreparationRow, "app_file" | "environment" | "resources" | "tree"> & {
+export type PreparedApplication = Pick<PreparationRow, "app_file" | "environment" | "resources" | "tree"> & {
   readonly manifest: Manifest;
 };
 
 /** What was prepared of a file for a database. @throws preparation_not_found, also for one that has not succeeded, is old or of another file */
 export async function findPrepared(
-  db: Database,
+  db: ControlDatabase,
   org: OrgOfDatabases,
   wanted: { readonly id: string; readonly database_id: string; readonly app_file: string; readonly uri: string },
-): Promise<Prepared> {
+): Promise<PreparedApplication> {
   const found = await db
     .selectFrom("control.preparations")
     .select(["app_file", "environment", "manifest", "resources", "tree"])
@@ -140,6 +140,6 @@ export async function findPrepared(
 }
 
 /** Forgets what nobody plans by any more. */
-export async function forgetPreparations(db: Database): Promise<void> {
+export async function forgetPreparations(db: ControlDatabase): Promise<void> {
   await sql`delete from control.preparations where created_at < now() - ${KEPT}::interval`.execute(db);
 }

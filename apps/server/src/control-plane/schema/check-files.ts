@@ -2,15 +2,15 @@ import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { AppError, appError } from "@appdb/contract/errors";
 import type { ImportedFile } from "@appdb/contract/routes/pod";
 
-export type FileDigests = Readonly<Record<string, string>>;
+export type ImportedDigests = Readonly<Record<string, string>>;
 
 /** Files that a message names. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 /** What Python says of files that are not those that it expects. */
 const OF_THE_FILES = ["app_invalid", "app_file_not_found", "manifest_invalid"];
 
 /** Blocks an update when what the application imported is not what the person has. @throws project_files_differ */
-export function checkImported(uri: string, imported: readonly ImportedFile[], digests: FileDigests | null): void {
+export function checkImported(uri: string, imported: readonly ImportedFile[], digests: ImportedDigests | null): void {
   if (digests === null) return;
   refuse(
     uri,
@@ -23,7 +23,7 @@ export function checkAppFile(
   uri: string,
   entries: readonly TreeEntry[],
   appFile: string,
-  digests: FileDigests | null,
+  digests: ImportedDigests | null,
 ): void {
   const entry = entries.find(({ path }) => path === appFile);
   if (digests === null || entry === undefined || isSame(entry, digests)) return;
@@ -34,7 +34,7 @@ export function checkAppFile(
 export function explainError(
   uri: string,
   entries: readonly TreeEntry[],
-  digests: FileDigests | null,
+  digests: ImportedDigests | null,
   error: unknown,
 ): never {
   if (digests === null || !(error instanceof AppError) || !OF_THE_FILES.includes(error.code)) throw error;
@@ -54,14 +54,14 @@ export function noFiles(uri: string): Error {
 }
 
 /** Of a file of several chunks only a reader of it knows the digest. */
-function isSame({ chunks, path }: TreeEntry, digests: FileDigests): boolean {
+function isSame({ chunks, path }: TreeEntry, digests: ImportedDigests): boolean {
   return chunks.length !== 1 || digests[path] === chunks[0];
 }
 
 function refuse(uri: string, paths: readonly string[], cause?: unknown): void {
   if (paths.length === 0) return;
-  const named = paths.slice(0, MOST_NAMED).join(", ");
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : "";
+  const named = paths.slice(0, MAX_NAMED).join(", ");
+  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : "";
   throw appError("project_files_differ", {
     detail: `${named}${more}: not what ${uri} has.`,
     hint: `Update the database first: cli db update ${uri}`,

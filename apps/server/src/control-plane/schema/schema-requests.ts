@@ -5,23 +5,23 @@ import type {
   hostedSchemaPlanRequestSchema,
 } from "@appdb/contract/routes/control-databases";
 import type * as z from "zod";
-import { type PodPlace, podClient } from "../../pods/pod-client.ts";
+import { type PodAddress, podClient } from "../../pods/pod-client.ts";
+import type { OrgOfDatabases } from "../databases/databases-store.ts";
 import { findPod } from "../databases/find-pod.ts";
-import type { OrgOfDatabases } from "../databases/store.ts";
 import { findPrepared } from "../preparations/preparations.ts";
-import { type BringTreeDeps, bringTree } from "./bring-tree.ts";
 import { checkAppFile, checkImported, explainError } from "./check-files.ts";
-import { readOwnTree } from "./own-tree.ts";
+import { readDeployedTree } from "./deployed-tree.ts";
+import { type StageUploadDeps, stageUpload } from "./stage-upload.ts";
 
-export type SchemaDeps = BringTreeDeps;
+export type SchemaRequestDeps = StageUploadDeps;
 
 /**
  * Plans what an update of the tables would do: from the person's files as they were uploaded, from what was prepared, or from the
  * database's own files, which then must be the person's.
  * @throws preparation_not_found, database_not_available, project_files_differ, blobs_missing, tree_invalid, database_not_reached, what the pod refuses
  */
-export async function planSchema(
-  deps: SchemaDeps,
+export async function planHostedSchema(
+  deps: SchemaRequestDeps,
   org: OrgOfDatabases,
   name: string,
   body: z.output<typeof hostedSchemaPlanRequestSchema>,
@@ -44,8 +44,8 @@ export async function planSchema(
     const { manifest, tree } = await findPrepared(deps.db, org, wanted);
     return { plan: (await ask(tree, manifest)).plan };
   }
-  if (files !== null) return { plan: (await ask(await bringTree(deps, org, found, files, signal))).plan };
-  const own = await readOwnTree(deps.db, org, found);
+  if (files !== null) return { plan: (await ask(await stageUpload(deps, org, found, files, signal))).plan };
+  const own = await readDeployedTree(deps.db, org, found);
   checkAppFile(found.pod.uri, own.entries, appFile, fileDigests);
   const planned = await ask(own.digest).catch((error: unknown) =>
     explainError(found.pod.uri, own.entries, fileDigests, error),
@@ -55,14 +55,14 @@ export async function planSchema(
 }
 
 export interface BegunApply {
-  readonly pod: PodPlace;
+  readonly pod: PodAddress;
   /** Progress, then `done` or `error`. */
   readonly events: AsyncIterable<object>;
 }
 
-/** Begins an update of the tables from the database's own files, which must be the person's; `told` runs right before. @throws as planSchema */
+/** Begins an update of the tables from the database's own files, which must be the person's; `told` runs right before. @throws as planHostedSchema */
 export async function beginApply(
-  deps: SchemaDeps,
+  deps: SchemaRequestDeps,
   org: OrgOfDatabases,
   name: string,
   body: z.output<typeof hostedSchemaApplyRequestSchema>,
@@ -72,7 +72,7 @@ export async function beginApply(
   const { app_file: appFile, file_digests: fileDigests, ...rest } = body;
   const found = await findPod(deps, org, name, "changed");
   const { pod } = found;
-  const own = await readOwnTree(deps.db, org, found);
+  const own = await readDeployedTree(deps.db, org, found);
   checkAppFile(pod.uri, own.entries, appFile, fileDigests);
   const client = podClient(pod);
   const { imported } = await client

@@ -4,8 +4,8 @@ import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { databasePlaces } from "../../pods/database-places.ts";
-import { digestOfTree, keepTree } from "../../storage/keep-tree.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
+import { digestOfTree, storeTree } from "../../storage/store-tree.ts";
 import { makeDatabase, makeFiles } from "../../testing/databases.ts";
 import { type FakePod, openFakePod, sendJson } from "../../testing/fake-pod.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
@@ -35,7 +35,7 @@ async function openStage(): Promise<Stage> {
   const files = await makeFiles(server, stage.org, TEXTS);
   const { digest } = await server.deps.db
     .transaction()
-    .execute((tx) => keepTree(tx, stage.org.id, files, server.deps.config.quotas.storage));
+    .execute((tx) => storeTree(tx, stage.org.id, files, server.deps.config.quotas.storage));
   const databaseId = await makeDatabase(server, stage.org, { desired: { tree: digest } });
   const pod = await openFakePod(server, { id: databaseId, org_id: stage.org.id });
   pod.answer = (asked, response) => {
@@ -142,7 +142,7 @@ describe("a plan of the tables", () => {
     expect(answer.json).toEqual({ plan: PLAN });
     const digest = digestOfTree(files);
     expect(JSON.parse(stage.pod.asked[0]?.body ?? "")).toMatchObject({ files: digest });
-    const { files_folder: filesFolder } = databasePlaces(server.deps.config, stage.database_id);
+    const { files_folder: filesFolder } = databasePaths(server.deps.config, stage.database_id);
     expect(readFileSync(join(filesFolder, digest, "app.py"), "utf8")).toBe("changed");
     const lacking = await makeFiles(server, stage.org, { "app.py": "not there" }, []);
     expect((await plan(stage, { files: lacking })).json).toMatchObject({ code: "blobs_missing" });
@@ -154,7 +154,7 @@ describe("a plan of the tables", () => {
     await using stage = await openStage();
     const files = await makeFiles(server, stage.org, { "app.py": "changed" });
     await plan(stage, { files });
-    const { files_folder: filesFolder } = databasePlaces(server.deps.config, stage.database_id);
+    const { files_folder: filesFolder } = databasePaths(server.deps.config, stage.database_id);
     const path = join(filesFolder, digestOfTree(files), "app.py");
     chmodSync(path, 0o600);
     truncateSync(path);

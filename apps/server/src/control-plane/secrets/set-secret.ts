@@ -10,14 +10,14 @@ import { listAffected } from "./list-affected.ts";
 
 /** All of them stand in the environment of a process, which the system bounds. */
 const MOST = 200;
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 export interface SecretDeps extends KeyChangeDeps {
   readonly envelope: Envelope;
 }
 
 /** Where a secret is: its owner, and the address that the audit log shows. */
-export interface SecretPlace extends Owner {
+export interface SecretScope extends Owner {
   readonly uri: string;
 }
 
@@ -25,7 +25,7 @@ export interface SecretPlace extends Owner {
 export async function setSecret(
   deps: SecretDeps,
   caller: Caller,
-  place: SecretPlace,
+  place: SecretScope,
   input: { readonly name: string; readonly value: string },
 ): Promise<ChangedSecret> {
   const { tx } = deps;
@@ -50,7 +50,7 @@ export async function setSecret(
 }
 
 /** Deletes a secret. @throws invalid_name, secret_reserved, secret_not_found */
-export async function deleteSecret(deps: SecretDeps, caller: Caller, place: SecretPlace, text: string): Promise<void> {
+export async function deleteSecret(deps: SecretDeps, caller: Caller, place: SecretScope, text: string): Promise<void> {
   const name = parseSecretName(text);
   const gone = await deps.tx
     .deleteFrom("control.secrets")
@@ -62,7 +62,7 @@ export async function deleteSecret(deps: SecretDeps, caller: Caller, place: Secr
   await recordSecret(deps, caller, place, "secret.delete", name);
 }
 
-async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretPlace, action: string, name: string) {
+async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretScope, action: string, name: string) {
   await deps.recordEvent(deps.tx, {
     action,
     target: `${place.uri} ${name}`,
@@ -75,7 +75,7 @@ function findValueProblem(value: string): string | undefined {
   if (value.includes("\0")) return "holds a NUL character, which no environment variable can";
   if (!value.isWellFormed()) return "is not well-formed text";
   const bytes = Buffer.byteLength(value);
-  return bytes > MOST_BYTES ? `has ${bytes} bytes; the maximum is ${MOST_BYTES}` : undefined;
+  return bytes > MAX_BYTES ? `has ${bytes} bytes; the maximum is ${MAX_BYTES}` : undefined;
 }
 
 /** The message names neither the value nor a part of it. */

@@ -6,8 +6,8 @@ import type { ServerConfig } from "../../config/config.ts";
 import { localDoor } from "../../edge/admin-socket.ts";
 
 /** An answer that goes on for longer is told as far as it came: live queries have no end. */
-const MOST_MS = 30_000;
-const MOST_BYTES = 512_000;
+const MAX_MS = 30_000;
+const MAX_BYTES = 512_000;
 
 export interface CallCaller {
   /** The service's address; null where no gateway serves it. */
@@ -28,7 +28,7 @@ export async function callService(
 ): Promise<ServiceCallAnswer> {
   if (caller.endpoint === null) throw noGateway();
   const { host, pathname, protocol } = new URL(caller.endpoint);
-  const isOver = AbortSignal.timeout(MOST_MS);
+  const isOver = AbortSignal.timeout(MAX_MS);
   const signal = AbortSignal.any([caller.signal, isOver]);
   const startedAt = performance.now();
   const asked = request({
@@ -76,7 +76,7 @@ async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnsw
   let isCut = false;
   try {
     for await (const piece of answer) {
-      const part = (piece as Buffer).subarray(0, MOST_BYTES - bytes);
+      const part = (piece as Buffer).subarray(0, MAX_BYTES - bytes);
       pieces.push(part);
       bytes += part.length;
       isCut = part.length < (piece as Buffer).length;
@@ -107,7 +107,7 @@ function noGateway(cause?: unknown): Error {
 
 function tooLong(cause: unknown): Error {
   return appError("service_timeout", {
-    detail: `The service did not begin its answer within ${MOST_MS / 1_000} seconds.`,
+    detail: `The service did not begin its answer within ${MAX_MS / 1_000} seconds.`,
     hint: "Call it from a terminal, where it may take longer.",
     cause,
   });

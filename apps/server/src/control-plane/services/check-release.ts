@@ -1,18 +1,18 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp } from "@appdb/contract/plan";
-import type { TableHindrance } from "@appdb/contract/routes/pod";
+import type { TableIncompatibility } from "@appdb/contract/routes/pod";
 import { compareRoutes, op } from "@appdb/engine/services/compare-routes";
 import { podClient } from "../../pods/pod-client.ts";
+import type { OrgOfDatabases } from "../databases/databases-store.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
-import type { OrgOfDatabases } from "../databases/store.ts";
-import type { ServiceRow } from "./lock-services.ts";
+import type { LockedService } from "./lock-services.ts";
 import { findReleaseManifest } from "./releases.ts";
 
 /** A release, what of today's tables keeps it from serving, and what it changes for clients of the one that runs. */
 export interface CheckedRelease {
   readonly release: number;
-  readonly hindrances: readonly TableHindrance[];
+  readonly hindrances: readonly TableIncompatibility[];
   readonly routes: readonly PlanOp[];
 }
 
@@ -25,7 +25,7 @@ export async function checkRelease(
   deps: FindPodDeps,
   org: OrgOfDatabases,
   database: string,
-  service: Pick<ServiceRow, "id" | "name" | "desired" | "observed">,
+  service: Pick<LockedService, "id" | "name" | "desired" | "observed">,
   release: number,
   signal: AbortSignal,
 ): Promise<CheckedRelease | undefined> {
@@ -41,13 +41,13 @@ export async function checkRelease(
 }
 
 /** The release that a service runs, else the one that it shall run. */
-export function releaseOf({ desired, observed }: Pick<ServiceRow, "desired" | "observed">): number {
+export function releaseOf({ desired, observed }: Pick<LockedService, "desired" | "observed">): number {
   return observed?.release ?? desired.release;
 }
 
 /** What a service's return to a former release does: refused by the tables, or with what that changes for clients. */
 export function planReturn(
-  { app_file: appFile, name }: Pick<ServiceRow, "app_file" | "name">,
+  { app_file: appFile, name }: Pick<LockedService, "app_file" | "name">,
   { from, to }: { readonly from: number; readonly to: number },
   checked: CheckedRelease | undefined,
   databaseUri: string,
@@ -68,7 +68,7 @@ export function planReturn(
 export function refuseHindered(
   org: OrgOfDatabases,
   database: string,
-  { app_file: appFile, name }: Pick<ServiceRow, "app_file" | "name">,
+  { app_file: appFile, name }: Pick<LockedService, "app_file" | "name">,
   { hindrances, release }: CheckedRelease,
 ): void {
   if (hindrances.length === 0) return;
@@ -85,11 +85,11 @@ function deployAgain(appFile: string, serviceUri: string): string {
   return `cli deploy ${appFile} ${serviceUri.slice(0, serviceUri.lastIndexOf("/"))}`;
 }
 
-const MOST_REASONS = 5;
+const MAX_REASONS = 5;
 
 /** The first of them, and how many more there are. */
-function listReasons(hindrances: readonly TableHindrance[]): string {
-  const more = hindrances.length - MOST_REASONS;
-  const first = hindrances.slice(0, MOST_REASONS).map(({ reason }) => reason);
+function listReasons(hindrances: readonly TableIncompatibility[]): string {
+  const more = hindrances.length - MAX_REASONS;
+  const first = hindrances.slice(0, MAX_REASONS).map(({ reason }) => reason);
   return first.join("; ") + (more > 0 ? `; and ${more} more` : "");
 }

@@ -5,7 +5,7 @@ import type { Tx } from "../../database/pool.ts";
 import type { Tables } from "../../database/tables.ts";
 
 /** A service with the release that it shall run. */
-export type ServiceRow = Pick<
+export type LockedService = Pick<
   Selectable<Tables["control.services"]>,
   "id" | "database_id" | "name" | "state" | "desired" | "observed" | "generation" | "is_pruned"
 > & {
@@ -17,7 +17,7 @@ export type ServiceRow = Pick<
 };
 
 /** The services of a database, by name, for a plan. */
-export async function readServices(db: Pick<Tx, "selectFrom">, databaseId: string): Promise<ServiceRow[]> {
+export async function readServices(db: Pick<Tx, "selectFrom">, databaseId: string): Promise<LockedService[]> {
   return await selectRows(db, databaseId).execute();
 }
 
@@ -26,17 +26,17 @@ export async function readService(
   db: Pick<Tx, "selectFrom">,
   databaseId: string,
   name: string,
-): Promise<ServiceRow | undefined> {
+): Promise<LockedService | undefined> {
   return await selectRows(db, databaseId).where("s.name", "=", name).executeTakeFirst();
 }
 
 /** The services of a database, locked until the transaction's end. Whoever locks the database as well has locked it before. */
-export async function lockServices(tx: Tx, databaseId: string): Promise<ServiceRow[]> {
+export async function lockServices(tx: Tx, databaseId: string): Promise<LockedService[]> {
   return await selectRows(tx, databaseId).forUpdate("s").execute();
 }
 
 /** One of them, locked; undefined when there is none of that name. */
-export async function lockService(tx: Tx, databaseId: string, name: string): Promise<ServiceRow | undefined> {
+export async function lockService(tx: Tx, databaseId: string, name: string): Promise<LockedService | undefined> {
   return await selectRows(tx, databaseId).where("s.name", "=", name).forUpdate("s").executeTakeFirst();
 }
 

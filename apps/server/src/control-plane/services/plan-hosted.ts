@@ -3,16 +3,16 @@ import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import { compareFiles, listChanges } from "@appdb/engine/services/compare-files";
 import { op } from "@appdb/engine/services/compare-routes";
 import { type PresentService, planServices } from "@appdb/engine/services/plan-services";
-import type { ServiceRow } from "./lock-services.ts";
-import type { Application } from "./read-application.ts";
-import { sortKeys } from "./sort-keys.ts";
+import type { LockedService } from "./lock-services.ts";
+import type { DeployedApplication } from "./read-deployed-application.ts";
+import { sortMembers } from "./sort-members.ts";
 
 export interface HostedPlanInput {
-  readonly application: Application;
+  readonly application: DeployedApplication;
   /** The database as it is now, where it may have changed since it was asked. */
-  readonly database: Application["database"];
+  readonly database: DeployedApplication["database"];
   /** All services of the database. */
-  readonly rows: readonly ServiceRow[];
+  readonly rows: readonly LockedService[];
   /** One service of the file, all when null. */
   readonly service: string | null;
   /** By its name within the database. */
@@ -24,7 +24,7 @@ export function planHostedServices(input: HostedPlanInput): ServicePlan {
   const { application, rows, service } = input;
   const { differing_tables: differingTables, folders, target } = application;
   // another version may have written members of a release's manifest in another order
-  const manifest = sortKeys(application.manifest);
+  const manifest = sortMembers(application.manifest);
   const present = rows
     .filter((row) => !row.is_pruned && folderOf(row.name) === folders.join("/"))
     .map((row) => toPresent(input, row));
@@ -60,12 +60,12 @@ function folderOf(name: string): string {
   return name.slice(0, Math.max(0, name.lastIndexOf("/")));
 }
 
-function toPresent({ application, database, endpointOf }: HostedPlanInput, row: ServiceRow): PresentService {
+function toPresent({ application, database, endpointOf }: HostedPlanInput, row: LockedService): PresentService {
   const { app_file: appFile, entries, target } = application;
   const isThere = row.app_file !== appFile && entries.some(({ path }) => path === row.app_file);
   return {
     name: row.name.slice(row.name.lastIndexOf("/") + 1),
-    manifest: sortKeys(row.manifest),
+    manifest: sortMembers(row.manifest),
     state: row.state,
     endpoint: endpointOf(row.name),
     owner: isThere ? { app_file: row.app_file, place: target } : null,
@@ -74,9 +74,13 @@ function toPresent({ application, database, endpointOf }: HostedPlanInput, row: 
 }
 
 /** What a service would run on from now on. Files that the application does not import count too: its code may read them. */
-function compareProjects({ manifest }: Application, database: Application["database"], row: ServiceRow): PlanOp[] {
+function compareProjects(
+  { manifest }: DeployedApplication,
+  database: DeployedApplication["database"],
+  row: LockedService,
+): PlanOp[] {
   const ops: PlanOp[] = [];
-  const files = compareFiles(sortKeys(row.manifest), sortKeys(manifest));
+  const files = compareFiles(sortMembers(row.manifest), sortMembers(manifest));
   const { environment = null, tree = null } = database.observed ?? {};
   if (files.length > 0) ops.push({ ...op("alter", "project", "additive", listChanges(files)), details: { files } });
   else if (tree !== row.tree) {
@@ -90,7 +94,7 @@ function compareProjects({ manifest }: Application, database: Application["datab
   return ops;
 }
 
-function compareWorkers({ desired }: Application["database"], row: ServiceRow): PlanOp[] {
+function compareWorkers({ desired }: DeployedApplication["database"], row: LockedService): PlanOp[] {
   const { workers } = desired.resources;
   if (workers === row.workers) return [];
   const text = `${row.workers} ${row.workers === 1 ? "worker becomes" : "workers become"} ${workers}`;

@@ -4,11 +4,11 @@ import { findService, op } from "@appdb/engine/services/compare-routes";
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import type * as z from "zod";
 import { demandManage } from "../../requests/manage-grants.ts";
-import { databaseNotFound, lockDatabase } from "../databases/store.ts";
+import { databaseNotFound, lockDatabase } from "../databases/databases-store.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { lockServices, type ServiceRow } from "./lock-services.ts";
+import { type LockedService, lockServices } from "./lock-services.ts";
 import { fullName } from "./plan-hosted.ts";
-import type { Application } from "./read-application.ts";
+import type { DeployedApplication } from "./read-deployed-application.ts";
 import type { ServiceRequestDeps } from "./request-service.ts";
 import { requestServiceState } from "./state.ts";
 import { type BegunOperation, writeService } from "./write-service.ts";
@@ -22,7 +22,7 @@ type PruneAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 export async function pruneServices(
   deps: ServiceRequestDeps,
   caller: Caller,
-  application: Application,
+  application: DeployedApplication,
   isDry: boolean,
 ): Promise<PruneAnswer> {
   const { app_file: appFile, folders, manifest, target } = application;
@@ -30,7 +30,7 @@ export async function pruneServices(
   if ((await lockDatabase(deps.tx, caller.org.id, database)) === undefined)
     throw databaseNotFound(caller.org, database);
   const rows = await lockServices(deps.tx, id);
-  const shortName = ({ name }: ServiceRow) => name.slice(name.lastIndexOf("/") + 1);
+  const shortName = ({ name }: LockedService) => name.slice(name.lastIndexOf("/") + 1);
   const extras = rows.filter(
     (row) =>
       !row.is_pruned &&
@@ -60,7 +60,7 @@ export async function pruneServices(
 async function forget(
   deps: ServiceRequestDeps,
   caller: Caller,
-  row: ServiceRow,
+  row: LockedService,
   database: string,
   target: string,
 ): Promise<BegunOperation> {
@@ -73,7 +73,7 @@ async function forget(
   );
 }
 
-function dropOp({ app_file: appFile }: ServiceRow, name: string): PlanOp {
+function dropOp({ app_file: appFile }: LockedService, name: string): PlanOp {
   return {
     ...op("drop", "service", "destructive", `service '${name}' of ${appFile} will be stopped and forgotten`),
     name,

@@ -7,7 +7,7 @@ import { type LogFilter, wantsLine } from "./filter-log.ts";
 export type ServiceLogQuery = z.output<typeof hostedServiceLogsQuerySchema>;
 
 /** Lines that are looked at to find those that are asked for; more where a filter is narrow than where it leaves health checks out. */
-const MOST_LOOKED_AT = 50_000;
+const MAX_LOOKED_AT = 50_000;
 const LOOKED_AT_EACH = 10;
 
 /** What the pods of a service wrote, over all its instances, as far as it is asked for, and what they write. Ends quietly with the signal. */
@@ -18,7 +18,7 @@ export async function* readServiceLog(
 ): AsyncGenerator<LogLine> {
   const filter = toFilter(query);
   const isNarrow = query.search !== undefined || query.route !== undefined || query.request_id !== undefined;
-  const tail = isNarrow ? MOST_LOOKED_AT : Math.min(MOST_LOOKED_AT, query.tail * LOOKED_AT_EACH);
+  const tail = isNarrow ? MAX_LOOKED_AT : Math.min(MAX_LOOKED_AT, query.tail * LOOKED_AT_EACH);
   const since = query.since_s === undefined ? {} : { since: new Date(Date.now() - query.since_s * 1_000) };
   const input = { tail, ...since, signal };
   let found = 0;

@@ -1,9 +1,9 @@
 import type { Manifest, ManifestService } from "@appdb/contract/manifest";
-import type { ServiceTraffic, serviceTrafficQuerySchema, Traffic } from "@appdb/contract/routes/control-services";
+import type { ServiceTraffic, serviceTrafficQuerySchema, TrafficReport } from "@appdb/contract/routes/control-services";
 import { describeService } from "@appdb/engine/endpoints/openapi";
 import { sql } from "kysely";
 import type * as z from "zod";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { CountedRoute } from "../../database/service-tables.ts";
 import { addLatencies, countLatencies, latencyQuantile } from "../../edge/latencies.ts";
 import { createNameRoute } from "./name-route.ts";
@@ -19,7 +19,7 @@ export interface MeasuredService {
 
 /** What came to a service in the last minutes, by minute and by route, over all gateways. */
 export async function readTraffic(
-  db: Database,
+  db: ControlDatabase,
   { service_id: serviceId, manifest, service }: MeasuredService,
   { minutes, route }: z.output<typeof serviceTrafficQuerySchema>,
 ): Promise<ServiceTraffic> {
@@ -75,7 +75,7 @@ function add(to: Sums, { client_errors: clientErrors, latencies, server_errors: 
   addLatencies(to.latencies, latencies);
 }
 
-function toTraffic({ client_errors: clientErrors, latencies, server_errors: serverErrors }: Sums): Traffic {
+function toTraffic({ client_errors: clientErrors, latencies, server_errors: serverErrors }: Sums): TrafficReport {
   return {
     requests: countLatencies(latencies),
     client_errors: clientErrors,

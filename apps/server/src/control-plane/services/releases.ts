@@ -1,8 +1,8 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Release } from "@appdb/contract/routes/control-services";
 import { sql } from "kysely";
-import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
-import type { Database, Tx } from "../../database/pool.ts";
+import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
 /** Of each service; files and images of those that are kept stay. */
 const KEPT_RELEASES = 10;
@@ -91,11 +91,11 @@ export async function findReleaseManifest(db: Reads, serviceId: string, number: 
 
 /** The releases of a service, the newest first. */
 export async function listReleases(
-  db: Database,
+  db: ControlDatabase,
   serviceId: string,
   page: PageQuery,
 ): Promise<{ items: Release[]; next: string | null }> {
-  const from = Number(readCursor(page.cursor)?.after ?? Number.MAX_SAFE_INTEGER);
+  const from = Number(readPageCursor(page.cursor)?.after ?? Number.MAX_SAFE_INTEGER);
   const rows = await db
     .selectFrom("control.releases")
     .select([

@@ -2,11 +2,11 @@ import { adviseOn } from "@appdb/contract/control/database-advice";
 import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { HostedServiceChange } from "@appdb/contract/routes/control-services";
-import { type DatabaseRow, databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
+import { type DatabaseRow, databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/databases-store.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { lockService, type ServiceRow } from "./lock-services.ts";
+import { type LockedService, lockService } from "./lock-services.ts";
+import { findService, type ServiceStoreDeps, serviceNotFound } from "./services-store.ts";
 import { requestServiceState } from "./state.ts";
-import { findService, type ServiceStoreDeps, serviceNotFound } from "./store.ts";
 import { type BegunOperation, type ServiceChangeDeps, writeService } from "./write-service.ts";
 
 /** What people ask of a service beside updates. */
@@ -25,7 +25,7 @@ export async function requestService(
   verb: ServiceVerb,
 ): Promise<HostedServiceChange> {
   const { org } = caller;
-  const { database, service } = await lockPlace(deps, org, place);
+  const { database, service } = await lockTarget(deps, org, place);
   const uri = serviceUriOf(org.name, database.name, service.name);
   const state = requestServiceState(uri, service.state, verb);
   if (verb === "stop" && service.state === "STOPPED" && !service.desired.is_running)
@@ -40,11 +40,11 @@ export async function requestService(
 }
 
 /** A database and one of its services, both locked. @throws database_not_found, service_not_found, also for one that is being removed */
-export async function lockPlace(
+export async function lockTarget(
   { tx }: Pick<ServiceChangeDeps, "tx">,
   org: OrgOfDatabases,
   place: { readonly database: string; readonly name: string },
-): Promise<{ readonly database: DatabaseRow; readonly service: ServiceRow }> {
+): Promise<{ readonly database: DatabaseRow; readonly service: LockedService }> {
   const database = await lockDatabase(tx, org.id, place.database);
   if (database === undefined) throw databaseNotFound(org, place.database);
   const service = await lockService(tx, database.id, place.name);

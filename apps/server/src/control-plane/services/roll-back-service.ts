@@ -2,13 +2,13 @@ import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-na
 import { appError } from "@appdb/contract/errors";
 import type { HostedServiceChange, HostedServiceRollbackPlan } from "@appdb/contract/routes/control-services";
 import type { Tx } from "../../database/pool.ts";
+import { findRow, type OrgOfDatabases } from "../databases/databases-store.ts";
 import type { FindPodDeps } from "../databases/find-pod.ts";
-import { findRow, type OrgOfDatabases } from "../databases/store.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { type CheckedRelease, checkRelease, planReturn, refuseHindered, releaseOf } from "./check-release.ts";
-import { readService, type ServiceRow } from "./lock-services.ts";
+import { type LockedService, readService } from "./lock-services.ts";
 import { findReleaseBefore, listReleaseNumbers } from "./releases.ts";
-import { answerChange, demandAwake, lockPlace, type ServiceRequestDeps } from "./request-service.ts";
+import { answerChange, demandAwake, lockTarget, type ServiceRequestDeps } from "./request-service.ts";
 import { requestServiceState } from "./state.ts";
 import { writeService } from "./write-service.ts";
 
@@ -49,7 +49,7 @@ export async function planServiceRollback(
   release: number | null,
   checked: CheckedRelease | undefined,
 ): Promise<HostedServiceRollbackPlan> {
-  const { database, service } = await lockPlace(deps, org, place);
+  const { database, service } = await lockTarget(deps, org, place);
   const uri = serviceUriOf(org.name, database.name, service.name);
   demandAwake(org, database);
   const from = releaseOf(service);
@@ -72,7 +72,7 @@ export async function rollBackService(
   checked: CheckedRelease | undefined,
 ): Promise<HostedServiceChange> {
   const { org } = caller;
-  const { database, service } = await lockPlace(deps, org, place);
+  const { database, service } = await lockTarget(deps, org, place);
   const uri = serviceUriOf(org.name, database.name, service.name);
   demandAwake(org, database);
   const number = await chooseRelease(deps.tx, uri, service, release);
@@ -91,7 +91,7 @@ export async function rollBackService(
   return await answerChange(deps, org, place, operation);
 }
 
-async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: number | null): Promise<number> {
+async function chooseRelease(tx: Tx, uri: string, service: LockedService, wanted: number | null): Promise<number> {
   const current = releaseOf(service);
   const kept = await listReleaseNumbers(tx, service.id);
   const chosen = wanted ?? (await findReleaseBefore(tx, service.id, current));
@@ -106,7 +106,7 @@ async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: n
   });
 }
 
-function isServed({ desired, observed }: ServiceRow, release: number): boolean {
+function isServed({ desired, observed }: LockedService, release: number): boolean {
   return desired.release === release && observed?.release === release && desired.is_running;
 }
 

@@ -14,22 +14,22 @@ import type { Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import { serviceEndpoint } from "../../edge/address.ts";
 import { demandManage, mayManageSome } from "../../requests/manage-grants.ts";
-import { type DatabaseRow, databaseNotFound, lockDatabase } from "../databases/store.ts";
+import { type DatabaseRow, databaseNotFound, lockDatabase } from "../databases/databases-store.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { lockServices, readServices, type ServiceRow } from "./lock-services.ts";
+import { type LockedService, lockServices, readServices } from "./lock-services.ts";
 import { fullName, planHostedServices, planVersion } from "./plan-hosted.ts";
-import type { Application } from "./read-application.ts";
+import type { DeployedApplication } from "./read-deployed-application.ts";
 import { addRelease } from "./releases.ts";
 import { demandAwake, type ServiceRequestDeps } from "./request-service.ts";
-import { servicesMoved } from "./say-moves.ts";
+import { servicesMoved } from "./service-conflicts.ts";
 import { requestServiceState } from "./state.ts";
 import { type BegunOperation, beginWork, writeService } from "./write-service.ts";
 
 /** Services of one database: each is a pod with processes of its own. */
-const MOST_SERVICES = 50;
+const MAX_SERVICES = 50;
 /** Characters of a name with its folders, which stands in addresses. */
-const MOST_NAME = 200;
-const MOST_DETAIL = 300;
+const MAX_NAME = 200;
+const MAX_DETAIL = 300;
 
 type UpdateAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 
@@ -37,7 +37,7 @@ type UpdateAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 export async function planOfServices(
   { config, db }: { readonly config: ServiceRequestDeps["config"]; readonly db: Pick<Tx, "selectFrom"> },
   principal: Principal,
-  application: Application,
+  application: DeployedApplication,
   service: string | null,
 ): Promise<z.output<typeof hostedServicePlanSchema>> {
   const { database } = application;
@@ -58,7 +58,7 @@ export async function planOfServices(
 export async function updateServices(
   deps: ServiceRequestDeps,
   caller: Caller,
-  application: Application,
+  application: DeployedApplication,
   request: Pick<
     z.output<typeof hostedServiceUpdateRequestSchema>,
     "service" | "expected_version" | "allow_destructive"
@@ -95,10 +95,10 @@ export async function updateServices(
 }
 
 interface Move {
-  readonly application: Application;
+  readonly application: DeployedApplication;
   readonly database: DatabaseRow;
   /** Undefined for a new one. */
-  readonly row: ServiceRow | undefined;
+  readonly row: LockedService | undefined;
   readonly name: string;
   readonly item: ServicePlanItem;
 }
@@ -141,7 +141,7 @@ async function moveService(
 /** @throws forbidden for services that a key was not granted */
 function demandServices(
   principal: Principal,
-  { database, folders }: Application,
+  { database, folders }: DeployedApplication,
   services: readonly Pick<ServicePlanItem, "name">[],
 ): void {
   const names = services.map(({ name }) => fullName(folders, name));
@@ -149,21 +149,25 @@ function demandServices(
 }
 
 /** Of services that a key was not granted it learns nothing. */
-function knownExtras(principal: Principal, { database, folders }: Application, extras: readonly string[]): string[] {
+function knownExtras(
+  principal: Principal,
+  { database, folders }: DeployedApplication,
+  extras: readonly string[],
+): string[] {
   return extras.filter((name) => mayManageSome(principal, database.name, fullName(folders, name)));
 }
 
 /** Whether the manifest is still of the files and the image that the database has. */
-function isSameProject({ database: asked }: Application, { observed }: DatabaseRow): boolean {
+function isSameProject({ database: asked }: DeployedApplication, { observed }: DatabaseRow): boolean {
   return asked.observed?.tree === observed?.tree && asked.observed?.environment === observed?.environment;
 }
 
 function refuseTooMany(uri: string, count: number): void {
-  if (count <= MOST_SERVICES) return;
+  if (count <= MAX_SERVICES) return;
   throw appError("service_quota", {
-    detail: `${uri} would have ${count} services; the maximum is ${MOST_SERVICES}.`,
+    detail: `${uri} would have ${count} services; the maximum is ${MAX_SERVICES}.`,
     hint: `Remove some that are no longer needed: cli service prune app.py ${uri}`,
-    meta: { uri, count, most: MOST_SERVICES },
+    meta: { uri, count, most: MAX_SERVICES },
   });
 }
 
@@ -177,15 +181,15 @@ function describeAsked(plan: ServicePlan): ServicePlan {
 
 function describeOps({ ops }: ServicePlanItem): string {
   const text = ops.map(({ description }) => description).join("; ");
-  return text.length > MOST_DETAIL ? `${text.slice(0, MOST_DETAIL - 3)}...` : text;
+  return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 3)}...` : text;
 }
 
 /** Refuses names that stand badly in an address. @throws invalid_target */
-export function refuseLongNames({ folders, manifest, target }: Application): void {
-  const long = manifest.services.map(({ name }) => fullName(folders, name)).find((name) => name.length > MOST_NAME);
+export function refuseLongNames({ folders, manifest, target }: DeployedApplication): void {
+  const long = manifest.services.map(({ name }) => fullName(folders, name)).find((name) => name.length > MAX_NAME);
   if (long === undefined) return;
   throw appError("invalid_target", {
-    detail: `The name ${long.slice(0, 60)}... of a service of ${target} has ${long.length} characters with its folders; the maximum is ${MOST_NAME}.`,
+    detail: `The name ${long.slice(0, 60)}... of a service of ${target} has ${long.length} characters with its folders; the maximum is ${MAX_NAME}.`,
     hint: "Use fewer folders, or shorter names.",
     meta: { target },
   });

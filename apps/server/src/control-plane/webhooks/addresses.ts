@@ -14,13 +14,13 @@ export function checkWebhookUrl(text: string, allowPrivate: boolean, isForeign =
     throw refused(`${url.protocol}//${url.host}`, "holds a user or password");
   if (allowPrivate) return url;
   if (url.protocol !== "https:") throw refused(text, "is not https");
-  const host = hostOf(url);
+  const host = webhookHost(url);
   if (isIP(host) !== 0 && !isForeign(host)) throw refused(text, "is an address of this machine or a private network");
   if (host === "localhost" || host.endsWith(".localhost")) throw refused(text, "is this machine");
   return url;
 }
 
-export function hostOf(url: URL): string {
+export function webhookHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 }
 

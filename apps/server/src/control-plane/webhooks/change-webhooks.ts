@@ -4,12 +4,12 @@ import type { CreatedWebhook, Delivery, Webhook, webhookCreateSchema } from "@ap
 import { sql } from "kysely";
 import type * as z from "zod";
 import { doneBy } from "../../audit/event.ts";
-import { MOST_WEBHOOKS } from "../../audit/webhook-limits.ts";
+import { MAX_WEBHOOKS } from "../../audit/webhook-limits.ts";
 import { enqueueDeliveries } from "../../queue/jobs.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import { checkWebhookUrl } from "./addresses.ts";
-import { findDelivery, findWebhook, signingName, toDelivery, toWebhook } from "./store.ts";
+import { findDelivery, findWebhook, signingName, toDelivery, toWebhook } from "./webhooks-store.ts";
 
 const SECRET_BYTES = 32;
 const ACTION = /^[a-z_]+\.([a-z_]+|\*)$/;
@@ -35,7 +35,7 @@ export async function createWebhook(
     .select(({ fn }) => fn.countAll<string>().as("count"))
     .where("org_id", "=", org.id)
     .executeTakeFirstOrThrow();
-  if (Number(count) >= MOST_WEBHOOKS) throw tooMany(org.name);
+  if (Number(count) >= MAX_WEBHOOKS) throw tooMany(org.name);
   const id = randomUUID();
   const signingSecret = `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
   const { data_key_id: dataKeyId, sealed } = await deps.envelope.seal(
@@ -127,7 +127,7 @@ function wrongAction(action: string): Error {
 
 function tooMany(org: string): Error {
   return appError("invalid_request", {
-    detail: `${org} has ${MOST_WEBHOOKS} webhooks, the maximum.`,
+    detail: `${org} has ${MAX_WEBHOOKS} webhooks, the maximum.`,
     hint: "Delete one that is no longer needed.",
   });
 }

@@ -2,19 +2,19 @@ import { performance } from "node:perf_hooks";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { RecordEvent } from "../../audit/event.ts";
-import { MOST_FAILURES, WEBHOOKS_AT_ONCE } from "../../audit/webhook-limits.ts";
-import type { Database } from "../../database/pool.ts";
+import { MAX_FAILURES, WEBHOOKS_AT_ONCE } from "../../audit/webhook-limits.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import { enqueueDeliveries } from "../../queue/jobs.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 import { findDueWebhooks, findNextDelivery, findNextTurn, type WaitingDelivery } from "./due-deliveries.ts";
 import { type PostResult, postDelivery } from "./post-delivery.ts";
-import { signingName } from "./store.ts";
+import { signingName } from "./webhooks-store.ts";
 
 /** How long to wait after the first, second, ... attempt that failed; the last one repeats until the delivery is given up. */
 const BACKOFF_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400];
 /** Of a turn, in which a webhook that answers gets one delivery after the other. One that is under way is waited for. */
 const TURN_MS = 5_000;
-const MOST_FAILING = "3 days";
+const MAX_FAILING = "3 days";
 
 /** Seconds after so many attempts that failed one after the other. */
 export function backoffSeconds(failures: number): number {
@@ -22,7 +22,7 @@ export function backoffSeconds(failures: number): number {
 }
 
 export interface DeliverDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly envelope: Envelope;
   readonly recordEvent: RecordEvent;
@@ -107,7 +107,7 @@ async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingD
       .set({ paused_at: sql<Date>`now()` })
       .where("id", "=", webhook.id)
       .where("paused_at", "is", null)
-      .where(sql<boolean>`(failures >= ${MOST_FAILURES} or failing_since < now() - ${MOST_FAILING}::interval)`)
+      .where(sql<boolean>`(failures >= ${MAX_FAILURES} or failing_since < now() - ${MAX_FAILING}::interval)`)
       .returning("id")
       .executeTakeFirst();
     if (paused === undefined) return;

@@ -1,8 +1,8 @@
 import { type Selectable, sql } from "kysely";
-import { MOST_ENDED } from "../../audit/webhook-limits.ts";
-import type { Database } from "../../database/pool.ts";
+import { MAX_ENDED } from "../../audit/webhook-limits.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
-import { toEvent } from "../events/store.ts";
+import { toEvent } from "../events/events-store.ts";
 
 /** A delivery whose time has come, with all that posting it takes. */
 export interface WaitingDelivery {
@@ -18,7 +18,7 @@ export interface WaitingDelivery {
 const isOpen = sql<boolean>`paused_at is null and (retry_at is null or retry_at <= now())`;
 
 /** Ids of webhooks for which a delivery is due, those first that were tried longest ago. */
-export async function findDueWebhooks(db: Database, orgId: string, most: number): Promise<string[]> {
+export async function findDueWebhooks(db: ControlDatabase, orgId: string, most: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`select w.id from control.webhooks w
     where w.org_id = ${orgId} and ${isOpen} and exists (
       select from control.deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now())
@@ -27,7 +27,7 @@ export async function findDueWebhooks(db: Database, orgId: string, most: number)
 }
 
 /** The delivery of a webhook that is due for longest; undefined when none is, or the webhook is paused. */
-export async function findNextDelivery(db: Database, webhookId: string): Promise<WaitingDelivery | undefined> {
+export async function findNextDelivery(db: ControlDatabase, webhookId: string): Promise<WaitingDelivery | undefined> {
   const webhook = await db
     .selectFrom("control.webhooks")
     .selectAll()
@@ -52,7 +52,7 @@ export async function findNextDelivery(db: Database, webhookId: string): Promise
 }
 
 /** Seconds until something is due for a webhook of the organization that is not paused; undefined when nothing waits. */
-export async function findNextTurn(db: Database, orgId: string): Promise<number | undefined> {
+export async function findNextTurn(db: ControlDatabase, orgId: string): Promise<number | undefined> {
   const { rows } = await sql<{ delay_s: number | null }>`
     select greatest(0, extract(epoch from min(greatest(first.at, w.retry_at)) - now()))::float8 as delay_s
     from control.webhooks w cross join lateral (
@@ -62,7 +62,7 @@ export async function findNextTurn(db: Database, orgId: string): Promise<number 
 }
 
 /** Organizations for which a delivery is due. */
-export async function findDueOrganizations(db: Database): Promise<string[]> {
+export async function findDueOrganizations(db: ControlDatabase): Promise<string[]> {
   const { rows } = await sql<{ org_id: string }>`select distinct w.org_id from control.webhooks w
     where ${isOpen} and exists (
       select from control.deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now())`.execute(
@@ -72,8 +72,8 @@ export async function findDueOrganizations(db: Database): Promise<string[]> {
 }
 
 /** Forgets what has ended long ago: of each webhook the newest stay. */
-export async function forgetDeliveries(db: Database): Promise<void> {
+export async function forgetDeliveries(db: ControlDatabase): Promise<void> {
   await sql`delete from control.deliveries d using control.webhooks w cross join lateral (
-      select id from control.deliveries where webhook_id = w.id and state <> 'pending' order by id desc offset ${MOST_ENDED} limit 1) last
+      select id from control.deliveries where webhook_id = w.id and state <> 'pending' order by id desc offset ${MAX_ENDED} limit 1) last
     where d.webhook_id = w.id and d.state <> 'pending' and d.id <= last.id`.execute(db);
 }

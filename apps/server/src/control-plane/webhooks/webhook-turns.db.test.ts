@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { MOST_FAILURES, MOST_WAITING } from "../../audit/webhook-limits.ts";
+import { MAX_FAILURES, MAX_WAITING } from "../../audit/webhook-limits.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { deliverWebhooks } from "./deliver.ts";
@@ -104,7 +104,7 @@ describe("a webhook", () => {
     const over = () => sql`update control.webhooks set retry_at = null where id = ${hook}`.execute(server.deps.db);
     const due = () =>
       sql`update control.deliveries set next_attempt_at = now() where webhook_id = ${hook}`.execute(server.deps.db);
-    for (let at = 0; at < MOST_FAILURES; at += 1) {
+    for (let at = 0; at < MAX_FAILURES; at += 1) {
       expect((await hookOf(stage)).paused_at).toBeNull();
       await over();
       await due();
@@ -117,13 +117,13 @@ describe("a webhook", () => {
         action: "webhook.pause",
         target: hook,
         actor: "system",
-        detail: { origin, failures: MOST_FAILURES, last_error: "It answered 500." },
+        detail: { origin, failures: MAX_FAILURES, last_error: "It answered 500." },
       }),
     );
     await over();
     await addEvents(stage, 1);
     await turn(stage);
-    expect(asked).toHaveLength(MOST_FAILURES);
+    expect(asked).toHaveLength(MAX_FAILURES);
     await sql`update control.webhooks set url = ${`${origin}/well`} where id = ${hook}`.execute(server.deps.db);
     const resumed = await server.ask("webhookResume", { as: stage.admin, params } as never);
     expect(resumed.json).toMatchObject({ paused_at: null, failing_since: null });
@@ -162,9 +162,9 @@ describe("a webhook", () => {
           and not exists (select from control.deliveries d where d.webhook_id = ${hook} and d.event_id = e.id)
         order by e.id desc limit ${most}`.execute(server.deps.db);
     };
-    await copy("pending", MOST_WAITING);
+    await copy("pending", MAX_WAITING);
     await addEvents(stage, 1);
-    expect(await count(hook, "pending")).toBe(MOST_WAITING);
+    expect(await count(hook, "pending")).toBe(MAX_WAITING);
     const { rows } =
       await sql`select last_error from control.deliveries where webhook_id = ${hook} and state = 'dead'`.execute(
         server.deps.db,
@@ -175,6 +175,6 @@ describe("a webhook", () => {
     await copy("delivered", 2_100);
     await forgetDeliveries(server.deps.db);
     expect([await count(hook, "delivered"), await count(hook, "dead")]).toEqual([2_000, 0]);
-    expect(await count(hook, "pending")).toBe(MOST_WAITING);
+    expect(await count(hook, "pending")).toBe(MAX_WAITING);
   });
 });

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { Problem } from "../../health/problems.ts";
+import type { HealthProblem } from "../../health/problems.ts";
 import type { CertifiedHost } from "./certificate-store.ts";
 import type { HostCertificates } from "./host-certificates.ts";
 
@@ -7,7 +7,7 @@ export interface CertificateCounts {
   issued(): void;
   failed(): void;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): Problem[];
+  problems(): HealthProblem[];
 }
 
 interface Seen {
@@ -49,7 +49,7 @@ export function countCertificates(registry: Registry, see: () => Seen): Certific
     failed: () => ordered.inc({ outcome: "failed" }),
     problems() {
       const { ended, missing } = count();
-      const problems: Problem[] = [];
+      const problems: HealthProblem[] = [];
       if (ended > 0) {
         problems.push({
           code: "certificate_ended",

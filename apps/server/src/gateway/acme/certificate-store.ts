@@ -1,6 +1,6 @@
 import { Secret } from "@appdb/adapters/secret";
 import { sql } from "kysely";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 import type { MasterKey } from "../../secrets/master-key.ts";
 import type { Challenge, KeyedCertificate } from "./acme-orders.ts";
@@ -30,7 +30,7 @@ export interface StoredCertificate extends CertifiedHost {
 }
 
 export interface CertificateStoreDeps {
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly envelope: Envelope;
   readonly master_key: MasterKey;
 }

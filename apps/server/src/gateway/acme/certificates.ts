@@ -4,7 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
-import type { Problem } from "../../health/problems.ts";
+import type { HealthProblem } from "../../health/problems.ts";
 import type { RoutedDatabase, RoutingTable } from "../routing-table.ts";
 import type { AcmeOrders, KeyedCertificate } from "./acme-orders.ts";
 import { countCertificates } from "./certificate-metrics.ts";
@@ -42,14 +42,14 @@ export interface Certificates extends AsyncDisposable {
   /** Orders what is needed by now; to be called when databases or their services change. */
   look(): void;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): Problem[];
+  problems(): HealthProblem[];
 }
 
-const MOST_REASON = 1_000;
+const MAX_REASON = 1_000;
 const RETRY = { first_s: 60, most_s: 21_600 } as const;
 /** A notification that was lost, and a clock that was set, are made good for after this. */
 const LOOK_MS = 30_000;
-const LEAST_LOOK_MS = 50;
+const MIN_POLL_MS = 50;
 /** While another gateway orders. */
 const OTHER_ORDERS_MS = 2_000;
 /** Nobody waits longer for an authority. */
@@ -154,7 +154,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       if (isStopped) return;
       counts.failed();
       const reason = error instanceof AppError ? error.message : String(error instanceof Error ? error.message : error);
-      const shownReason = hasCode(error) ? "The authority was not reached." : reason.slice(0, MOST_REASON);
+      const shownReason = hasCode(error) ? "The authority was not reached." : reason.slice(0, MAX_REASON);
       const waitS = await store.fail(needed, shownReason, deps.retry ?? RETRY, async (tx) => {
         const database = findByHost(table, domain, host);
         if (database === undefined) return;
@@ -223,7 +223,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       isLost = true;
     }
     const soonest = Math.min(...wanted().map(({ host }) => next.get(host) ?? 0));
-    const least = isAlone ? LEAST_LOOK_MS : OTHER_ORDERS_MS;
+    const least = isAlone ? MIN_POLL_MS : OTHER_ORDERS_MS;
     const wait = isLost ? LOOK_MS : Math.max(least, Math.min(LOOK_MS, soonest - performance.now()));
     if (!isStopped) timer = setTimeout(look, wait);
   };

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { lstat, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { whenThere } from "@appdb/adapters/files/if-there";
+import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
-import { databasePlaces, NO_FILES } from "../../pods/database-places.ts";
+import { databasePaths, NO_FILES } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { removeReadOnly } from "../../storage/materialize-tree.ts";
 import { readStorageUse } from "../../storage/storage-use.ts";
@@ -39,7 +39,7 @@ export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
   for (const row of rows) {
     const folder = join(machine.place.home, SERVER_PATHS.files, row.id);
     const counted = await countedFolders(db, row.id);
-    const names = (await whenThere(readdir(folder))) ?? [];
+    const names = (await awaitIfExists(readdir(folder))) ?? [];
     await recountUnpacked(db, row, counted, names);
     if (names.length === 0) continue;
     const needed = row.observed === null ? [] : ((await askNeeded(deps, row.id)) ?? row.needed_trees);
@@ -102,7 +102,7 @@ export async function askNeeded(
   databaseId: string,
 ): Promise<readonly string[] | undefined> {
   const token = await findPodToken({ db, envelope }, databaseId);
-  return token && (await machine.askTrees(databasePlaces(machine.place, databaseId).socket, token));
+  return token && (await machine.askTrees(databasePaths(machine.place, databaseId).socket, token));
 }
 
 /** Removes a folder that was not used for long; it is gone at once. One that somebody uses at this moment is put back. */
@@ -124,6 +124,6 @@ async function takeAway(folder: string, name: string, oldMs: number): Promise<bo
 
 /** By when it was written, or asked for last (`materializeTree`). */
 async function isOld(path: string, oldMs: number): Promise<boolean> {
-  const found = await whenThere(lstat(path));
+  const found = await awaitIfExists(lstat(path));
   return found !== undefined && found.mtimeMs < Date.now() - oldMs;
 }

@@ -1,6 +1,6 @@
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
 
 /** What the system says when the machine has no room left, in words for people. */
@@ -73,7 +73,7 @@ export function inSeconds(seconds: number | undefined): RawBuilder<Date> | null 
 }
 
 /** A server that starts may find what the machine lacked: whatever waits for another start has it now. */
-export async function retryAtOnce(db: Database): Promise<void> {
+export async function retryAtOnce(db: ControlDatabase): Promise<void> {
   for (const table of ["control.databases", "control.services"] as const) {
     await sql`update ${sql.table(table)} set retry_at = now() where state = 'FAILED' and retry_at > now()`.execute(db);
   }

@@ -1,9 +1,9 @@
 import type { Pod } from "@appdb/contract/routes/control-databases";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
 /** How long a pod may take to end in order: PostgreSQL writes what it has in memory. */
 export const STOP_GRACE_MS = 20_000;
-const MOST_REASON = 500;
+const MAX_REASON = 500;
 
 export interface PodToKeep {
   readonly id: string;
@@ -15,10 +15,10 @@ export interface PodToKeep {
 }
 
 /** Writes down how a pod of a database is, for people. */
-export async function keepPod(db: Database | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
+export async function keepPod(db: ControlDatabase | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
   const values = {
     state: pod.state,
-    reason: pod.reason === null ? null : pod.reason.slice(0, MOST_REASON),
+    reason: pod.reason === null ? null : pod.reason.slice(0, MAX_REASON),
     ...(pod.started_at === undefined ? {} : { started_at: new Date(pod.started_at), draining_since: null }),
     ...(pod.state === "STOPPED" || pod.state === "FAILED" ? { memory_bytes: null } : {}),
   };

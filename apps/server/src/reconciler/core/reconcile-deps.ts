@@ -3,10 +3,10 @@ import type { Logger } from "@appdb/engine/ports";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ServerConfig } from "../../config/config.ts";
 import type { Notifications } from "../../database/notifications.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { KeySnapshots } from "../../edge/key-snapshots.ts";
-import type { ServiceDoor } from "../../pods/ask-service.ts";
-import type { Machine } from "../../pods/machine.ts";
+import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import type { HostRuntime } from "../../pods/host-runtime.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 
 /** Steps of a database in their order; its desired state decides which of them happen. A test kills the process after each. */
@@ -50,19 +50,19 @@ export interface ServiceKeyPusher extends AsyncDisposable {
   /** Sends every snapshot to the pods of a database's services from now on. Resolves when the first one was sent. */
   follow(database: KeyedDatabase): Promise<void>;
   /** Gives an instance the current snapshot before its first request. @throws pod_failed when it takes none */
-  push(database: KeyedDatabase, door: ServiceDoor): Promise<void>;
+  push(database: KeyedDatabase, door: ServiceEndpoint): Promise<void>;
 }
 
 export interface ReconcileDeps {
   readonly config: Pick<ServerConfig, "home" | "quotas">;
-  readonly db: Database;
+  readonly db: ControlDatabase;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
   readonly envelope: Envelope;
   readonly notifications: Notifications;
   readonly snapshots: KeySnapshots;
   readonly service_keys: ServiceKeyPusher;
-  readonly machine: Machine;
+  readonly machine: HostRuntime;
   readonly blobs: BlobStore;
   /** Called after steps, so that a test can kill the process there. */
   readonly reconcileStepDone?: ((step: ReconcileStep | ServiceStep) => Promise<void>) | undefined;

@@ -3,7 +3,7 @@ import type { ServiceState } from "@appdb/contract/routes/control-services";
 import { type RawBuilder, sql, type Updateable } from "kysely";
 import type { DatabaseTables } from "../../database/database-tables.ts";
 import type { Channel } from "../../database/notifications.ts";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import type { ServiceTables } from "../../database/service-tables.ts";
 import { beginOperation, endOperation, type OperationError } from "../../operations/run-operation.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
@@ -48,9 +48,9 @@ export interface Resource<S extends Snapshot, Event extends string> {
   /** Names the resource in log lines. */
   readonly log_key: "db" | "service";
   /** Undefined when the resource is gone. */
-  loadSnapshot(db: Database, id: string): Promise<S | undefined>;
+  loadSnapshot(db: ControlDatabase, id: string): Promise<S | undefined>;
   nextState(state: ResourceState, event: Event | CommonEvent): ResourceState | undefined;
-  enqueue(db: Database | Tx, id: string, delayS?: number): Promise<void>;
+  enqueue(db: ControlDatabase | Tx, id: string, delayS?: number): Promise<void>;
   /** Notifications that may change what is to be done, with the payload of those that concern the resource. */
   channels(snapshot: S): readonly (readonly [Channel, string | undefined])[];
   /** What else makes started work stale when it changes. */

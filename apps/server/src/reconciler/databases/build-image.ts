@@ -2,7 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import type { ObservedDatabase } from "../../database/desired.ts";
 import { isDatabaseLost } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
-import type { BuiltImage } from "../../pods/machine.ts";
+import type { ImageFacts } from "../../pods/host-runtime.ts";
 import { enqueueBuildImage, enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { type Outcome, type ReconcileInput, watchSnapshot } from "../core/create-reconciler.ts";
 import { nameDatabase, toFailure, unexpected } from "../core/failures.ts";
@@ -12,7 +12,7 @@ import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "../images/make
 import { openOperationLines } from "../images/operation-lines.ts";
 import { chooseDatabaseWork, DATABASES, type DatabaseSnapshot, desiredSpec } from "./database-resource.ts";
 
-const MOST_ATTEMPTS = 2;
+const MAX_ATTEMPTS = 2;
 
 /** Whether the pod has to wait for an image: there is none of its environment, or another build was asked for. */
 export async function needsBuild(
@@ -68,7 +68,7 @@ export async function buildImage(
     // nobody waits for it any more; what is to become of the database without it is looked at
     if (watch.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, databaseId);
     if (signal.aborted || isDatabaseLost(error)) throw error;
-    if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
+    if (!(error instanceof AppError) && attempt < MAX_ATTEMPTS) throw error;
     if (!(error instanceof AppError)) deps.log.error({ err: error, db: databaseId }, "an image could not be built");
     await fail(deps, snapshot, wanted, toFailure(error instanceof AppError ? error : unexpected()));
   }
@@ -79,7 +79,7 @@ async function build(
   snapshot: DatabaseSnapshot,
   wanted: ObservedDatabase,
   signal: AbortSignal,
-): Promise<BuiltImage> {
+): Promise<ImageFacts> {
   const { id, org_id: orgId } = snapshot.row;
   await using lines = await openOperationLines(deps, currentOperation(snapshot)?.id);
   const image = { org_id: orgId, database_id: id, hash: wanted.environment ?? "", tree: wanted.tree };
@@ -91,7 +91,7 @@ async function succeed(
   { db, log }: ReconcileDeps,
   snapshot: DatabaseSnapshot,
   wanted: ObservedDatabase,
-  built: BuiltImage,
+  built: ImageFacts,
 ): Promise<void> {
   const { id, org_id: orgId } = snapshot.row;
   await db.transaction().execute(async (tx) => {

@@ -1,9 +1,9 @@
-import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
+import { type DatabaseEvent, nextDatabaseState } from "@appdb/contract/control/database-states";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { sql } from "kysely";
-import type { DatabaseRow } from "../../control-plane/databases/store.ts";
+import type { DatabaseRow } from "../../control-plane/databases/databases-store.ts";
 import type { DesiredDatabase, ObservedDatabase } from "../../database/desired.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { nameDatabase } from "../core/failures.ts";
 import { currentOperation, type OpenOperation, type Resource, selectOperations } from "../core/resource.ts";
@@ -23,7 +23,7 @@ export const DATABASES: Resource<DatabaseSnapshot, DatabaseEvent> = {
   table: "control.databases",
   log_key: "db",
   loadSnapshot: loadDatabaseSnapshot,
-  nextState,
+  nextState: nextDatabaseState,
   enqueue: enqueueReconcileDatabase,
   channels: (snapshot) => [
     ["control_databases", snapshot.row.id],
@@ -34,7 +34,7 @@ export const DATABASES: Resource<DatabaseSnapshot, DatabaseEvent> = {
 };
 
 /** Undefined when the database is gone. */
-async function loadDatabaseSnapshot(db: Database, id: string): Promise<DatabaseSnapshot | undefined> {
+async function loadDatabaseSnapshot(db: ControlDatabase, id: string): Promise<DatabaseSnapshot | undefined> {
   const found = await db
     .selectFrom("control.databases as d")
     .innerJoin("control.organizations as o", "o.id", "d.org_id")

@@ -4,7 +4,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import { enqueueJob } from "../../queue/jobs.ts";
 import { RESOURCES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
@@ -253,7 +253,7 @@ describe("a request", () => {
       detail: expect.stringMatching(/did not start: it ended with code 1\. It said last: .*later version/),
     });
     expect(seen.pods).toMatchObject([{ state: "FAILED" }]);
-    expect(existsSync(databasePlaces(stage.machine.place, stage.id).run_folder)).toBe(false);
+    expect(existsSync(databasePaths(stage.machine.place, stage.id).run_folder)).toBe(false);
     expect(stage.machine.pods.starts(stage.pod)).toBe(5);
     stage.machine.pods.behave({
       start: "exits",
@@ -329,7 +329,7 @@ describe("a pod", () => {
   });
 
   test("leaves no folder for sockets when the server stops before it was started", async () => {
-    const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
+    const { run_folder: runFolder } = databasePaths(stage.machine.place, stage.id);
     let interrupt: (() => void) | undefined;
     const reconciler = await startReconciler({
       ...server.deps,

@@ -1,5 +1,5 @@
 import type { OperationError } from "../../operations/run-operation.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { failStart, type StartPolicy } from "../core/failed-starts.ts";
 import { nameDatabase } from "../core/failures.ts";
@@ -16,7 +16,7 @@ const STARTS: StartPolicy<DatabaseSnapshot> = {
   max_tries: 5,
   ended_step: "ended",
   endStart: async ({ machine }, { row }) =>
-    await machine.driver.stop(databasePlaces(machine.place, row.id).pod_id, STOP_GRACE_MS),
+    await machine.driver.stop(databasePaths(machine.place, row.id).pod_id, STOP_GRACE_MS),
   endPods: (deps, { row }) => endPods(deps, row.id),
   failedColumns(snapshot) {
     // the next start repeats this one, not what ran before
@@ -25,7 +25,7 @@ const STARTS: StartPolicy<DatabaseSnapshot> = {
   },
   async whenFailed(tx, { machine }, { row }, reason) {
     await leaveServicesStopped(tx, row.id);
-    const { pod_id: podId } = databasePlaces(machine.place, row.id);
+    const { pod_id: podId } = databasePaths(machine.place, row.id);
     await keepPod(tx, row.id, { id: podId, kind: "database", state: "FAILED", reason });
   },
 };

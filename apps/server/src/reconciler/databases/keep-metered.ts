@@ -1,12 +1,12 @@
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import { sql } from "kysely";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 
 /**
  * Adds what a pod of a database has used since it was read last, by this process or another one. A pod counts from its own start, by a
  * clock that nobody sets; a new `run` is another pod, of which everything is new.
  */
-export async function keepMetered(db: Database, databaseId: string, { metered }: Pick<PodHealth, "metered">) {
+export async function keepMetered(db: ControlDatabase, databaseId: string, { metered }: Pick<PodHealth, "metered">) {
   if (metered === null) return;
   const reading = JSON.stringify(metered);
   const added = (name: "cpu_ms" | "awake_ms") =>

@@ -4,10 +4,10 @@ import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import type { Secret } from "@appdb/adapters/secret";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { PodHealth } from "@appdb/contract/pod-spec";
-import { type Database, sayError } from "../../database/pool.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { type ControlDatabase, sayError } from "../../database/pool.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
-import { parseServicePodId, servicePlaces } from "../../pods/service-places.ts";
+import { parseServicePodId, servicePaths } from "../../pods/service-paths.ts";
 import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -92,7 +92,7 @@ class DatabasePodMonitor {
     const { database_id: databaseId } = pod.labels;
     const page = await this.#open(pod);
     if (page === undefined) return "starting";
-    const health = await machine.askHealth(databasePlaces(machine.place, databaseId).socket, page.token);
+    const health = await machine.askHealth(databasePaths(machine.place, databaseId).socket, page.token);
     const verdict = await judgeHealth(this.#deps, pod.id, health, STOP_GRACE_MS);
     if (health === undefined || verdict !== "ready") return verdict;
     await this.#write(pod, page, health).catch((error) => {
@@ -179,14 +179,14 @@ function sayRequests(inFlight: number): string | null {
 function logFolderOf(place: ReconcileDeps["machine"]["place"], { id, labels }: PodStatus): string {
   const { database_id: databaseId } = labels;
   const pod = parseServicePodId(id);
-  if (pod === undefined) return databasePlaces(place, databaseId).log_folder;
-  return servicePlaces(place, { id: pod.service_id, database_id: databaseId }, pod.instance).log_folder;
+  if (pod === undefined) return databasePaths(place, databaseId).log_folder;
+  return servicePaths(place, { id: pod.service_id, database_id: databaseId }, pod.instance).log_folder;
 }
 
 export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;
 
 /** A database that is AVAILABLE; undefined for one that is not. */
-async function readAwake(db: Database, id: string) {
+async function readAwake(db: ControlDatabase, id: string) {
   const row = await db
     .selectFrom("control.databases as d")
     .innerJoin("control.organizations as o", "o.id", "d.org_id")

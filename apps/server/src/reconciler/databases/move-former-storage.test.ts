@@ -18,9 +18,9 @@ import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SERVER_PATHS } from "../../config/config.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
-import type { Machine } from "../../pods/machine.ts";
-import { servicePlaces } from "../../pods/service-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
+import type { HostRuntime } from "../../pods/host-runtime.ts";
+import { servicePaths } from "../../pods/service-paths.ts";
 import { moveAllFormerStorage, moveFormerStorage } from "./move-former-storage.ts";
 
 const ID = "0190a0a0-0000-7000-8000-000000000001";
@@ -43,7 +43,7 @@ function depsOf() {
     forget: async (id: string) => void calls.push(`forget ${id}`),
   };
   // what a move asks of a machine
-  const machine = { place: { home, runtime_base: home }, pod_users: POD_USERS, driver } as unknown as Machine;
+  const machine = { place: { home, runtime_base: home }, pod_users: POD_USERS, driver } as unknown as HostRuntime;
   return { machine, log: createSilentLog() };
 }
 
@@ -65,8 +65,8 @@ function put(folder: string, files: Readonly<Record<string, string>>): void {
 
 function expectMoved(): void {
   const deps = depsOf();
-  const places = databasePlaces(deps.machine.place, ID);
-  const ofService = servicePlaces(deps.machine.place, { id: SERVICE, database_id: ID }, 1);
+  const places = databasePaths(deps.machine.place, ID);
+  const ofService = servicePaths(deps.machine.place, { id: SERVICE, database_id: ID }, 1);
   expect(readdirSync(places.folder).sort()).toEqual(["data", "log"]);
   expect(readdirSync(places.data_folder).sort()).toEqual(["manifests", "postgres"]);
   expect(readFileSync(join(places.log_folder, "pod.log"), "utf8")).toBe("line of the database");
@@ -93,11 +93,7 @@ test("a move that was killed goes on, whatever step it came to", async () => {
     (folder: string) => renameSync(folder, join(moving, "data")),
     () => renameSync(join(moving, "data", "log"), join(moving, "log")),
     () => {
-      const { log_folder: logFolder } = servicePlaces(
-        { home, runtime_base: home },
-        { id: SERVICE, database_id: ID },
-        1,
-      );
+      const { log_folder: logFolder } = servicePaths({ home, runtime_base: home }, { id: SERVICE, database_id: ID }, 1);
       mkdirSync(join(logFolder, ".."), { recursive: true });
       renameSync(join(moving, "data", "services", SERVICE, "log"), logFolder);
     },
@@ -121,7 +117,7 @@ test("links that a pod left lead nowhere: nothing of another database is moved o
   // the ids of all databases look like ids of services there
   symlinkSync("..", join(folder, "services"));
   await moveFormerStorage(depsOf(), ID);
-  const places = databasePlaces({ home, runtime_base: home }, ID);
+  const places = databasePaths({ home, runtime_base: home }, ID);
   expect(readdirSync(places.folder)).toEqual(["data"]);
   expect(existsSync(places.services_folder)).toBe(false);
   expect(readFileSync(join(victim, "log", "pod.log"), "utf8")).toBe("line of the database");
@@ -136,12 +132,12 @@ test("a link in the place of a service, or of its log, is not moved", async () =
   rmSync(join(folder, "services", SERVICE, "log"), { recursive: true });
   symlinkSync(join(victim, "log"), join(folder, "services", SERVICE, "log"));
   await moveFormerStorage(depsOf(), ID);
-  expect(existsSync(databasePlaces({ home, runtime_base: home }, ID).services_folder)).toBe(false);
+  expect(existsSync(databasePaths({ home, runtime_base: home }, ID).services_folder)).toBe(false);
   expect(lstatSync(join(victim, "log")).isDirectory()).toBe(true);
 });
 
 test("storage that was made in the new places stays where it is", async () => {
-  const { data_folder: dataFolder, folder } = databasePlaces({ home, runtime_base: home }, ID);
+  const { data_folder: dataFolder, folder } = databasePaths({ home, runtime_base: home }, ID);
   put(dataFolder, { "postgres/18/PG_VERSION": "18" });
   expect(await moveFormerStorage(depsOf(), ID)).toBe(false);
   expect(readdirSync(folder)).toEqual(["data"]);

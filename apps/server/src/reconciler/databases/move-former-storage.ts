@@ -1,13 +1,13 @@
 import { lstat, mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { whenThere } from "@appdb/adapters/files/if-there";
+import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { inTenantFolder } from "@appdb/adapters/files/tenant-files";
 import type { UserRange } from "@appdb/adapters/pods/pod-users";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { isUuid } from "../../database/uuid.ts";
-import { DATABASE_PARTS, databasePlaces } from "../../pods/database-places.ts";
-import { SERVICE_LOG } from "../../pods/service-places.ts";
+import { DATABASE_PARTS, databasePaths } from "../../pods/database-paths.ts";
+import { SERVICE_LOG } from "../../pods/service-paths.ts";
 import { makePassage } from "../core/make-folder.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { endPods } from "./stop-database.ts";
@@ -25,7 +25,7 @@ export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, 
   const { log, machine } = deps;
   const ids = new Set<string>();
   for (const place of [SERVER_PATHS.databases, SERVER_PATHS.movingDatabases]) {
-    for (const name of (await whenThere(readdir(join(machine.place.home, place)))) ?? [])
+    for (const name of (await awaitIfExists(readdir(join(machine.place.home, place)))) ?? [])
       if (isUuid(name)) ids.add(name);
   }
   let moved = 0;
@@ -46,15 +46,15 @@ export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, 
  */
 export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Promise<boolean> {
   const { place, pod_users: podUsers } = deps.machine;
-  const { folder, services_folder: servicesFolder } = databasePlaces(place, databaseId);
+  const { folder, services_folder: servicesFolder } = databasePaths(place, databaseId);
   const moving = join(place.home, SERVER_PATHS.movingDatabases, databaseId);
   const data = join(moving, DATABASE_PARTS.data);
-  const isMoving = (await whenThere(lstat(moving))) !== undefined;
+  const isMoving = (await awaitIfExists(lstat(moving))) !== undefined;
   const is_former = await isFormer(folder, podUsers);
   if (!isMoving && !is_former) return false;
   await endPods(deps, databaseId);
   await mkdir(moving, { recursive: true, mode: 0o711 });
-  if (is_former && (await whenThere(lstat(data))) === undefined) await rename(folder, data);
+  if (is_former && (await awaitIfExists(lstat(data))) === undefined) await rename(folder, data);
   await inTenantFolder(data, async (path) => {
     await takeFolder(path, DATABASE_PARTS.log, join(moving, DATABASE_PARTS.log));
     await takeServiceLogs(join(path, "services"), servicesFolder);
@@ -67,9 +67,9 @@ export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Pro
 
 /** A folder that a pod owns, or that has a cluster in it: neither is so now. */
 async function isFormer(folder: string, { count, first }: UserRange): Promise<boolean> {
-  const found = await whenThere(lstat(folder));
+  const found = await awaitIfExists(lstat(folder));
   if (found === undefined) return false;
-  const hasCluster = (await whenThere(lstat(join(folder, "postgres")))) !== undefined;
+  const hasCluster = (await awaitIfExists(lstat(join(folder, "postgres")))) !== undefined;
   return hasCluster || (found.uid >= first && found.uid < first + count);
 }
 
@@ -77,7 +77,7 @@ async function takeServiceLogs(former: string, servicesFolder: string): Promise<
   await inTenantFolder(former, async (path) => {
     for (const name of (await readdir(path)).filter(isUuid)) {
       await inTenantFolder(join(path, name), async (service) => {
-        if ((await whenThere(lstat(join(service, SERVICE_LOG))))?.isDirectory() !== true) return;
+        if ((await awaitIfExists(lstat(join(service, SERVICE_LOG))))?.isDirectory() !== true) return;
         for (const folder of [servicesFolder, join(servicesFolder, name)]) await makePassage(folder);
         await takeFolder(service, SERVICE_LOG, join(servicesFolder, name, SERVICE_LOG));
       });
@@ -87,8 +87,11 @@ async function takeServiceLogs(former: string, servicesFolder: string): Promise<
 
 /** Moves a folder out of a pod's folder. Anything else of that name goes: a pod put it there. */
 async function takeFolder(from: string, name: string, to: string): Promise<void> {
-  if ((await whenThere(lstat(to))) !== undefined) return;
-  if ((await whenThere(rename(join(from, name), to))) === undefined && (await whenThere(lstat(to))) === undefined)
+  if ((await awaitIfExists(lstat(to))) !== undefined) return;
+  if (
+    (await awaitIfExists(rename(join(from, name), to))) === undefined &&
+    (await awaitIfExists(lstat(to))) === undefined
+  )
     return;
   if ((await lstat(to)).isDirectory()) return;
   await removeFolder(to);

@@ -5,7 +5,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
 import type { ObservedDatabase } from "../../database/desired.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
-import { databasePlaces, imageFolder, NO_FILES } from "../../pods/database-places.ts";
+import { databasePaths, imageFolder, NO_FILES } from "../../pods/database-paths.ts";
 import { databasePodSpec } from "../../pods/database-pod-spec.ts";
 import { ensurePodToken } from "../../pods/pod-token.ts";
 import { openSecrets } from "../../secrets/secret-store.ts";
@@ -44,7 +44,7 @@ async function prepare(
 ): Promise<PreparedPod> {
   const { db, envelope, machine } = deps;
   const { id, org_id: orgId } = row;
-  const places = databasePlaces(machine.place, id);
+  const places = databasePaths(machine.place, id);
   // which tree is run is said by whoever asks the pod: files that change need no other pod
   const projectRoot = join(places.files_folder, NO_FILES);
   await moveFormerStorage(deps, id);

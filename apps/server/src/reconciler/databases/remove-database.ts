@@ -3,7 +3,7 @@ import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { endOperation } from "../../operations/run-operation.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, currentOperation, isUnchanged } from "../core/resource.ts";
@@ -62,7 +62,7 @@ export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">,
     folder,
     run_folder: runFolder,
     services_folder: servicesFolder,
-  } = databasePlaces(machine.place, databaseId);
+  } = databasePaths(machine.place, databaseId);
   const moving = join(machine.place.home, SERVER_PATHS.movingDatabases, databaseId);
   for (const path of [servicesFolder, filesFolder, runFolder, moving, folder]) await removeFolder(path);
   await machine.driver.forgetDatabase(databaseId);

@@ -1,12 +1,12 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { whenThere } from "@appdb/adapters/files/if-there";
+import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import { isUuid } from "../../database/uuid.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
-import { parseServicePodId } from "../../pods/service-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
+import { parseServicePodId } from "../../pods/service-paths.ts";
 import { enqueueReconcileDatabase, hasNoJob } from "../../queue/jobs.ts";
 import { markMissingPodsLost } from "../core/lost-pods.ts";
 import { mapBounded } from "../core/map-bounded.ts";
@@ -33,7 +33,7 @@ const YOUNG_MS = 3_600_000;
  * Adds a job for every database that is on its way, and for those whose storage is to go for good; for those that have one as well
  * when a reconciler starts: theirs may wait for the pause after a failure.
  */
-export async function findUnfinished(db: Database, when: "at the start" | "meanwhile"): Promise<number> {
+export async function findUnfinished(db: ControlDatabase, when: "at the start" | "meanwhile"): Promise<number> {
   const hasNone = hasNoJob(["reconcile-database", "build-image"], sql`d.id`);
   const { rows } = await sql<{ id: string }>`
     select d.id from control.databases d
@@ -85,7 +85,7 @@ export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<num
     .select(["id", "generation"])
     .where("state", "=", "AVAILABLE")
     .execute();
-  const podOf = (id: string) => databasePlaces(deps.machine.place, id).pod_id;
+  const podOf = (id: string) => databasePaths(deps.machine.place, id).pod_id;
   const serving = rows.map(({ generation, id }) => ({ id, generation, pod_id: podOf(id) }));
   return await markMissingPodsLost(DATABASES, deps, serving, ({ row }) => podOf(row.id));
 }
@@ -113,10 +113,10 @@ export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> 
 
 /** Names of folders that are ids and have been there for a while. */
 async function foldersIn(folder: string): Promise<string[]> {
-  const names = (await whenThere(readdir(folder))) ?? [];
+  const names = (await awaitIfExists(readdir(folder))) ?? [];
   const old: string[] = [];
   for (const name of names.filter(isUuid)) {
-    const found = await whenThere(lstat(join(folder, name)));
+    const found = await awaitIfExists(lstat(join(folder, name)));
     if (found?.isDirectory() === true && found.birthtimeMs < Date.now() - YOUNG_MS) old.push(name);
   }
   return old;

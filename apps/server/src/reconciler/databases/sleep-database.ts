@@ -1,5 +1,5 @@
+import type { DatabaseRow } from "../../control-plane/databases/databases-store.ts";
 import { requestState } from "../../control-plane/databases/state.ts";
-import type { DatabaseRow } from "../../control-plane/databases/store.ts";
 import { startOperation } from "../../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";

@@ -1,6 +1,6 @@
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { Tx } from "../../database/pool.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { askNeeded } from "../cleanup/collect-trees.ts";
@@ -57,7 +57,7 @@ async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
 /** Writes down what its pod has used, which is forgotten with it. */
 async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
   const token = await findPodToken({ db, envelope }, id);
-  const health = token && (await machine.askHealth(databasePlaces(machine.place, id).socket, token));
+  const health = token && (await machine.askHealth(databasePaths(machine.place, id).socket, token));
   if (health !== undefined) await keepMetered(db, id, health);
 }
 
@@ -73,7 +73,7 @@ export async function forgetPods(tx: Tx, databaseId: string): Promise<void> {
  */
 export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
   const { driver, place } = machine;
-  const { pod_id: podId, run_folder: runFolder } = databasePlaces(place, databaseId);
+  const { pod_id: podId, run_folder: runFolder } = databasePaths(place, databaseId);
   await endServicePods({ machine }, databaseId);
   const known = (await driver.list({ database_id: databaseId })).map(({ id }) => id);
   for (const id of new Set([podId, ...known])) {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { Database, Tx } from "../../database/pool.ts";
-import type { BuiltImage, Machine } from "../../pods/machine.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
+import type { HostRuntime, ImageFacts } from "../../pods/host-runtime.ts";
 import { openSecrets } from "../../secrets/secret-store.ts";
 import { demandDisk } from "../../storage/disk-floor.ts";
 import { releaseImage, reserveImage } from "../../storage/image-room.ts";
@@ -20,7 +20,7 @@ export interface WantedImage {
 
 /** Whether the image of an environment is whole, on this machine. */
 export async function isImageThere(
-  { db, machine }: { readonly db: Database; readonly machine: Pick<Machine, "hasImage"> },
+  { db, machine }: { readonly db: ControlDatabase; readonly machine: Pick<HostRuntime, "hasImage"> },
   orgId: string,
   hash: string,
 ): Promise<boolean> {
@@ -39,7 +39,7 @@ export async function makeImage(
   wanted: WantedImage,
   onLine: (line: string) => void,
   signal: AbortSignal,
-): Promise<BuiltImage> {
+): Promise<ImageFacts> {
   const { database_id: databaseId, hash, org_id: orgId } = wanted;
   const image = await db
     .selectFrom("control.images")
@@ -64,7 +64,7 @@ export async function makeImage(
 export async function keepBuilt(
   tx: Tx,
   { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,
-  { bytes, files, packages, python }: BuiltImage,
+  { bytes, files, packages, python }: ImageFacts,
 ): Promise<void> {
   await tx
     .updateTable("control.images")

@@ -1,15 +1,15 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
 /** Of an operation; a builder that loops says more. */
-const MOST_LINES = 10_000;
+const MAX_LINES = 10_000;
 /** Of those that came after too many, the last ones: an error stands at the end. */
 const LAST_LINES = 200;
-const MOST_CHARACTERS = 2_000;
+const MAX_CHARACTERS = 2_000;
 /** Of all operations of an organization together: those of the oldest go first. */
-export const MOST_LINE_BYTES = 256 * 1024 ** 2;
+export const MAX_LINE_BYTES = 256 * 1024 ** 2;
 /** What a row takes beside its text. */
 const ROW_BYTES = 100;
 const BATCH = 500;
@@ -48,7 +48,7 @@ export async function openOperationLines(
   return {
     add(level, text) {
       const line: Line = { level, line: clean(text), at: new Date() };
-      if (number + waiting.length >= MOST_LINES) {
+      if (number + waiting.length >= MAX_LINES) {
         late.push(line);
         if (late.length > LAST_LINES && late.shift() !== undefined) leftOut += 1;
         return;
@@ -66,7 +66,7 @@ export async function openOperationLines(
   };
 }
 
-async function lastNumber(db: Database, operationId: string): Promise<number> {
+async function lastNumber(db: ControlDatabase, operationId: string): Promise<number> {
   const row = await db
     .selectFrom("control.operation_lines")
     .select(({ fn }) => fn.max("number").as("last"))
@@ -75,7 +75,7 @@ async function lastNumber(db: Database, operationId: string): Promise<number> {
   return row?.last ?? 0;
 }
 
-async function insert(db: Database, lines: (Line & { operation_id: string; number: number })[]): Promise<void> {
+async function insert(db: ControlDatabase, lines: (Line & { operation_id: string; number: number })[]): Promise<void> {
   for (let at = 0; at < lines.length; at += BATCH) {
     const batch = lines.slice(at, at + BATCH);
     const bytes = batch.reduce((sum, { line }) => sum + Buffer.byteLength(line) + ROW_BYTES, 0);
@@ -90,9 +90,9 @@ async function insert(db: Database, lines: (Line & { operation_id: string; numbe
 
 /** Removes the lines of the oldest operations of an operation's organization, as far as all have too many together. */
 export async function forgetOldLines(
-  db: Database,
+  db: ControlDatabase,
   operationId: string,
-  mostBytes: number = MOST_LINE_BYTES,
+  mostBytes: number = MAX_LINE_BYTES,
 ): Promise<void> {
   await sql`with said as (
       select id, ended_at, sum(line_bytes) over (order by id desc) as bytes from control.operations
@@ -106,6 +106,6 @@ export async function forgetOldLines(
 function clean(text: string): string {
   return text
     .replaceAll(/\p{Cc}\[[0-9;]*[A-Za-z]|[^\P{Cc}\t]/gu, "")
-    .slice(0, MOST_CHARACTERS)
+    .slice(0, MAX_CHARACTERS)
     .toWellFormed();
 }

@@ -10,7 +10,7 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "./make-image.ts";
 import { type OperationLines, openOperationLines } from "./operation-lines.ts";
 
-const MOST_ATTEMPTS = 2;
+const MAX_ATTEMPTS = 2;
 
 /**
  * Builds the image that a deployment would bring, and has it read the application by the files that come with it. Nothing that runs is
@@ -30,7 +30,7 @@ export async function prepareImage(deps: ReconcileDeps, input: ReconcileInput): 
     // it was cancelled, and has ended
     if (watch.signal.aborted && !signal.aborted) return;
     if (signal.aborted || isDatabaseLost(error)) throw error;
-    if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
+    if (!(error instanceof AppError) && attempt < MAX_ATTEMPTS) throw error;
     if (!(error instanceof AppError)) {
       deps.log.error({ err: error, db: found.database_id }, "a deployment could not be prepared");
     }

@@ -1,6 +1,6 @@
 import type { ServiceEvent } from "@appdb/contract/control/service-states";
 import type { OperationError } from "../../operations/run-operation.ts";
-import { servicePodId } from "../../pods/service-places.ts";
+import { servicePodId } from "../../pods/service-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import type { StartPolicy } from "../core/failed-starts.ts";
 import { type LostPod, markFailedByLosses } from "../core/lost-pods.ts";

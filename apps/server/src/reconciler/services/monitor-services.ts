@@ -1,8 +1,8 @@
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import type { PodEvent } from "@appdb/adapters/pods/pod-keeper";
 import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
-import type { ServiceDoor } from "../../pods/ask-service.ts";
-import { parseServicePodId } from "../../pods/service-places.ts";
+import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import { parseServicePodId } from "../../pods/service-paths.ts";
 import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { failLostService } from "./fail-service.ts";
@@ -15,7 +15,7 @@ const FRESH_MS = 10_000;
 /** What is remembered of an instance from one answer to the next. */
 interface Page {
   readonly database_id: string;
-  readonly door: ServiceDoor;
+  readonly door: ServiceEndpoint;
   heard_ms: number;
   in_flight: number;
   idle_ms: number;

@@ -2,11 +2,11 @@ import { dirname, join } from "node:path";
 import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { appError } from "@appdb/contract/errors";
-import type { ServiceDoor } from "../../pods/ask-service.ts";
-import { databasePlaces, imageFolder, NO_FILES } from "../../pods/database-places.ts";
-import { notReached, type PodPlace } from "../../pods/pod-client.ts";
+import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import { databasePaths, imageFolder, NO_FILES } from "../../pods/database-paths.ts";
+import { notReached, type PodAddress } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
-import { servicePlaces } from "../../pods/service-places.ts";
+import { servicePaths } from "../../pods/service-paths.ts";
 import { servicePodSpec } from "../../pods/service-pod-spec.ts";
 import { serviceDsn } from "../../pods/service-role.ts";
 import { serviceTokenOf } from "../../pods/service-token.ts";
@@ -17,9 +17,9 @@ import type { ServiceSnapshot } from "./service-resource.ts";
 
 export interface PreparedService {
   readonly spec: PodSpec;
-  readonly door: ServiceDoor;
+  readonly door: ServiceEndpoint;
   /** The pod of its database. */
-  readonly database: PodPlace;
+  readonly database: PodAddress;
 }
 
 /**
@@ -35,8 +35,8 @@ export async function prepareService(
   const { db, envelope, machine } = deps;
   const { database, organization, row } = snapshot;
   const { database_id: databaseId, id, org_id: orgId } = row;
-  const ofDatabase = databasePlaces(machine.place, databaseId);
-  const places = servicePlaces(machine.place, row, instance);
+  const ofDatabase = databasePaths(machine.place, databaseId);
+  const places = servicePaths(machine.place, row, instance);
   const release = await readRelease(deps, snapshot);
   const image = await findImage(deps, snapshot, release.environment);
   const databaseToken = await findPodToken({ db, envelope }, databaseId);

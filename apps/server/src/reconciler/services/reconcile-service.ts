@@ -1,6 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
-import { parseServicePodId } from "../../pods/service-places.ts";
+import { parseServicePodId } from "../../pods/service-paths.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 import { createReconciler, type Outcome, type ReconcilerSpec } from "../core/create-reconciler.ts";
 import { failStart } from "../core/failed-starts.ts";

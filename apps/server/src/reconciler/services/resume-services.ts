@@ -1,11 +1,11 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { whenThere } from "@appdb/adapters/files/if-there";
+import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
 import type { ObservedService } from "../../database/service-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
-import { parseServicePodId, servicePodId, servicesFolder } from "../../pods/service-places.ts";
+import { parseServicePodId, servicePodId, servicesFolder } from "../../pods/service-paths.ts";
 import { enqueueReconcileService, hasNoJob } from "../../queue/jobs.ts";
 import { markMissingPodsLost } from "../core/lost-pods.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -80,6 +80,6 @@ async function ownFolders(folder: string): Promise<string[]> {
 }
 
 async function isOwnFolder(path: string): Promise<boolean> {
-  const found = await whenThere(lstat(path));
+  const found = await awaitIfExists(lstat(path));
   return found?.isDirectory() === true && found.uid === (process.getuid?.() ?? found.uid);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import type { ServiceDoor } from "../../pods/ask-service.ts";
-import { parseServicePodId } from "../../pods/service-places.ts";
+import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import { parseServicePodId } from "../../pods/service-paths.ts";
 import type { KeyedDatabase, ReconcileDeps, ServiceKeyPusher } from "../core/reconcile-deps.ts";
 import { findDoor } from "./service-pods.ts";
 
@@ -49,7 +49,7 @@ export class ServiceKeys implements ServiceKeyPusher {
     await followed.stop;
   }
 
-  async push(database: KeyedDatabase, door: ServiceDoor): Promise<void> {
+  async push(database: KeyedDatabase, door: ServiceEndpoint): Promise<void> {
     await this.follow(database);
     const followed = this.#followed.get(database.id);
     if (followed !== undefined && (await this.#push(door, followed))) return;
@@ -78,7 +78,7 @@ export class ServiceKeys implements ServiceKeyPusher {
     );
   }
 
-  async #push(door: ServiceDoor, followed: Followed): Promise<boolean> {
+  async #push(door: ServiceEndpoint, followed: Followed): Promise<boolean> {
     for (let tried = 1; ; tried += 1) {
       const { snapshot } = followed;
       if (snapshot === undefined) return false;

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { sql } from "kysely";
-import type { ServiceDoor } from "../../pods/ask-service.ts";
-import { type PlacedService, parseServicePodId, servicePlaces } from "../../pods/service-places.ts";
+import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import { parseServicePodId, type ServiceLocation, servicePaths } from "../../pods/service-paths.ts";
 import { findServiceToken } from "../../pods/service-token.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
@@ -32,7 +32,7 @@ export interface ServicePod {
 /** The pods of a service that there are, whatever becomes of them; the oldest instance first. */
 export async function listServicePods(
   { machine }: Pick<PodsDeps, "machine">,
-  { database_id: databaseId, id }: PlacedService,
+  { database_id: databaseId, id }: ServiceLocation,
 ): Promise<ServicePod[]> {
   const pods = await machine.driver.list({ database_id: databaseId, kind: "service" });
   return pods
@@ -46,11 +46,11 @@ export async function listServicePods(
 /** How an instance is asked; undefined when its database was never started. */
 export async function findDoor(
   { db, envelope, machine }: PodsDeps,
-  service: PlacedService,
+  service: ServiceLocation,
   instance: number,
-): Promise<ServiceDoor | undefined> {
+): Promise<ServiceEndpoint | undefined> {
   const token = await findServiceToken({ db, envelope }, service, instance);
-  return token && { socket: servicePlaces(machine.place, service, instance).socket, token };
+  return token && { socket: servicePaths(machine.place, service, instance).socket, token };
 }
 
 /**
@@ -59,7 +59,7 @@ export async function findDoor(
  */
 export async function retireInstances(
   deps: PodsDeps,
-  service: PlacedService,
+  service: ServiceLocation,
   pods: readonly ServicePod[],
   signal: AbortSignal,
 ): Promise<number> {
@@ -126,7 +126,7 @@ export async function isDrainInTime({ db }: Pick<PodsDeps, "db">, operationId: s
 /** Asks an instance to end by itself, also again. Whether it still answers requests after a while. */
 async function drain(
   deps: PodsDeps,
-  service: PlacedService,
+  service: ServiceLocation,
   { id, instance }: Pick<ServicePod, "id" | "instance">,
   waitMs: number,
   signal: AbortSignal,
@@ -145,11 +145,11 @@ async function drain(
 /** Ends an instance and all that is its own. Its log stays. Safe to repeat, and nothing for one that is not there. */
 export async function endInstance(
   { db, machine }: Pick<PodsDeps, "db" | "machine">,
-  service: PlacedService,
+  service: ServiceLocation,
   instance: number,
 ): Promise<void> {
   await endServicePod({ machine }, service, instance);
-  const { pod_id: podId } = servicePlaces(machine.place, service, instance);
+  const { pod_id: podId } = servicePaths(machine.place, service, instance);
   await db.deleteFrom("control.pods").where("id", "=", podId).execute();
 }
 
@@ -168,14 +168,14 @@ export async function endServicePods({ machine }: Pick<PodsDeps, "machine">, dat
 /** The same, but for what is written down of it. */
 export async function endServicePod(
   { machine }: Pick<PodsDeps, "machine">,
-  service: PlacedService,
+  service: ServiceLocation,
   instance: number,
 ): Promise<void> {
   const {
     pod_id: podId,
     run_folder: runFolder,
     scratch_folder: scratchFolder,
-  } = servicePlaces(machine.place, service, instance);
+  } = servicePaths(machine.place, service, instance);
   await machine.driver.stop(podId, SERVICE_GRACE_MS);
   await machine.driver.forget(podId);
   // it lies in the system's folder for sockets, where nobody else would look for it

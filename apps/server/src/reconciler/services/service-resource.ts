@@ -3,7 +3,7 @@ import { nextServiceState, type ServiceEvent } from "@appdb/contract/control/ser
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import { type Selectable, sql } from "kysely";
 import type { ObservedDatabase } from "../../database/desired.ts";
-import type { Database } from "../../database/pool.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
 import type { DesiredService, ServiceTables } from "../../database/service-tables.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 import { type OpenOperation, type Resource, selectOperations } from "../core/resource.ts";
@@ -48,7 +48,7 @@ export const SERVICES: Resource<ServiceSnapshot, ServiceEvent> = {
 };
 
 /** Undefined when the service is gone. */
-export async function loadServiceSnapshot(db: Database, id: string): Promise<ServiceSnapshot | undefined> {
+export async function loadServiceSnapshot(db: ControlDatabase, id: string): Promise<ServiceSnapshot | undefined> {
   const found = await db
     .selectFrom("control.services as s")
     .innerJoin("control.databases as d", "d.id", "s.database_id")

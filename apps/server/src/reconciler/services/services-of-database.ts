@@ -1,10 +1,10 @@
 import { nextServiceState } from "@appdb/contract/control/service-states";
 import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 
 /** Has services looked at whose database is there again, or on its way: those that shall run are started. */
-export async function wakeServices(tx: Database | Tx, databaseId: string): Promise<void> {
+export async function wakeServices(tx: ControlDatabase | Tx, databaseId: string): Promise<void> {
   const rows = await tx
     .selectFrom("control.services")
     .select(["id", "state", "desired"])
@@ -33,7 +33,7 @@ export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<
 }
 
 /** Their pods were ended with the server: the next one starts them with their databases. */
-export async function leaveServicesStarting(db: Database, databaseIds: readonly string[]): Promise<void> {
+export async function leaveServicesStarting(db: ControlDatabase, databaseIds: readonly string[]): Promise<void> {
   if (databaseIds.length === 0) return;
   await db
     .updateTable("control.services")

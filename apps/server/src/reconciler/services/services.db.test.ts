@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { databasePlaces } from "../../pods/database-places.ts";
-import { serviceFolder, servicePlaces } from "../../pods/service-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
+import { serviceFolder, servicePaths } from "../../pods/service-paths.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
 import { openTestService } from "../../testing/test-service.ts";
@@ -33,7 +33,7 @@ describe("a service", () => {
       pods: [{ id: service.pod(1), state: "READY" }],
     });
     const told = stage.machine.pods.toldService(service.pod(1));
-    const { run_folder: runFolder } = databasePlaces(stage.machine.place, stage.id);
+    const { run_folder: runFolder } = databasePaths(stage.machine.place, stage.id);
     const folder = serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id });
     // measured by the pod of its database, which may be another user's
     expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
@@ -78,7 +78,7 @@ describe("a service", () => {
     });
     stage.machine.pods.say(service.pod(1), { in_flight: 0 });
     expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
-    const { run_folder: runFolder, scratch_folder: scratchFolder } = servicePlaces(
+    const { run_folder: runFolder, scratch_folder: scratchFolder } = servicePaths(
       stage.machine.place,
       { id: service.id, database_id: stage.id },
       1,

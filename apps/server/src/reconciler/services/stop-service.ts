@@ -1,11 +1,11 @@
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { AppError } from "@appdb/contract/errors";
-import type { Database, Tx } from "../../database/pool.ts";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { endOperation } from "../../operations/run-operation.ts";
-import { databasePlaces } from "../../pods/database-places.ts";
+import { databasePaths } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
-import { serviceFolder } from "../../pods/service-places.ts";
+import { serviceFolder } from "../../pods/service-paths.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { toFailure } from "../core/failures.ts";
@@ -78,7 +78,7 @@ async function dropRole(
   if (!IS_UP.includes(database.state)) return true;
   const token = await findPodToken({ db, envelope }, database.id);
   if (token === undefined) return true;
-  const { socket } = databasePlaces(machine.place, database.id);
+  const { socket } = databasePaths(machine.place, database.id);
   try {
     await machine.dropServiceRole({ uri: database.uri, socket, token }, row.id, signal);
     return true;
@@ -115,7 +115,7 @@ export async function endNewInstances(deps: ReconcileDeps, { row }: ServiceSnaps
 }
 
 /** 0 when none was started yet, and for a service that is gone. */
-export async function lastInstance(db: Database | Tx, serviceId: string): Promise<number> {
+export async function lastInstance(db: ControlDatabase | Tx, serviceId: string): Promise<number> {
   const row = await db.selectFrom("control.services").select("instance").where("id", "=", serviceId).executeTakeFirst();
   return row?.instance ?? 0;
 }

@@ -3,7 +3,7 @@ import type { Random } from "@appdb/engine/expressions/testing/random";
 
 /** Few names, so that links meet entries, and entries meet each other. */
 export const NAMES = ["a", "b", "c", "d"] as const;
-const MOST_DEPTH = 6;
+const MAX_DEPTH = 6;
 
 /** Random trees of files and links: chains, circles, aliases, `..` in every place. Most of them have a link that leaves the tree. */
 export function randomTree(random: Random): TreeEntry[] {
@@ -33,7 +33,7 @@ function randomTarget(random: Random, path: string, others: readonly string[]): 
     parts.push(...Array.from({ length: depth }, () => ".."), ...random.pick(others).split("/"));
     depth = parts.length - 2 * depth;
   }
-  for (let left = random.int(0, MOST_DEPTH); left > 0 || parts.length === 0; left--) {
+  for (let left = random.int(0, MAX_DEPTH); left > 0 || parts.length === 0; left--) {
     const up = random.next() < 0.5 && (depth > 0 || !isInside);
     parts.push(up ? ".." : random.pick([...NAMES, "."]));
     if (parts.at(-1) !== ".") depth += up ? -1 : 1;

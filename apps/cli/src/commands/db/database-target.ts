@@ -1,0 +1,77 @@
+import { type AppError, appError } from "@appdb/contract/errors";
+import { type DatabaseUri, isHosted, parseDatabaseUri, parseTarget } from "@appdb/contract/names";
+import type { Context, Control } from "../../context.ts";
+import { commandLine } from "../../output/command-line.ts";
+import { text } from "../parameters.ts";
+
+/** What commands of hosted databases share. */
+export const DATABASE = {
+  brief: "The database, cloud://acme:main; the project's only hosted one when left out",
+  placeholder: "URI",
+  parse: text,
+  optional: true,
+} as const;
+export const NO_WAIT_FLAG = {
+  kind: "boolean",
+  brief: "Do not wait until it is done",
+  default: false,
+} as const;
+
+export interface DatabaseCommandTarget extends Control {
+  readonly uri: DatabaseUri;
+  readonly params: { readonly org: string; readonly db: string };
+}
+
+/** The database that a command is about, and the way to it; `verb` is the command's.
+ *  @throws usage, invalid_target, config_invalid, not_signed_in, server_unreachable */
+export async function openDatabaseTarget(
+  ctx: Context,
+  typed: string | undefined,
+  verb: string,
+): Promise<DatabaseCommandTarget> {
+  const uri = await findDatabaseUri(ctx, typed, verb);
+  const control = await (await ctx.control()).open();
+  return { ...control, uri, params: { org: uri.organization, db: uri.database } };
+}
+
+/** The address that was typed, else that of the project's only hosted database.
+ *  @throws invalid_target, also for a local name; usage, config_invalid */
+export async function findDatabaseUri(
+  ctx: Pick<Context, "cwd">,
+  typed: string | undefined,
+  verb: string,
+): Promise<DatabaseUri> {
+  if (typed === undefined) return parseDatabaseUri(await findOnlyEntry(ctx.cwd, verb));
+  if (isHosted(typed)) return parseDatabaseUri(typed);
+  throw needsNone(parseTarget(typed).text, verb);
+}
+
+function needsNone(target: string, verb: string): AppError {
+  return appError("invalid_target", {
+    detail: `${target} is a local database. cli db ${verb} works only on hosted databases.`,
+    hint: `Create its tables: ${commandLine(["schema", "update", "app.py", target])}   or name a hosted database: cli db ${verb} cloud://acme:main`,
+    meta: { target },
+  });
+}
+
+async function findOnlyEntry(cwd: string, verb: string): Promise<string> {
+  const { findProject } = await import("../../project/find-project.ts");
+  const project = findProject(cwd);
+  const names = project === undefined ? [] : await readNames(project);
+  const [only, ...others] = names;
+  if (only !== undefined && others.length === 0) return only;
+  const where = project === undefined ? `${cwd} is in no project` : `${project.config_file} of ${project.root}`;
+  throw appError("usage", {
+    detail:
+      only === undefined
+        ? `Which database? None was named, and ${where}${project === undefined ? "" : " has no hosted one"}.`
+        : `Which database? None was named, and ${where} has ${names.length} hosted ones: ${names.join(", ")}.`,
+    hint: `Name it: cli db ${verb} ${only ?? "cloud://acme:main"}`,
+    meta: { databases: names },
+  });
+}
+
+async function readNames(project: import("../../project/find-project.ts").Project): Promise<string[]> {
+  const { readHostedEntries } = await import("../../project/hosted-entries.ts");
+  return readHostedEntries(project).map(({ uri }) => uri);
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, readFileSync, realpathSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
+import { acquireHomeLock, type HomeLock } from "@appdb/adapters/processes/home-lock";
+import { type LockResult, tryLock } from "@appdb/adapters/processes/numbered-lock";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { Secret } from "@appdb/adapters/secret";
+import { AppError, appError } from "@appdb/contract/errors";
+import { homeError } from "@appdb/contract/home-error";
+import * as z from "zod";
+import { SERVER_PATHS, type ServerConfig, type ServerRole } from "./config.ts";
+
+const SECRET_BYTES = 32;
+
+/** Makes the home's folder of the server and returns the home's real path. @throws home_not_writable, disk_full */
+export function openServerHome(home: string): string {
+  try {
+    makePrivateFolder(join(home, "server"));
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
+    return realpathSync(home);
+  } catch (cause) {
+    throw homeError(home, cause);
+  }
+}
+
+/**
+ * Takes the home for this process: the home's PostgreSQL has one owner, and so has each role over a PostgreSQL of one's own. Two reconcilers
+ * of a home would end each other's pods, two gateways each other. The locks end with the process.
+ * @throws daemon_busy when another server has it; disk_full, home_not_writable
+ */
+export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "database" | "roles">): void {
+  const folder = join(home, SERVER_PATHS.locks);
+  try {
+    if (database.url === undefined) demandLock(home, acquireHomeLock(folder), "");
+    for (const role of roles) demandLock(home, tryLock(folder, roleLock(role)), ` with the role ${role}`);
+  } catch (error) {
+    throw error instanceof AppError ? error : homeError(home, error);
+  }
+}
+
+/** How files of the lock begin that a server has for each of its roles. */
+export function roleLock(role: ServerRole): string {
+  return `role-${role}.`;
+}
+
+function demandLock(home: string, lock: HomeLock | LockResult, how: string): void {
+  if (lock.outcome === "acquired") return;
+  throw appError("daemon_busy", {
+    detail: `A server of the home ${home} runs already${how}: process ${lock.owner.pid}.`,
+    hint: "Stop that one, or set SERVICE_HOME to another folder. Several servers on one PostgreSQL need separate homes, or different SERVICE_ROLES.",
+    meta: { home, pid: lock.owner.pid },
+  });
+}
+
+/** A secret of the home, made once; only its owner may read the file. */
+export function openSecret(home: string, file: string, encoding: "base64" | "base64url"): Secret {
+  const path = join(home, file);
+  const kept = findSecret(home, file);
+  if (kept !== undefined) return kept;
+  const made = randomBytes(SECRET_BYTES).toString(encoding);
+  writePrivateFile(path, `${made}\n`);
+  return new Secret(made);
+}
+
+/** A secret of the home, where it was made before. */
+export function findSecret(home: string, file: string): Secret | undefined {
+  const kept = readIfThere(join(home, file));
+  return kept === undefined ? undefined : new Secret(kept);
+}
+
+/** The port that the home's server had, so that its address stays; 0 when there is none. */
+export function keptPort(home: string): number {
+  const port = Number(readIfThere(join(home, SERVER_PATHS.port)) ?? 0);
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
+}
+
+export function keepPort(home: string, port: number): void {
+  writePrivateFile(join(home, SERVER_PATHS.port), `${port}\n`);
+}
+
+/** Says where the server of this home listens: the command finds it by this. */
+export function writeRunning(home: string, url: string): void {
+  writePrivateFile(join(home, SERVER_PATHS.running), `${JSON.stringify({ url, pid: process.pid })}\n`);
+}
+
+/** The address of the server of this home that runs, or ran last. */
+export function readRunning(home: string): string | undefined {
+  const text = readIfThere(join(home, SERVER_PATHS.running));
+  return text === undefined ? undefined : runningSchema.parse(JSON.parse(text)).url;
+}
+
+const runningSchema = z.object({ url: z.string() });
+
+export function removeRunning(home: string): void {
+  rmSync(join(home, SERVER_PATHS.running), { force: true });
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    const text = readFileSync(path, "utf8").trim();
+    return text === "" ? undefined : text;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Channel, Notifications } from "../../database/notifications.ts";
+
+/** Wakes whoever waits when something that they look for may have happened. */
+export interface ChannelListener extends AsyncDisposable {
+  /** Resolves once it rang since the last call, or when the signal aborts. */
+  wait(signal: AbortSignal): Promise<void>;
+}
+
+/** Listens on channels for one payload, or for any. What happens from here on is not missed. */
+export async function openChannelListener(
+  notifications: Notifications,
+  channels: readonly Channel[],
+  payload?: string,
+): Promise<ChannelListener> {
+  let hasRung = false;
+  let wake = () => {};
+  const heard = (found: string | undefined) => {
+    if (found !== undefined && payload !== undefined && found !== payload) return;
+    hasRung = true;
+    wake();
+  };
+  const stops = await Promise.all(channels.map((channel) => notifications.listen(channel, heard)));
+  return {
+    async wait(signal) {
+      const over = () => wake();
+      signal.addEventListener("abort", over);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (hasRung || signal.aborted) resolve();
+      });
+      signal.removeEventListener("abort", over);
+      hasRung = false;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const stop of stops) stop();
+    },
+  };
+}

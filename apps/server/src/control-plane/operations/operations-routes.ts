@@ -1,0 +1,33 @@
+import type { RecordEvent } from "../../audit/event.ts";
+import type { Notifications } from "../../database/notifications.ts";
+import type { ControlDatabase } from "../../database/pool.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { cancelOperation } from "./cancel-operation.ts";
+import { demandGranted, listOperations } from "./operations-store.ts";
+import { waitOperation } from "./wait-operation.ts";
+
+export interface OperationRouteDeps {
+  readonly db: ControlDatabase;
+  readonly notifications: Notifications;
+  readonly recordEvent: RecordEvent;
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDeps): void {
+  const { db, recordEvent } = deps;
+  routes.add("operationList", async ({ org, query }) => listOperations(db, org, query));
+  routes.add("operationShow", async ({ org, params, principal, query, reply }) => {
+    await demandGranted(db, org.id, params.id, principal);
+    const gone = new AbortController();
+    const left = () => gone.abort();
+    reply.raw.once("close", left);
+    const signal = AbortSignal.any([gone.signal, deps.stopping]);
+    const wanted = { org_id: org.id, id: params.id, wait_ms: query.wait_ms };
+    const operation = await waitOperation(deps, wanted, signal);
+    // else the stop would wait for the connection's next request
+    if (deps.stopping.aborted) reply.header("connection", "close");
+    return operation;
+  });
+  routes.change("operationCancel", async (call, tx) => cancelOperation({ tx, recordEvent }, call, call.params.id));
+}

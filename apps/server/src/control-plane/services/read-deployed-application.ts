@@ -1,0 +1,150 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import { parseTarget } from "@appdb/contract/names";
+import type { TablePlan } from "@appdb/contract/plan";
+import { podClient } from "../../pods/pod-client.ts";
+import type { OrgOfDatabases } from "../databases/databases-store.ts";
+import { type FoundPod, findPod } from "../databases/find-pod.ts";
+import { findPrepared } from "../preparations/preparations.ts";
+import { checkAppFile, checkImported, explainError, type ImportedDigests, noFiles } from "../schema/check-files.ts";
+import { readDeployedTree, readStoredTree } from "../schema/deployed-tree.ts";
+import { type StageUploadDeps, stageUpload } from "../schema/stage-upload.ts";
+
+/** What an application file of a database declares, and how the database stands to it. */
+export interface DeployedApplication {
+  readonly app_file: string;
+  /** The target that its services are of: `cloud://acme:main/reports`. */
+  readonly target: string;
+  readonly folders: readonly string[];
+  readonly manifest: Manifest;
+  /** The database as it was asked. */
+  readonly database: FoundPod["row"];
+  readonly entries: readonly TreeEntry[];
+  /** Tables that are not as the file declares them. */
+  readonly differing_tables: readonly string[];
+  readonly catalog_version: number;
+}
+
+interface ReadInput {
+  readonly app_file: string;
+  readonly folders: readonly string[];
+  readonly file_digests: ImportedDigests | null;
+  /** Files that were uploaded, to plan what would come of them; null for the database's own. */
+  readonly files?: readonly TreeEntry[] | null;
+  /** What was prepared, to plan what would come of it, in place of files. */
+  readonly preparation?: string | undefined;
+}
+
+/**
+ * Has a database's pod read an application file of the database's own files, which must be the person's, or of files that were uploaded;
+ * then the database is answered as it would be with those, its tables having followed them. Nothing is locked meanwhile: the file is code
+ * of the person's, and takes what time it takes.
+ * @throws invalid_target, preparation_not_found, database_not_found, database_not_available, project_files_differ, database_not_reached, app_invalid,
+ *  what the pod refuses
+ */
+export async function readDeployedApplication(
+  deps: StageUploadDeps,
+  org: OrgOfDatabases,
+  name: string,
+  input: ReadInput,
+  signal: AbortSignal,
+): Promise<DeployedApplication> {
+  const { app_file: appFile, folders } = input;
+  const found = await findPod(deps, org, name, "changed");
+  const { pod } = found;
+  const target = parseTarget([pod.uri, ...folders].join("/"));
+  const {
+    entries,
+    manifest,
+    row,
+    tree,
+    will_follow: willFollow,
+  } = input.preparation === undefined
+    ? await readByPod(deps, org, found, input, signal)
+    : await takePrepared(deps, org, found, { app_file: appFile, id: input.preparation });
+  refuseUnkept(appFile, manifest);
+  const asked = { app_file: appFile, files: tree, folders: [...target.folders] };
+  const body = input.preparation === undefined ? asked : { ...asked, manifest };
+  const { plan } = await podClient(pod).call("schemaPlan", { body }, { signal });
+  return {
+    app_file: appFile,
+    target: target.text,
+    folders: target.folders,
+    manifest,
+    entries,
+    catalog_version: plan.catalog_version,
+    database: row,
+    differing_tables: plan.tables.filter(({ resolution }) => differs(resolution, willFollow)).map(({ path }) => path),
+  };
+}
+
+/** What a plan is made from. */
+interface ReadFile extends Pick<DeployedApplication, "entries" | "manifest"> {
+  readonly tree: string;
+  /** The database as it will be with this. */
+  readonly row: FoundPod["row"];
+  /** Its tables will have followed then. */
+  readonly will_follow: boolean;
+}
+
+async function readByPod(
+  deps: StageUploadDeps,
+  org: OrgOfDatabases,
+  found: FoundPod,
+  { app_file: appFile, file_digests: fileDigests, files: sent = null }: ReadInput,
+  signal: AbortSignal,
+): Promise<ReadFile> {
+  const { pod, row } = found;
+  const tree =
+    sent === null
+      ? await readDeployedTree(deps.db, org, found)
+      : { digest: await stageUpload(deps, org, found, sent, signal), entries: sent };
+  checkAppFile(pod.uri, tree.entries, appFile, fileDigests);
+  const files = tree.digest;
+  const asked = { body: { app_file: appFile, files } };
+  const made = await podClient(pod)
+    .call("manifest", asked, { signal })
+    .catch((error: unknown) => explainError(pod.uri, tree.entries, fileDigests, error));
+  checkImported(pod.uri, made.imported, fileDigests);
+  return {
+    entries: tree.entries,
+    manifest: made.manifest,
+    tree: files,
+    will_follow: sent !== null,
+    row: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
+  };
+}
+
+async function takePrepared(
+  { db }: Pick<StageUploadDeps, "db">,
+  org: OrgOfDatabases,
+  { pod, row }: FoundPod,
+  { app_file: appFile, id }: { readonly app_file: string; readonly id: string },
+): Promise<ReadFile> {
+  const prepared = await findPrepared(db, org, { id, app_file: appFile, database_id: row.id, uri: pod.uri });
+  const { environment, manifest, resources, tree } = prepared;
+  const entries = await readStoredTree(db, org, tree);
+  if (entries === undefined) throw noFiles(pod.uri);
+  const observed = row.observed === null ? null : { ...row.observed, tree, environment };
+  const desired = { ...row.desired, resources };
+  return { entries, manifest, tree, row: { ...row, observed, desired }, will_follow: true };
+}
+
+/** Tables that are to follow the files stand in no service's way, but for those that cannot. */
+function differs(resolution: TablePlan["resolution"], willFollow: boolean): boolean {
+  return willFollow ? resolution === "unsupported" : resolution !== "up_to_date";
+}
+
+/** In JSON: a NUL, or half of a surrogate pair, that no further backslash makes a text about one. */
+const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
+
+/** Releases are kept in PostgreSQL, whose texts hold neither. @throws app_invalid */
+function refuseUnkept(appFile: string, manifest: Manifest): void {
+  if (!UNKEPT.test(JSON.stringify(manifest))) return;
+  throw appError("app_invalid", {
+    detail: `A text that ${appFile} declares holds a NUL character or half of a surrogate pair, which a release cannot keep.`,
+    hint: "Look for \\x00 and \\ud800 in comments, descriptions, defaults and queries.",
+    meta: { app_file: appFile },
+  });
+}

@@ -1,8 +1,0 @@
-/** The same value with the members of its objects in one order, so that texts of equal values are equal. */
-export function sortKeys<T>(value: T): T;
-export function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => sortKeys<unknown>(item));
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
-  return Object.fromEntries(entries.map(([name, item]) => [name, sortKeys<unknown>(item)]));
-}

@@ -1,0 +1,16 @@
+import type { Logger } from "@appdb/engine/ports";
+import { type DestinationStream, pino } from "pino";
+
+const REDACTED = ["password", "token", "secret", "api_key", "cookie", "authorization", "dsn"];
+
+/** JSON lines on standard output, or to whoever takes them instead; values of credentials never reach them. */
+export function createServerLogger(level: string, taker?: DestinationStream): Logger {
+  const options = {
+    level,
+    redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`]), censor: "***" },
+    formatters: { level: (label: string) => ({ level: label }) },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    base: { pid: process.pid },
+  };
+  return taker === undefined ? pino(options) : pino(options, taker);
+}

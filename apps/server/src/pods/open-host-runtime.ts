@@ -1,0 +1,113 @@
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
+import { COLLECT_LIMITS, collectImages, removeImage } from "@appdb/adapters/images/collect-images";
+import { readImage } from "@appdb/adapters/images/image-folder";
+import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
+import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
+import { readMajorVersion } from "@appdb/adapters/postgres/cluster";
+import { ensureTemplate, templateFolder } from "@appdb/adapters/postgres/cluster-template";
+import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
+import type { Logger } from "@appdb/engine/ports";
+import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
+import type { ControlDatabase } from "../database/pool.ts";
+import { materializeTree, openTree } from "../storage/materialize-tree.ts";
+import { askHealth, askTrees } from "./ask-pod.ts";
+import { askService, drainService, putKeys } from "./ask-service.ts";
+import { imageFolder } from "./database-paths.ts";
+import { findRuntime } from "./database-runtime.ts";
+import type { HostRuntime } from "./host-runtime.ts";
+import { whyIsolated } from "./isolation.ts";
+import { openBuilder } from "./open-builder.ts";
+import { readApplicationByImage } from "./read-application-by-image.ts";
+import { dropPodRole, ensurePodRole } from "./service-role.ts";
+
+export interface OpenMachineDeps {
+  readonly config: Pick<
+    ServerConfig,
+    "builds" | "database" | "export_private" | "gateway" | "home" | "pods" | "quotas" | "runtime_base"
+  >;
+  readonly log: Logger;
+  readonly db: ControlDatabase;
+  readonly blobs: BlobStore;
+  readonly documents: TenantDocuments;
+  /** Another than the one that came with this server. */
+  readonly pod_program?: PodProgram;
+}
+
+/** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
+export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntime & AsyncDisposable> {
+  const { blobs, config, db, documents, log } = deps;
+  const { home, runtime_base: runtimeBase } = config;
+  const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
+  const postgresBin = requirePostgresBin(tools);
+  const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgresBin));
+  const input = {
+    folder: join(home, SERVER_PATHS.pods),
+    program: deps.pod_program ?? findPodProgram(),
+    users: config.pods.users,
+    clock: { now: Date.now },
+    log,
+  };
+  const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
+  const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
+  log.info({ driver: driver.name }, "pods are run by this driver");
+  const place = { home, runtime_base: runtimeBase };
+  const putTree: HostRuntime["materializeTree"] = async (orgId, digest, filesFolder, signal) => {
+    await materializeTree({ db, blobs, config }, { org_id: orgId, digest, files_folder: filesFolder }, signal);
+  };
+  const runtimeOf: HostRuntime["findRuntime"] = (image) => findRuntime({ home, tools }, image);
+  const reading = { documents, place, driver, findRuntime: runtimeOf, materializeTree: putTree };
+  const treeOf = (orgId: string, digest: string) => openTree({ db, blobs }, { org_id: orgId, digest });
+  let template: Promise<void> | undefined;
+  return {
+    place,
+    driver,
+    pod_users: config.pods.users,
+    template_folder,
+    postgres_bin: postgresBin,
+    // a body that the gateway lets through is none too long for the service
+    may_export_private: config.export_private,
+    limits: { ...config.pods.limits, body_bytes: config.gateway.limits.body_bytes },
+    ensureTemplate() {
+      template ??= ensureTemplate(postgresBin, template_folder).finally(() => {
+        template = undefined;
+      });
+      return template;
+    },
+    askHealth,
+    askTrees,
+    askService,
+    drainService,
+    putKeys,
+    dropServiceRole: dropPodRole,
+    ensureServiceRole: ensurePodRole,
+    findRuntime: runtimeOf,
+    readApplication: (input, onLine, signal) => readApplicationByImage(reading, input, onLine, signal),
+    hasImage: async (orgId, hash) => readImage(imageFolder(home, orgId, hash)) !== undefined,
+    ...openBuilder({ place, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),
+    removeImage: (orgId, hash) => removeImage(imageFolder(home, orgId, hash)),
+    collectImages: (use) =>
+      collectImages(
+        { images: join(home, SERVER_PATHS.images), caches: join(home, SERVER_PATHS.buildCaches) },
+        use,
+        { ...COLLECT_LIMITS, shared_cache_bytes: config.builds.shared_cache_bytes },
+        new Date(),
+      ),
+    materializeTree: putTree,
+    [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
+  };
+}
+
+/** In the bundle pod.js lies beside server.js; from source it is the other app's entry, run with the same loader as this one. */
+function findPodProgram(): PodProgram {
+  const fromSource = import.meta.url.endsWith(".ts");
+  const file = fileURLToPath(new URL(fromSource ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
+  // found from here: a pod runs in another folder
+  const loader = fromSource ? pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href : undefined;
+  if (loader === undefined) return { file, node_options: [] };
+  const checkout = resolve(fileURLToPath(new URL("../../../..", import.meta.url)));
+  return { file, node_options: ["--conditions=source", "--import", loader], folders: [checkout] };
+}

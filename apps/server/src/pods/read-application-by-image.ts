@@ -1,0 +1,173 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { mkdir, open } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { hideSecrets } from "@appdb/adapters/images/build-secrets";
+import { DRAFT_PREFIX } from "@appdb/adapters/images/image-folder";
+import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
+import { pythonEnvironment } from "@appdb/adapters/processes/spawn-python";
+import {
+  MANIFEST_TIMEOUT_MS,
+  MAX_MANIFEST_BYTES,
+  manifestArguments,
+  type WrittenManifest,
+  withoutPaths,
+} from "@appdb/adapters/udf/read-manifest";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import { databaseEnvironment } from "./database-environment.ts";
+import { databasePaths, imageFolder, type PodServerPaths } from "./database-paths.ts";
+import type { HostRuntime, ReadInput } from "./host-runtime.ts";
+import { tasksOf } from "./pod-bounds.ts";
+export interface ApplicationTaskDeps {
+  readonly place: PodServerPaths;
+  readonly driver: Pick<PodDriver, "run">;
+  readonly findRuntime: HostRuntime["findRuntime"];
+  readonly materializeTree: HostRuntime["materializeTree"];
+  readonly documents: Pick<TenantDocuments, "readManifest">;
+}
+
+/** What an import may write: caches of models, above all. */
+const DISK_BYTES = 1_000_000_000;
+const FILES = 20_000;
+const LAST_WORDS = 2_000;
+const OUTPUT = "manifest.json";
+/** The output goes to a file: what a task prints is lines for people. */
+const SHELL = 'out=$1; shift; exec "$@" >"$out"';
+
+/**
+ * Has an image's Python read an application file as a task: in the bounds of the database and with its environment, and apart from
+ * everything of it that runs.
+ * @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason
+ */
+export async function readApplicationByImage(
+  deps: ApplicationTaskDeps,
+  input: ReadInput,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const { database_id: databaseId, hash, org_id: orgId, tree } = input;
+  const { home } = deps.place;
+  const { files_folder: filesFolder } = databasePaths(deps.place, databaseId);
+  const image = hash === null ? undefined : imageFolder(home, orgId, hash);
+  const name = randomBytes(6).toString("hex");
+  // among images: what a killed one leaves goes with what killed builds leave
+  const scratch = join(dirname(imageFolder(home, orgId, name)), `${DRAFT_PREFIX}${name}`);
+  const [found] = await Promise.all([
+    deps.findRuntime(image),
+    deps.materializeTree(orgId, tree, filesFolder, signal),
+    mkdir(scratch, { recursive: true, mode: 0o711 }),
+  ]);
+  const runtime = { ...found.runtime, project_root: join(filesFolder, tree) };
+  try {
+    const written = await runTask(deps, input, { ...found, runtime, image, scratch, name }, onLine, signal);
+    return await deps.documents.readManifest({ app_file: input.app_file, python: runtime.python, written }, orgId);
+  } catch (error) {
+    throw withoutPaths(error, runtime);
+  } finally {
+    await removeFolder(scratch);
+  }
+}
+
+type Found = Awaited<ReturnType<HostRuntime["findRuntime"]>> & {
+  readonly runtime: { readonly project_root: string };
+  readonly image: string | undefined;
+  readonly scratch: string;
+  readonly name: string;
+};
+
+async function runTask(
+  { driver }: ApplicationTaskDeps,
+  { app_file: appFile, database_id: databaseId, org_id: orgId, resources, secrets, vars }: ReadInput,
+  { env, folders, image, name, runtime, scratch }: Found,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<WrittenManifest> {
+  const { library_paths: libraryPaths, project_root: projectRoot, python } = runtime;
+  const revealed = Object.fromEntries([...secrets].map(([key, secret]) => [key, secret.reveal()]));
+  const variables = databaseEnvironment(vars, revealed, env).env;
+  const hide = hideSecrets(revealed);
+  const output = join(scratch, OUTPUT);
+  const read = new Set([projectRoot, ...folders, ...(image === undefined ? [] : [image])]);
+  let stderr = "";
+  const exit = await driver.run(
+    {
+      id: `read-${name}`,
+      labels: { organization_id: orgId, database_id: databaseId, kind: "database" },
+      program: "/bin/sh",
+      args: ["-c", SHELL, "sh", output, python, ...manifestArguments({ app_file: appFile, project_root: projectRoot })],
+      env: pythonEnvironment({ env: variables, library_paths: libraryPaths }),
+      cwd: projectRoot,
+      folders: [{ path: scratch, mode: "write" }, ...[...read].map((path): PodFolder => ({ path, mode: "code" }))],
+      limits: {
+        cpu: resources.cpu,
+        memory_mb: resources.memory_mb,
+        tasks: tasksOf(resources),
+        timeout_ms: MANIFEST_TIMEOUT_MS,
+        disk_bytes: DISK_BYTES,
+        files: FILES,
+      },
+      network: "internet",
+      // those of builds are not for code that runs
+      allowed_hosts: [],
+      onLine(written) {
+        const line = hide(written).replaceAll(`${projectRoot}/`, "");
+        stderr = `${stderr}${line}\n`.slice(-LAST_WORDS);
+        onLine(line);
+      },
+    },
+    signal,
+  );
+  refuseExceeded(appFile, exit, resources.memory_mb);
+  return { stdout: await readOutput(output, appFile), stderr, ending: describe(exit) };
+}
+
+/** The task is over, and the file is of its user's making: it is no link that is followed, and nothing that could be waited for. */
+async function readOutput(path: string, appFile: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) return "";
+    if (found.size > MAX_MANIFEST_BYTES) throw tooLong(appFile, found.size);
+    return await file.readFile("utf8");
+  } finally {
+    await file.close();
+  }
+}
+
+function tooLong(appFile: string, bytes: number): Error {
+  return appError("app_invalid", {
+    detail: `${appFile} cannot be read: its manifest has ${bytes} bytes; the maximum is ${MAX_MANIFEST_BYTES}.`,
+    hint: "Declare fewer tables, or divide the application among several databases.",
+    meta: { app_file: appFile },
+  });
+}
+
+function describe({ code, signal }: PodExit): string | undefined {
+  if (code === 0) return undefined;
+  return code === null ? `signal ${signal}` : `code ${code}`;
+}
+
+const EXCEEDED = {
+  time: `it took more than ${MANIFEST_TIMEOUT_MS / 60_000} minutes`,
+  disk: "it wrote too much",
+  files: "it wrote too many files",
+} as const;
+
+/** @throws app_invalid */
+function refuseExceeded(
+  appFile: string,
+  { exceeded, is_out_of_memory: isOutOfMemory }: PodExit,
+  memoryMb: number,
+): void {
+  const tooMuch = exceeded && EXCEEDED[exceeded];
+  const why = isOutOfMemory ? `it needed more than the database's ${memoryMb} MB of memory` : tooMuch;
+  if (why === null) return;
+  throw appError("app_invalid", {
+    detail: `${appFile} could not be read by the new image: ${why}.`,
+    hint: `Load what is large in functions, not while ${appFile} is imported.`,
+    meta: { app_file: appFile },
+  });
+}

@@ -1,0 +1,55 @@
+import type { PoolClient } from "pg";
+import { expect, test } from "vitest";
+import { PipelinedReads } from "./pipelined-reads.ts";
+import type { RawRowReader } from "./raw-row-reader.ts";
+import type { NamedRead, ReadPipeline } from "./read-pipeline.ts";
+
+/** A connection whose driver sends when the test lets it, as it does while the statement before has not ended. */
+function fakeConnection() {
+  const sent: ReadPipeline[] = [];
+  const tap = { listener: undefined, hasPrepared: () => true } as unknown as RawRowReader;
+  const client = { query: (trip: ReadPipeline) => void sent.push(trip), release: () => undefined };
+  const cancelled: object[] = [];
+  const trips = new PipelinedReads({
+    connections: 1,
+    acquire: async () => client as unknown as PoolClient,
+    tapOf: () => tap,
+    cancel: async (one) => void cancelled.push(one),
+  });
+  return { trips, tap, sent, cancelled };
+}
+
+function aRead(rows: number[], signal?: AbortSignal): NamedRead {
+  const takeRow = (_bytes: Buffer, start: number) => void rows.push(start);
+  return { name: "r", text: "select 1", values: [], take_row: takeRow, restart: () => undefined, signal };
+}
+
+const SOCKET = { stream: { write: () => true } };
+
+test("the late end of the statement before is not taken for the answer of a read", async () => {
+  const { trips, tap, sent } = fakeConnection();
+  const rows: number[] = [];
+  const reading = trips.read(aRead(rows));
+  await new Promise(setImmediate);
+  expect([sent.length, tap.listener]).toEqual([1, undefined]);
+  sent[0]?.submit(SOCKET);
+  expect(tap.listener).toBe(sent[0]);
+  tap.listener?.takeRow(Buffer.alloc(8), 5, 8);
+  expect(tap.listener?.takeReady()).toBe(false);
+  sent[0]?.handleReadyForQuery();
+  expect((await reading).row_count).toBe(1);
+  expect(rows).toEqual([5]);
+});
+
+test("a read that is left before it is sent cancels nothing of others, and itself once it runs", async () => {
+  const { trips, sent, cancelled } = fakeConnection();
+  const away = new AbortController();
+  const reading = trips.read(aRead([], away.signal)).catch(() => "left");
+  await new Promise(setImmediate);
+  away.abort();
+  expect(cancelled).toEqual([]);
+  sent[0]?.submit(SOCKET);
+  expect(cancelled).toHaveLength(1);
+  sent[0]?.handleError(new Error("gone"));
+  expect(await reading).toBe("left");
+});

@@ -1,0 +1,224 @@
+import { ResultTooLarge, SqlError, type SqlResult, type Statement } from "@appdb/engine/ports";
+import type { PoolClient } from "pg";
+import { isLost } from "./pg-errors.ts";
+import { runBounded } from "./pg-statement.ts";
+import type { RawRowReader } from "./raw-row-reader.ts";
+import {
+  CANCELLED,
+  type NamedRead,
+  type PendingRead,
+  type ReadOutcome,
+  ReadPipeline,
+  type ReadValue,
+} from "./read-pipeline.ts";
+
+/** What the trips need of the pool. */
+export interface TripPool {
+  /** Most trips of one statement at a time. */
+  readonly connections: number;
+  acquire(): Promise<PoolClient>;
+  tapOf(client: PoolClient): RawRowReader;
+  cancel(client: PoolClient): Promise<void>;
+}
+
+/** Reads of one statement that go in one piece, if all of them together take no longer than this by what runs took of late. */
+const MAX_TOGETHER = 16;
+const TRIP_MS = 30;
+/** Trips of a statement that goes with others: one is written, one runs, one is read. Others go on all connections. */
+const SHARED_AT_A_TIME = 3;
+/** How much a run counts that was quicker than those before. */
+const RECENT = 0.1;
+
+/**
+ * Sends reads of one statement that wait for a connection together. A read that finds a connection free goes at once and
+ * alone.
+ */
+export class PipelinedReads {
+  readonly #pool: TripPool;
+  readonly #queues = new Map<string, Queue>();
+
+  constructor(pool: TripPool) {
+    this.#pool = pool;
+  }
+
+  /** @throws as SqlPool.query */
+  read(statement: NamedRead): Promise<SqlResult> {
+    const queue = this.#queueOf(statement.name);
+    return new Promise((resolve, reject) => {
+      queue.waiting.push(new WaitingRead(statement, resolve, reject));
+      this.#start(queue);
+    });
+  }
+
+  #start(queue: Queue): void {
+    const most = together(queue) > 1 ? SHARED_AT_A_TIME : this.#pool.connections;
+    if (queue.trips < most) void this.#travel(queue);
+  }
+
+  #queueOf(name: string): Queue {
+    const known = this.#queues.get(name);
+    if (known !== undefined) return known;
+    const queue: Queue = { waiting: [], trips: 0, took_ms: Number.POSITIVE_INFINITY };
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  /** Goes as long as reads wait. The connection is given back each time: others may wait for it. It never rejects. */
+  async #travel(queue: Queue): Promise<void> {
+    queue.trips += 1;
+    while (queue.waiting.length > 0) {
+      await this.#trip(queue);
+      // Runs that have become slower go on more connections.
+      if (queue.waiting.length > 1) this.#start(queue);
+    }
+    queue.trips -= 1;
+  }
+
+  async #trip(queue: Queue): Promise<void> {
+    let client: PoolClient;
+    try {
+      client = await this.#pool.acquire();
+    } catch (error) {
+      for (const read of queue.waiting.splice(0)) read.fail(error);
+      return;
+    }
+    const tap = this.#pool.tapOf(client);
+    const [first, ...others] = takeNext(queue, (read) => tap.hasPrepared(read.statement));
+    if (first === undefined) {
+      client.release();
+      return;
+    }
+    const began = performance.now();
+    const broke = tap.hasPrepared(first.statement)
+      ? await this.#goTogether(client, tap, [first, ...others])
+      : await this.#goFirst(client, tap, first);
+    queue.took_ms = recent(queue.took_ms, (performance.now() - began) / (1 + others.length));
+    client.release(isLost(broke));
+  }
+
+  /** The first read on a connection has the driver prepare the statement. */
+  async #goFirst(client: PoolClient, tap: RawRowReader, read: WaitingRead): Promise<unknown> {
+    try {
+      const { row_count: rowCount } = await runBounded(client, tap, read.statement, () => this.#pool.cancel(client));
+      read.end({ rows: rowCount, bytes: 0 });
+      return undefined;
+    } catch (error) {
+      read.fail(error);
+      return error;
+    }
+  }
+
+  async #goTogether(client: PoolClient, tap: RawRowReader, reads: readonly WaitingRead[]): Promise<unknown> {
+    const cancelling: Promise<void>[] = [];
+    const trip = new ReadPipeline(reads, {
+      onSent: (sent) => {
+        tap.listener = sent;
+      },
+      cancel: () => cancelling.push(this.#pool.cancel(client)),
+    });
+    client.query(trip);
+    for (const read of reads) read.listen(trip);
+    const broke = await trip.over;
+    tap.listener = undefined;
+    await Promise.all(cancelling);
+    for (const read of reads) if (!read.is_over) this.#goAgain(read);
+    return broke;
+  }
+
+  #goAgain(read: WaitingRead): void {
+    read.statement.restart();
+    this.#queueOf(read.statement.name).waiting.unshift(read);
+  }
+}
+
+interface Queue {
+  readonly waiting: WaitingRead[];
+  trips: number;
+  /** A run of late, the waiting for PostgreSQL included; endless before the first. */
+  took_ms: number;
+}
+
+function together({ took_ms: tookMs }: Queue): number {
+  return Math.min(Math.max(Math.trunc(TRIP_MS / tookMs), 1), MAX_TOGETHER);
+}
+
+/** Takes those that go next; who was left meanwhile goes nowhere. */
+function takeNext(queue: Queue, isPrepared: (read: WaitingRead) => boolean): WaitingRead[] {
+  const reads: WaitingRead[] = [];
+  let most = 1;
+  while (reads.length < most) {
+    const read = queue.waiting.shift();
+    if (read === undefined) break;
+    if (read.is_left) read.fail(new SqlError("its caller left before it was sent", { sqlstate: CANCELLED }));
+    else if (reads.push(read) === 1 && isPrepared(read)) most = together(queue);
+  }
+  return reads;
+}
+
+class WaitingRead implements PendingRead {
+  readonly statement: NamedRead;
+  is_over = false;
+  readonly #resolve: (result: SqlResult) => void;
+  readonly #reject: (error: unknown) => void;
+  #onLeave: (() => void) | undefined;
+
+  constructor(statement: NamedRead, resolve: (result: SqlResult) => void, reject: (error: unknown) => void) {
+    this.statement = statement;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  get is_left(): boolean {
+    return this.statement.signal?.aborted === true;
+  }
+
+  /** Tells the trip when the caller goes away before the read is over. */
+  listen(trip: ReadPipeline): void {
+    const { signal } = this.statement;
+    if (signal === undefined) return;
+    if (signal.aborted) trip.leave(this);
+    this.#ignore();
+    this.#onLeave = () => trip.leave(this);
+    signal.addEventListener("abort", this.#onLeave);
+  }
+
+  end({ rows, bytes }: ReadOutcome): void {
+    const { most_bytes: mostBytes } = this.statement;
+    if (mostBytes !== undefined && bytes > mostBytes) this.fail(new ResultTooLarge(mostBytes));
+    else {
+      this.#settle();
+      this.#resolve({ rows: NO_ROWS, row_count: rows });
+    }
+  }
+
+  fail(error: unknown): void {
+    this.#settle();
+    this.#reject(error);
+  }
+
+  #settle(): void {
+    this.is_over = true;
+    this.#ignore();
+  }
+
+  #ignore(): void {
+    if (this.#onLeave !== undefined) this.statement.signal?.removeEventListener("abort", this.#onLeave);
+  }
+}
+
+/** How long runs take of late: a longer one counts at once, a shorter one little by little. */
+function recent(before: number, now: number): number {
+  return now < before && Number.isFinite(before) ? before + (now - before) * RECENT : now;
+}
+
+const NO_ROWS: SqlResult["rows"] = [];
+
+/** Whether a statement can go on shared trips: it may run again, and its values are plain. */
+export function isNamedRead(statement: Statement): statement is NamedRead {
+  const { name, take_row: takeRow, restart, values = [] } = statement;
+  return name !== undefined && takeRow !== undefined && restart !== undefined && values.every(isPlain);
+}
+
+function isPlain(value: unknown): value is ReadValue {
+  return value === null || typeof value === "string" || typeof value === "number";
+}

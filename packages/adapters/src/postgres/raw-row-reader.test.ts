@@ -1,0 +1,72 @@
+import { EventEmitter } from "node:events";
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { RawRowReader } from "./raw-row-reader.ts";
+
+function message(type: string, body: string): Buffer {
+  const bytes = Buffer.alloc(5 + Buffer.byteLength(body));
+  bytes.write(type);
+  bytes.writeUInt32BE(bytes.length - 1, 1);
+  bytes.write(body, 5);
+  return bytes;
+}
+
+/** What a tap gives to whoever takes rows and to the driver when a stream brings `chunks`, each in the same memory as the last. */
+function read(chunks: readonly Buffer[], isTaking: boolean): { rows: string[]; passed: string } {
+  const client = Object.assign(new Client(), { connection: new Driver() });
+  const tap = new RawRowReader(client);
+  const stream = new EventEmitter();
+  client.connection.attachListeners(stream);
+  const rows: string[] = [];
+  if (isTaking) tap.take = (bytes, start, end) => void rows.push(bytes.toString("utf8", start, end));
+  const memory = Buffer.alloc(4096);
+  for (const chunk of chunks) {
+    chunk.copy(memory);
+    stream.emit("data", memory.subarray(0, chunk.length));
+  }
+  return { rows, passed: Buffer.concat(client.connection.seen).toString() };
+}
+
+/** Keeps what it is given, as the driver does while a connection is being made. */
+class Driver {
+  readonly seen: Buffer[] = [];
+  readonly parsedStatements = {};
+
+  attachListeners(stream: Pick<EventEmitter, "on">): void {
+    stream.on("data", (chunk: Buffer) => this.seen.push(chunk));
+  }
+
+  describe(): void {}
+}
+
+const OTHERS = [message("2", ""), message("C", "SELECT 3"), message("N", "a notice")];
+const ROWS = ["first", "", "a third of some length"];
+const ALL = Buffer.concat([
+  ...OTHERS.slice(0, 1),
+  message("D", ROWS[0] ?? ""),
+  message("D", ROWS[1] ?? ""),
+  ...OTHERS.slice(2),
+  message("D", ROWS[2] ?? ""),
+  ...OTHERS.slice(1, 2),
+]);
+const PASSED = Buffer.concat([...OTHERS.slice(0, 1), ...OTHERS.slice(2), ...OTHERS.slice(1, 2)]).toString();
+
+test("rows are taken whole and in order, and the driver gets everything else, wherever the stream is cut", () => {
+  for (let first = 0; first <= ALL.length; first++) {
+    for (const second of [first, Math.min(first + 1, ALL.length), Math.min(first + 7, ALL.length), ALL.length]) {
+      const chunks = [ALL.subarray(0, first), ALL.subarray(first, second), ALL.subarray(second)];
+      const given = chunks.filter((chunk) => chunk.length > 0);
+      expect(read(given, true)).toEqual({ rows: ROWS, passed: PASSED });
+    }
+  }
+  const bytes = Array.from(ALL, (byte) => Buffer.from([byte]));
+  expect(read(bytes, true)).toEqual({ rows: ROWS, passed: PASSED });
+});
+
+test("while nobody takes rows the driver gets them too", () => {
+  expect(read([ALL.subarray(0, 9), ALL.subarray(9)], false)).toEqual({ rows: [], passed: ALL.toString() });
+});
+
+test("a driver that reads in another way is refused", () => {
+  expect(() => new RawRowReader(Object.assign(new Client(), { connection: {} }))).toThrow("another way");
+});

@@ -1,0 +1,140 @@
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { FromWorker } from "@appdb/contract/worker-protocol";
+import type { UdfAggregation, UdfFold, UdfFolded } from "@appdb/engine/ports";
+import type { FailureAttribution } from "./failure-attribution.ts";
+import { fromWire, toWire } from "./wire-values.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+/** Feeds on their way: the next waits until one has been taken. */
+const MAX_FEEDS = 2;
+
+/** One aggregation in one worker. */
+export class AggregateRun implements UdfFold {
+  readonly #call: number;
+  readonly #aggregation: UdfAggregation;
+  readonly #kinds: readonly TypeKind[];
+  readonly #process: WorkerProcess;
+  readonly #onWork: () => void;
+  readonly #onEnd: () => void;
+  #feeds = 0;
+  #error: AppError | undefined;
+  #waiters: (() => void)[] = [];
+  #folded: ReadonlyMap<number, UdfFolded> | undefined;
+  #isFinishing = false;
+
+  /** `onWork` is told each time before the worker gets something to do. */
+  constructor(
+    call: number,
+    aggregation: UdfAggregation,
+    process: WorkerProcess,
+    { onWork, onEnd }: { readonly onWork: () => void; readonly onEnd: () => void },
+  ) {
+    this.#call = call;
+    this.#aggregation = aggregation;
+    this.#kinds = aggregation.args.map((argument) => argument.type.kind);
+    this.#process = process;
+    this.#onWork = onWork;
+    this.#onEnd = onEnd;
+    const { function: fn, args, constants } = aggregation;
+    process.send({ t: "fold", call, function: fn, args: [...args], constants: { ...constants } });
+  }
+
+  /** Whether the worker is to answer something. */
+  get isFed(): boolean {
+    return this.#feeds > 0 || this.#isFinishing;
+  }
+
+  async add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void> {
+    this.#throwIfOver();
+    this.#onWork();
+    this.#feeds += 1;
+    const { args } = this.#aggregation;
+    const wire = args.map(({ type }, at) => (columns[at] ?? []).map((value) => toWire(type, value)));
+    this.#process.sendColumns({ t: "feed", call: this.#call, groups: [...groups], columns: wire }, this.#kinds);
+    while (this.#feeds >= MAX_FEEDS && this.#error === undefined) await this.#change();
+    this.#throwIfOver();
+  }
+
+  async finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>> {
+    this.#throwIfOver();
+    this.#onWork();
+    this.#isFinishing = true;
+    this.#process.send({ t: "finish", call: this.#call, groups: [...groups] });
+    while (this.#folded === undefined && this.#error === undefined) await this.#change();
+    this.#throwIfOver();
+    return this.#folded ?? new Map();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#folded !== undefined || this.#error !== undefined) return;
+    this.#process.send({ t: "drop", call: this.#call });
+    this.fail(appError("worker_unavailable", { detail: "The aggregation was given up." }));
+  }
+
+  /** Takes the worker's `fed` and `folded`. */
+  take(frame: Extract<FromWorker, { t: "fed" | "folded" }>): void {
+    if (frame.t === "fed") {
+      this.#feeds -= 1;
+    } else {
+      const folded = (group: number, k: number): [number, UdfFolded] => {
+        return [
+          group,
+          { value: fromWire(this.#aggregation.result, frame.values[k] ?? null), error: frame.errors?.[k] ?? null },
+        ];
+      };
+      this.#folded = new Map(frame.groups.map(folded));
+      this.#isFinishing = false;
+      this.#onEnd();
+    }
+    this.#tell();
+  }
+
+  /** Takes note that the worker has ended. */
+  fail(error: AppError): void {
+    if (this.#error !== undefined || this.#folded !== undefined) return;
+    this.#error = error;
+    this.#isFinishing = false;
+    this.#feeds = 0;
+    this.#onEnd();
+    this.#tell();
+  }
+
+  /** The error of a fold whose worker ended. */
+  lost(blame: FailureAttribution): AppError {
+    const { id } = this.#aggregation.function;
+    const meta = { function: id };
+    switch (blame.kind) {
+      case "died":
+        return appError("worker_died", {
+          detail: `The worker process ended (${blame.reason}) while ${id} ran over the rows of a query.`,
+          hint: "Ask again. A function must return or raise; it must not end its process.",
+          meta,
+        });
+      case "timeout":
+        return appError("function_timeout", {
+          detail: `${id} took longer than ${blame.timeout_ms / 1000} s over a part of a query's rows.`,
+          hint: "Make the function faster, or let the query read fewer rows.",
+          meta,
+        });
+      case "memory":
+        return appError("worker_out_of_memory", {
+          detail: `The worker that ran ${id} used more than ${blame.memory_mb} MB of memory.`,
+          hint: "Let the aggregate keep less, or the query make fewer groups.",
+          meta,
+        });
+    }
+  }
+
+  #throwIfOver(): void {
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  #tell(): void {
+    for (const waiter of this.#waiters.splice(0)) waiter();
+  }
+}

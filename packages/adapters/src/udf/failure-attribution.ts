@@ -1,0 +1,82 @@
+import type { Expr } from "@appdb/contract/expressions";
+import { partsOf, visit } from "@appdb/engine/expressions/tree";
+import type { UdfError, UdfGraph, UdfResult } from "@appdb/engine/ports";
+
+/** How a worker ended while it ran a row. */
+export type FailureAttribution =
+  | { kind: "died"; reason: string }
+  /** `function` is the one that ran, where it is known. */
+  | { kind: "timeout"; timeout_ms: number; function?: string }
+  | { kind: "memory"; memory_mb: number };
+
+/** The result of a row that ended its worker: no values; its steps that call functions carry the blame, all others are skipped. */
+export function failedResult(graph: UdfGraph, blame: FailureAttribution): UdfResult {
+  const errors: Record<string, UdfError> = {};
+  const known = blame.kind === "timeout" ? blame.function : undefined;
+  const charged = graph.steps.filter((step) => chargedFunction(step.expr, known) !== undefined);
+  for (const step of graph.steps) {
+    const name = chargedFunction(step.expr, known);
+    // A graph without functions can still run out of memory; then every step is charged.
+    if (name !== undefined || charged.length === 0) errors[step.name] = blameError(name ?? step.name, blame);
+    else errors[step.name] = skippedError(step.name);
+  }
+  return { values: graph.steps.map(() => null), errors };
+}
+
+function blameError(name: string, blame: FailureAttribution): UdfError {
+  switch (blame.kind) {
+    case "died":
+      return {
+        kind: "died",
+        function: name,
+        type: "WorkerDied",
+        message: `the worker process ended (${blame.reason}) while it ran this row`,
+        at: null,
+      };
+    case "timeout":
+      return {
+        kind: "timeout",
+        function: name,
+        type: "TimeoutError",
+        message: `ran longer than ${blame.timeout_ms / 1000} s`,
+        at: null,
+      };
+    case "memory":
+      return {
+        kind: "memory",
+        function: name,
+        type: "MemoryError",
+        message: `used more than ${blame.memory_mb} MB of memory`,
+        at: null,
+      };
+  }
+}
+
+function skippedError(step: string): UdfError {
+  const message = "was not computed because the worker process ended";
+  return { kind: "skipped", function: step, type: "Skipped", message, at: null };
+}
+
+/** The function of a step that is charged: the one that is known to have run, else the first. */
+function chargedFunction(expr: Expr, known: string | undefined): string | undefined {
+  if (known === undefined) return firstFunction(expr);
+  return functionsOf(expr).includes(known) ? known : undefined;
+}
+
+function functionsOf(expr: Expr): string[] {
+  const found: string[] = [];
+  visit(expr, (node) => {
+    if (node.node === "udf") found.push(node.function);
+  });
+  return found;
+}
+
+/** The first function of the application in the order in which the tree is written. */
+function firstFunction(expr: Expr): string | undefined {
+  if (expr.node === "udf") return expr.function;
+  for (const part of partsOf(expr)) {
+    const name = firstFunction(part);
+    if (name !== undefined) return name;
+  }
+  return undefined;
+}

@@ -1,0 +1,64 @@
+import type { EngineValue } from "@appdb/contract/types";
+import { BatchResults } from "@appdb/engine/compute/batch-results";
+import { KINDS } from "@appdb/engine/kinds/kinds";
+import type { GraphRows, QueuedRow } from "./row-queue.ts";
+
+/** Rows that a caller handed over together. They stay columns, and none is an object of its own until something goes wrong. */
+export class WorkerBatch {
+  readonly graph: GraphRows;
+  readonly inputs: readonly (readonly EngineValue[])[];
+  readonly results: BatchResults;
+  readonly #isLong: readonly boolean[];
+  #next = 0;
+
+  constructor(graph: GraphRows, inputs: readonly (readonly EngineValue[])[], rows: number) {
+    this.graph = graph;
+    this.inputs = inputs;
+    this.results = new BatchResults(graph.graph, rows);
+    this.#isLong = graph.kinds.map((kind) => KINDS[kind].isLong);
+  }
+
+  /** Rows that nobody has taken. */
+  get left(): number {
+    return this.results.rows - this.#next;
+  }
+
+  /** Takes up to `count` of the next rows, fewer where they hold more than `characters`. */
+  take(count: number, characters: number): BatchPart {
+    const first = this.#next;
+    const end = Math.min(first + count, this.results.rows);
+    let next = first;
+    for (let sum = 0; next < end && sum < characters; next++) sum += this.#charactersOf(next);
+    this.#next = next;
+    return { batch: this, first, count: next - first };
+  }
+
+  /** A row of its own that was sent: its result finds its place here. */
+  row(at: number): QueuedRow {
+    return {
+      graph: this.graph,
+      values: this.inputs.map((column) => column[at] ?? null),
+      resolve: (result) => this.results.put(at, result),
+      reject: (error) => this.results.fail(error),
+      forget: undefined,
+      strikes: 0,
+      state: "sent",
+    };
+  }
+
+  #charactersOf(row: number): number {
+    let sum = 0;
+    for (const [at, column] of this.inputs.entries()) {
+      const value = this.#isLong[at] === true ? column[row] : undefined;
+      if (typeof value === "string" || value instanceof Uint8Array) sum += value.length;
+    }
+    return sum;
+  }
+}
+
+/** Rows of a batch that go out together. */
+export interface BatchPart {
+  readonly batch: WorkerBatch;
+  readonly first: number;
+  readonly count: number;
+}

@@ -1,0 +1,31 @@
+import type { ColumnType } from "@appdb/contract/types";
+import { fromTransport, transportType } from "../kinds/storage-type.ts";
+import { quoteIdent } from "../sql/quote.ts";
+import type { SqlStep } from "./plan-compute.ts";
+
+interface NamedColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+}
+
+/**
+ * A FROM list over rows given as arrays, parameters $1 and up in the order of `given`, followed by the computed columns:
+ * each step sees the given columns and the earlier steps under their own names, as they will be stored.
+ */
+export function unnestRows(given: readonly NamedColumn[], steps: readonly SqlStep[], ordinality?: string): string {
+  const arrays = given.map((column, at) => `$${at + 1}::${transportType(column.type)}[]`);
+  const names = given.map((column) => quoteIdent(column.name));
+  const values = given.map((column, at) => {
+    const name = names[at] ?? "";
+    const value = fromTransport(name, column.type);
+    return value === name ? name : `${value} as ${name}`;
+  });
+  if (ordinality !== undefined) values.push(ordinality);
+  const unnest = `unnest(${arrays.join(", ")})${ordinality === undefined ? "" : " with ordinality"}`;
+  const aliases = ordinality === undefined ? names : [...names, ordinality];
+  const source = `(select ${values.join(", ")} from ${unnest} as u(${aliases.join(", ")})) as given`;
+  const laterals = steps.map(
+    (step, at) => `lateral (select ${step.expression} as ${quoteIdent(step.column)}) as step${at + 1}`,
+  );
+  return [source, ...laterals].join(", ");
+}

@@ -1,0 +1,29 @@
+export interface AsyncSignal {
+  readonly ring: () => void;
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+/** Waits for a ring or a time, whichever is first; a ring while nobody waits is kept for the next. */
+export function createAsyncSignal(): AsyncSignal {
+  let rung = false;
+  let wake: (() => void) | undefined;
+  return {
+    ring: () => {
+      rung = true;
+      wake?.();
+    },
+    wait: async (ms) => {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      wake = undefined;
+      rung = false;
+    },
+  };
+}

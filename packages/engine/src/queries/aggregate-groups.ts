@@ -1,0 +1,136 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { EngineValue } from "@appdb/contract/types";
+import { shownJson } from "../catalog/shown-values.ts";
+import { mapParts } from "../expressions/tree.ts";
+import { asBuffer } from "../kinds/binary.ts";
+import { STRING_TYPE } from "../kinds/kinds.ts";
+import { arrayText, valueToJson } from "../kinds/values.ts";
+import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
+import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
+import { quoteTable } from "../sql/quote.ts";
+import type { StatementPool } from "../timing.ts";
+import { decodeRows, type QueryArguments } from "./python-rows.ts";
+import type { FoldStage, PlannedFold, PlannedStatement } from "./query-plan.ts";
+import { computeError, type FailedAt } from "./query-refusals.ts";
+
+/** Rows that a cursor fetches at a time, for Python. */
+const FETCHED = 500;
+
+export interface FoldInput {
+  readonly query: string;
+  readonly stage: FoldStage;
+  readonly args: QueryArguments;
+  readonly limits: QueryLimits;
+  readonly udf: () => UdfRunner;
+  /** A planned statement with its values. */
+  readonly fill: (planned: PlannedStatement) => { readonly text: string; readonly values: unknown[] };
+  /** Whether the tables have the versions that the statements were written for. */
+  readonly isCurrent: (connection: SqlConnection) => Promise<boolean>;
+  /** Counts groups that are held until the answer is there. */
+  readonly hold: (groups: number) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Makes the groups of a query that has aggregates of the application: keys and our own aggregates by one statement, the
+ * others from rows that are streamed to the workers by a cursor. Both statements see the tables at one moment. Gives the
+ * groups as array texts; undefined when a table has another version by now.
+ * @throws function_failed and its kin, worker_died, result_too_large, worker_unavailable, overloaded
+ */
+export function aggregateGroups(sql: StatementPool, input: FoldInput): Promise<readonly string[] | undefined> {
+  const { stage, query, limits } = input;
+  return sql.transaction(async (connection) => {
+    await connection.query({ text: "set transaction isolation level repeatable read" });
+    if (stage.tables.length > 0) {
+      // Before anything is read: what is seen from here on has the shape that was locked.
+      await connection.query({ text: `lock table ${stage.tables.map(quoteTable).join(", ")} in access share mode` });
+      if (!(await input.isCurrent(connection))) return undefined;
+    }
+    const groups = await readGroups(connection, input);
+    input.hold(groups.length);
+    const folded = await foldRows(connection, input);
+    let bytes = 0;
+    groups.forEach((values, group) => {
+      stage.folds.forEach((fold, at) => {
+        const result = folded[at]?.get(group);
+        if (result === undefined) throw new TypeError("A group has no value of its aggregate.");
+        if (result.error !== null) throw computeError(query, failedAt(stage, fold, values), result.error);
+        values.push(result.value);
+      });
+      for (const value of values) bytes += typeof value === "string" ? value.length : 8;
+    });
+    if (bytes > limits.result_bytes) throw tooManyBytes(query, limits);
+    return [...stage.columns, ...stage.folds].map(({ type }, at) => arrayText(type.kind, groups, at));
+  });
+}
+
+/** Keys and our own aggregates of each group, in the order of the keys: its place is a group's number. */
+async function readGroups(connection: SqlConnection, input: FoldInput): Promise<EngineValue[][]> {
+  const { stage, limits, signal } = input;
+  if (stage.groups === null) return [[]];
+  const { text, values } = input.fill(stage.groups);
+  const { rows } = await connection.query({ text, values, most_bytes: limits.result_bytes, signal });
+  return decodeRows(stage.columns, rows);
+}
+
+/** Streams all rows to the aggregates; the values of each by the number of the group. */
+async function foldRows(
+  connection: SqlConnection,
+  { stage, args, udf, fill, signal }: FoldInput,
+): Promise<readonly ReadonlyMap<number, UdfFolded>[]> {
+  const folds: UdfFold[] = [];
+  try {
+    for (const { function: fn, type, args: given, constants } of stage.folds) {
+      const fixed = Object.entries(constants).map(([name, expr]) => [name, withValues(expr, args)]);
+      const shown = given.map(({ name, type: kind, nullable }) => ({ name, type: kind, nullable }));
+      folds.push(await udf().fold({ function: fn, result: type, args: shown, constants: Object.fromEntries(fixed) }));
+    }
+    const { text, values } = fill(stage.rows);
+    await connection.query({ text: `declare rows no scroll cursor for ${text}`, values });
+    for (;;) {
+      signal?.throwIfAborted();
+      const { rows } = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
+      if (rows.length === 0) break;
+      const numbers = rows.map(([number]) => Number(number));
+      const columns = columnsOf(decodeRows(stage.arguments, rows, 1), stage.arguments.length);
+      await Promise.all(
+        folds.map((fold, at) =>
+          fold.add(
+            numbers,
+            (stage.folds[at]?.args ?? []).map((arg) => columns[arg.at] ?? []),
+          ),
+        ),
+      );
+    }
+    // Without keys there is one group, whether it has rows or not.
+    const also = stage.keys.length === 0 ? [0] : [];
+    return await Promise.all(folds.map((fold) => fold.finish(also)));
+  } finally {
+    for (const fold of folds) await fold[Symbol.asyncDispose]();
+  }
+}
+
+function columnsOf(rows: readonly (readonly EngineValue[])[], count: number): EngineValue[][] {
+  return Array.from({ length: count }, (_none, at) => rows.map((row) => row[at] ?? null));
+}
+
+/** Parameters of the query as literals: a worker knows rows and constants. */
+function withValues(expr: Expr, args: QueryArguments): Expr {
+  if (expr.node !== "parameter") return mapParts(expr, (part) => withValues(part, args));
+  const { type, nullable } = expr;
+  return { node: "literal", value: literalOf(args.get(expr.name) ?? null), type, nullable };
+}
+
+/** Digits stay digits, and bytes are base64, as in the literals of a file. */
+function literalOf(value: EngineValue): string | number | boolean | null {
+  if (typeof value === "bigint") return value.toString();
+  return value instanceof Uint8Array ? asBuffer(value).toString("base64") : value;
+}
+
+function failedAt(stage: FoldStage, fold: PlannedFold, values: readonly EngineValue[]): FailedAt {
+  const group = stage.keys.map((name, at) => {
+    const { kind } = stage.columns[at]?.type ?? STRING_TYPE;
+    return [name, shownJson(valueToJson(kind, values[at] ?? null))] as const;
+  });
+  return { column: fold.output, group: Object.fromEntries(group) };
+}
