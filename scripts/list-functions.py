@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
 def main():
-    from appdb._types import DISPLAY
+    from appdb.declare.types import DISPLAY
     from appdb.functions import _NAMESPACES
     from appdb.functions._aggregates import AGGREGATES
     from appdb.functions.lists import FUNCTIONS as LISTS
@@ -57,7 +57,7 @@ def entry(id, namespace, parameters, type, nullable, takes_more=False, is_method
 
 
 def parameter(one):
-    from appdb._calls import NO_DEFAULT
+    from appdb.udfs.calls import NO_DEFAULT
 
     described = {"name": one.name, "type": [] if one.kind is None else one.kind, "nullable": one.nullable}
     return described if one.default is NO_DEFAULT else {**described, "default": repr(one.default)}

@@ -19,20 +19,20 @@ __version__ = "0.8.0"
 TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
 _HOMES = {
     **{name: f"appdb.kinds.{name.lower()}" for name in TYPE_NAMES},
-    "Required": "appdb._types",
-    "model_base": "appdb._model",
-    "Column": "appdb._declared",
-    "BtreeIndex": "appdb._indexes",
-    "EmbeddingIndex": "appdb._indexes",
-    "udf": "appdb._udf",
-    "query": "appdb._named_query",
-    "Query": "appdb._query",
-    "uda": "appdb._uda",
-    "Aggregator": "appdb._uda",
-    "expr_udf": "appdb._expr_udf",
-    "Batch": "appdb._signatures",
-    "ResourcePool": "appdb._pools",
-    "AppFileError": "appdb._errors",
+    "Required": "appdb.declare.types",
+    "model_base": "appdb.declare.model",
+    "Column": "appdb.declare.declared",
+    "BtreeIndex": "appdb.declare.indexes",
+    "EmbeddingIndex": "appdb.declare.indexes",
+    "udf": "appdb.udfs.udf",
+    "query": "appdb.queries.named_query",
+    "Query": "appdb.queries.query",
+    "uda": "appdb.udfs.uda",
+    "Aggregator": "appdb.udfs.uda",
+    "expr_udf": "appdb.udfs.expr_udf",
+    "Batch": "appdb.udfs.signatures",
+    "ResourcePool": "appdb.declare.pools",
+    "AppFileError": "appdb.declare.errors",
 }
 _LATER = frozenset(
     "Image Video Audio Document iterator ConfigVar URI"
@@ -66,12 +66,12 @@ def __getattr__(name):
         return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)
-    from appdb._errors import VERSIONS, UnknownAttribute, did_you_mean, later, no_versions
+    from appdb.declare.errors import VERSIONS, UnknownAttribute, did_you_mean, later, no_versions
 
     if name in VERSIONS:
         raise no_versions(f"appdb.{name}", VERSIONS[name])
     if name == "get_table":
-        from appdb._errors import get_table
+        from appdb.declare.errors import get_table
 
         return get_table
     if name in _LATER:

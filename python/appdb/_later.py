@@ -1,6 +1,6 @@
 """Names that files of other systems import: those that come later, and modules that this library does not have."""
 
-from appdb._errors import AppFileError, did_you_mean, later
+from appdb.declare.errors import AppFileError, did_you_mean, later
 
 _MEDIA = frozenset("image video audio document net vision globals".split())
 _ITERATORS = frozenset(

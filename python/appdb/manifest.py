@@ -2,7 +2,7 @@
 
 Run by the command in the application's own environment, before every plan. Imports the file by its module path from the
 project root (`--root`, by default the current folder), collects what its globals show, and checks it. On an error the
-document is `{"error": {...}}` and the exit code 1. See _collect.py for what is found, _report.py for how errors read.
+document is `{"error": {...}}` and the exit code 1. See appfile/collect.py for what is found, appfile/report.py for how errors read.
 """
 
 import os
@@ -22,8 +22,8 @@ def main(arguments):
     if app is None:
         sys.stderr.write("usage: python -m appdb.manifest [--root DIR] app.py\n")
         return 2
-    from appdb._bytecode import distrust_new_sources
-    from appdb._json import dumps  # before the project's own modules are on the path
+    from appdb.appfile.bytecode import distrust_new_sources
+    from appdb.appfile.json import dumps  # before the project's own modules are on the path
 
     distrust_new_sources()
     document, code = _document(os.path.realpath(root), app)
@@ -34,22 +34,22 @@ def main(arguments):
 
 
 def _document(root, app):
-    from appdb import _collect
-    from appdb._declaring import Phase
+    from appdb.appfile import collect
+    from appdb.declare.declaring import Phase
 
     try:
-        document = _collect.manifest(root, app)
+        document = collect.manifest(root, app)
         if Phase.has_doubtful:
-            from appdb._changing import refuse_changing
+            from appdb.declare.changing import refuse_changing
 
-            refuse_changing(document, root, lambda: _collect.manifest(root, app))
+            refuse_changing(document, root, lambda: collect.manifest(root, app))
         return document, 0
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the application's own SystemExit among them
-        from appdb import _report
+        from appdb.appfile import report
 
-        return {"error": _report.error_document(error, root, app)}, 1
+        return {"error": report.error_document(error, root, app)}, 1
 
 
 def _parsed(arguments):

@@ -2,12 +2,12 @@
 
 import sys
 
-from appdb import _names
-from appdb._declared import caller
-from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
-from appdb._including import checked_cors, checked_tags, include, refuse_late
+from appdb.declare.declared import caller
+from appdb.declare.errors import AppFileError, UnknownAttribute, did_you_mean, later
+from appdb.declare.names import check_service_name
 from appdb.routes import compute, delete, insert, query, update
 from appdb.routes._base import check_full_path, check_path, checked_prefix, shape_of
+from appdb.routes.including import checked_cors, checked_tags, include, refuse_late
 
 _VERBS = ("get", "post", "put", "patch", "delete")
 # What FastAPI first looks at of a router that is included in an application object.
@@ -29,7 +29,7 @@ class Router:
                 f"Router has no option '{option}'.",
                 did_you_mean(option, ("name", "prefix", "tags", "cors"), "It has name=, prefix=, tags= and cors=."),
             )
-        self._name = None if name is None else _names.service_name(name)
+        self._name = None if name is None else check_service_name(name)
         self._prefix = checked_prefix(prefix)
         self._tags = checked_tags(tags)
         self._cors = checked_cors(cors)
@@ -63,12 +63,12 @@ class Router:
 
             return lambda path=None, **options: declare(self, name, path, options, caller(1))
         if name in _TWIN and "fastapi" in sys.modules:
-            from appdb._applications import become_fastapi
+            from appdb.routes.applications import become_fastapi
 
             become_fastapi(self)
             return getattr(self, name)
         if name.startswith("websocket"):
-            from appdb._http_types import no_websockets
+            from appdb.http.types import no_websockets
 
             raise no_websockets(f"Router.{name}")
         if name in _LATER:
@@ -93,6 +93,9 @@ class Router:
                 )
 
 
+for _name, _method in list(vars(Router).items()):
+    if _name.removeprefix("add_").endswith("_route"):
+        _method.__qualname__ = f"Router.{_name}"  # as Python calls it in its errors
 _ROUTES = ", ".join(name for name in vars(Router) if name.startswith("add_"))
 FastAPIRouter = Router
 
@@ -108,20 +111,20 @@ _HTTP = frozenset(
 
 def __getattr__(name):
     if name in _HTTP or name == "HTTPException":
-        from appdb import _http_types
+        from appdb.http import types
 
-        value = globals()[name] = getattr(_http_types, "HTTPError" if name == "HTTPException" else name)
+        value = globals()[name] = getattr(types, "HTTPError" if name == "HTTPException" else name)
         return value
     if name == "Cors":
-        from appdb._including import Cors
+        from appdb.routes.including import Cors
 
         return Cors
     if name == "Background":
-        from appdb._background import Background
+        from appdb.routes.background import Background
 
         return Background
     if name == "SqlExport":
-        from appdb._sql_export import SqlExport
+        from appdb.routes.sql_export import SqlExport
 
         globals()[name] = SqlExport
         return SqlExport

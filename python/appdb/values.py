@@ -2,7 +2,7 @@
 
 A stored value travels in the engine's form (packages/contract/src/types.ts): text, bool, an int of 64 bits, a finite
 float, ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, bytes for Binary, shape and
-elements for an Array (_arrays.py), None for null.
+elements for an Array (expressions/arrays.py), None for null.
 """
 
 from appdb.kinds import rules

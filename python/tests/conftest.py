@@ -83,7 +83,7 @@ class Project:
 @pytest.fixture
 def no_body(monkeypatch):
     """As in a new process: a class body that failed in another test of this one is still counted."""
-    from appdb._declaring import Phase
+    from appdb.declare.declaring import Phase
 
     monkeypatch.setattr(Phase, "bodies", 0)
 

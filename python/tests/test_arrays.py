@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from appdb import _arrays
+from appdb.expressions import arrays
 from appdb.kinds import rules
 from appdb.values import WrongType, decoder, encoder
 
@@ -19,7 +19,7 @@ def array(dtype, shape=None):
 @pytest.fixture(params=["with numpy", "without numpy"])
 def has_numpy(request, monkeypatch):
     if request.param == "without numpy":
-        monkeypatch.setattr(_arrays, "_numpy", lambda: None)
+        monkeypatch.setattr(arrays, "_numpy", lambda: None)
     return request.param == "with numpy"
 
 

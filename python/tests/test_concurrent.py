@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from appdb._concurrent import INLINE
-from appdb._flow import Flow
+from appdb.worker.concurrent import INLINE
+from appdb.worker.flow import Flow
 
 FUNCTIONS = """
 import asyncio, time, os

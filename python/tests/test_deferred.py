@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from appdb import _body, _deferred
-from appdb._errors import AppFileError
+from appdb.declare import body as model_body
+from appdb.declare import deferred
+from appdb.declare.errors import AppFileError
 
 HEAD = "import appdb as db\nfrom appdb.functions import upper\nBase = db.model_base()\n"
 
@@ -43,7 +44,7 @@ class Late(ast.NodeTransformer):
 
 @pytest.fixture
 def declare(tmp_path, monkeypatch):
-    monkeypatch.setattr(_body, "DEFERRED", True)
+    monkeypatch.setattr(model_body, "DEFERRED", True)
 
     def run(body, head=HEAD):
         path = tmp_path / "late.py"
@@ -132,15 +133,15 @@ def test_models_of_one_file_are_each_found_and_an_edited_file_is_read_anew(decla
 
 def test_a_big_file_is_parsed_once_and_searched_little(declare, monkeypatch):
     parsed, seen = [], []
-    parse, statements = _deferred.parse, _deferred.statements
+    parse, statements = deferred.parse, deferred.statements
 
     def noting(node):
         for found in statements(node):
             seen.append(found)
             yield found
 
-    monkeypatch.setattr(_deferred, "parse", lambda filename: parsed.append(filename) or parse(filename))
-    monkeypatch.setattr(_deferred, "statements", noting)
+    monkeypatch.setattr(deferred, "parse", lambda filename: parsed.append(filename) or parse(filename))
+    monkeypatch.setattr(deferred, "statements", noting)
     models = 50
     declare(
         "".join(

@@ -18,8 +18,8 @@ import json, sys
 import app
 import appdb as db
 import appdb.functions as fn
-from appdb._declaring import Phase
-from appdb._expr import Expr, lift
+from appdb.declare.declaring import Phase
+from appdb.expressions.expr import Expr, lift
 from datetime import date, datetime
 from uuid import UUID
 

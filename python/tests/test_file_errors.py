@@ -54,15 +54,15 @@ def test_a_file_that_cannot_be_the_application(project, app, code):
 
 
 def test_a_file_on_another_drive_lies_outside(tmp_path, monkeypatch):
-    from appdb import _collect
+    from appdb.appfile import collect
 
     def on_another_drive(path, start):  # what Windows says of C: and D:
         raise ValueError("path is on mount 'D:', start on mount 'C:'")
 
     (tmp_path / "app.py").write_text("x = 1\n")
     monkeypatch.setattr("os.path.relpath", on_another_drive)
-    with pytest.raises(_collect.AppFileOutside):
-        _collect._module_path(str(tmp_path / "project"), str(tmp_path / "app.py"))
+    with pytest.raises(collect.AppFileOutside):
+        collect._module_path(str(tmp_path / "project"), str(tmp_path / "app.py"))
 
 
 @pytest.mark.parametrize("name", ["json", "os", "appdb", "msgpack", "string"])

@@ -21,7 +21,7 @@ COLUMNS = {
     "array": "db.Array['float64']",
 }
 ARRAY = {"kind": "array", "dtype": "float64", "shape": None}
-MOST_ARGUMENTS = 8
+MAX_ARGUMENTS = 8
 
 
 def functions_of(namespace):
@@ -42,7 +42,7 @@ class Example:
     def cells(self):
         """A row with each argument in the column of its kind and place."""
         given = {(kind, place): arg for place, (kind, arg) in enumerate(zip(self.kinds, self.args))}
-        return [given.get((kind, place)) for kind in COLUMNS for place in range(MOST_ARGUMENTS)]
+        return [given.get((kind, place)) for kind in COLUMNS for place in range(MAX_ARGUMENTS)]
 
     def over_columns(self):
         columns = [f"{kind}_{place}" for place, kind in enumerate(self.kinds)]
@@ -97,7 +97,7 @@ def computed(tmp_path_factory):
 
 
 def compute(root, examples):
-    stored_columns = [f"    {kind}_{n}: {type} | None\n" for kind, type in COLUMNS.items() for n in range(MOST_ARGUMENTS)]
+    stored_columns = [f"    {kind}_{n}: {type} | None\n" for kind, type in COLUMNS.items() for n in range(MAX_ARGUMENTS)]
     expressions = [text for one in examples for text in (one.over_columns(), one.over_first())]
     steps = [f"    x{n} = {text}\n" for n, text in enumerate(expressions)]
     source = "class A(Base, name='a'):\n" + "".join(stored_columns + steps)

@@ -4,10 +4,10 @@ import threading
 
 import msgpack
 import pytest
-from appdb._handlers import Handler, Refused
-from appdb._http_answers import failure_of
-from appdb._http_types import HTTPError, Request
-from appdb._threads import Threads
+from appdb.http.answers import failure_of
+from appdb.http.handlers import Handler, Refused
+from appdb.http.types import HTTPError, Request
+from appdb.worker.threads import Threads
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_name_as_long_as_a_body_is_told_in_part():
 
 def test_a_handler_that_returns_a_query_is_told_how_it_is_asked(no_body):
     import appdb as db
-    from appdb._http_answers import BadAnswer, answer_of
+    from appdb.http.answers import BadAnswer, answer_of
 
     class Notes(db.model_base(), name="notes"):
         n: db.Int

@@ -11,23 +11,23 @@ PACKAGE = Path(__file__).parent.parent / "appdb"
 ROUTES = frozenset(path.stem for path in (PACKAGE / "routes").glob("[a-z]*.py"))
 # What is about one kind as such: which kinds an operator takes and gives is its own declaration.
 OF_ONE = {
-    "_algebra.py": "operators and the kinds that they give",
-    "_answerers.py": "what an answer may be",
-    "_array_type.py": "dtypes of arrays, some of which are called as kinds are",
-    "_calls.py": "which kinds an argument of another kind becomes",
-    "_expr.py": "paths into Json values, and the signs of numbers",
-    "_handlers.py": "types of JSON Schema",
-    "_indexes.py": "vectors are arrays, and made of texts",
-    "_json_schema.py": "types of JSON Schema",
-    "_literals.py": "numbers within Json values",
-    "_overloads.py": "which of several functions is nearer",
-    "_operators.py": "operators over Json values",
-    "_paths.py": "paths into Json values",
-    "_query.py": "a condition is a Bool, a bound an Int",
-    "_similarity.py": "what likeness is asked by",
+    "expressions/algebra.py": "operators and the kinds that they give",
+    "routes/answerers.py": "what an answer may be",
+    "declare/array_type.py": "dtypes of arrays, some of which are called as kinds are",
+    "udfs/calls.py": "which kinds an argument of another kind becomes",
+    "expressions/expr.py": "paths into Json values, and the signs of numbers",
+    "http/handlers.py": "types of JSON Schema",
+    "declare/indexes.py": "vectors are arrays, and made of texts",
+    "declare/json_schema.py": "types of JSON Schema",
+    "expressions/literals.py": "numbers within Json values",
+    "udfs/overloads.py": "which of several functions is nearer",
+    "expressions/operators.py": "operators over Json values",
+    "expressions/paths.py": "paths into Json values",
+    "queries/query.py": "a condition is a Bool, a bound an Int",
+    "expressions/similarity.py": "what likeness is asked by",
 }
 # What a handler calls of a model has the names of routes: `Items.insert(row)`.
-VERBS_OF_MODELS = ("_asking.py", "_handler_queries.py", "_model.py", "_other_verbs.py")
+VERBS_OF_MODELS = ("worker/asking.py", "http/handler_queries.py", "declare/model.py", "queries/other_verbs.py")
 
 
 def named_kinds(source, kinds=DISPLAY):

@@ -9,8 +9,8 @@ import numpy.typing
 import pytest
 
 import appdb as db
-from appdb._errors import AppFileError
-from appdb._types import column_type, display, hint_type, manifest_type
+from appdb.declare.errors import AppFileError
+from appdb.declare.types import column_type, display, hint_type, manifest_type
 
 
 class Point(TypedDict):

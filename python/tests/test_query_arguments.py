@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from appdb._asking import Refused, _argument
-from appdb._calls import Parameter
+from appdb.udfs.calls import Parameter
+from appdb.worker.asking import Refused, _argument
 
 QUERY = SimpleNamespace(__name__="ticket")
 ID = "01a21398-6d98-774f-ad18-57c9cdd405f4"

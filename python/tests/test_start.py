@@ -70,7 +70,7 @@ def test_stdout_may_be_a_file_and_stderr_a_pipe(tmp_path):
 
 
 def test_the_document_is_plain_ascii_and_has_no_nan():
-    from appdb._json import dumps
+    from appdb.appfile.json import dumps
 
     document = {"a": [1, -2.5, True, False, None, "ä\n\"\\\u2028\ud83d"], "b": {}, "c": []}
     assert dumps(document) == json.dumps(document, separators=(",", ":"))

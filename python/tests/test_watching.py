@@ -17,7 +17,7 @@ class Loop:
 
 def watching(flow, limit_s):
     """A watch without its thread, and what it tells the engine."""
-    from appdb._watching import Watch
+    from appdb.worker.watching import Watch
 
     watch = Watch.__new__(Watch)
     watch.flow, watch._limit_s = flow, limit_s

@@ -2,8 +2,8 @@
 
 import importlib
 
-from appdb._calls import NO_DEFAULT
-from appdb._types import DISPLAY
+from appdb.udfs.calls import NO_DEFAULT
+from appdb.declare.types import DISPLAY
 from appdb.functions import _AT_TOP, _NAMESPACES, _TOP
 from appdb.functions._aggregates import AGGREGATES, Aggregate
 from appdb.functions.lists import FUNCTIONS as LISTS

@@ -3,8 +3,9 @@
 import inspect
 import textwrap
 
-from appdb import _handler_checks, serving
-from appdb._calls import NO_DEFAULT
+from appdb import serving
+from appdb.http import handler_checks
+from appdb.udfs.calls import NO_DEFAULT
 from stub_text import GENERATED, definition
 
 BEGIN, END = f"    # {GENERATED}\n", "    # End of what `npm run docs` makes.\n"
@@ -70,7 +71,7 @@ def route_methods():
 
 def handler_methods():
     for verb in serving._VERBS:
-        options = [(name, TYPES[name], DEFAULTS.get(name), "keyword_only") for name in _handler_checks._OPTIONS]
+        options = [(name, TYPES[name], DEFAULTS.get(name), "keyword_only") for name in handler_checks._OPTIONS]
         parameters = [("self", None, NO_DEFAULT, "positional"), ("path", "str", NO_DEFAULT, "positional"), *options]
         places = "path and URL" if verb == "get" else "path, URL and body"
         doc = f"Serves {verb.upper()} `path` by the function: its arguments come from {places}. `timeout` is in seconds."

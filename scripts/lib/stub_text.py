@@ -2,7 +2,7 @@
 
 import json
 
-from appdb._calls import NO_DEFAULT
+from appdb.udfs.calls import NO_DEFAULT
 
 GENERATED = "Made by `npm run docs` from the code it describes; a test compares the two."
 WIDTH = 120

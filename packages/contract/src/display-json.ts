@@ -1,4 +1,4 @@
-/** JSON Schemas as `db.Json[...]` makes them, printed the way they were written; python/appdb/_json_schema.py prints the same. */
+/** JSON Schemas as `db.Json[...]` makes them, printed the way they were written; python/appdb/declare/json_schema.py prints the same. */
 
 type Schema = Readonly<Record<string, unknown>>;
 

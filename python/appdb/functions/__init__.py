@@ -35,8 +35,8 @@ def __getattr__(name):
         functions = load(f"appdb.functions.{home}").FUNCTIONS
         if name in functions:
             return functions[name]
-    from appdb._errors import UnknownAttribute, did_you_mean
     from appdb._later import later_function
+    from appdb.declare.errors import UnknownAttribute, did_you_mean
 
     coming = later_function(name)
     if coming is not None:

@@ -2,10 +2,10 @@
 
 import builtins
 
-from appdb._declaring import Phase
-from appdb._errors import AppFileError, asked_while_running, later
-from appdb._expr import Expr, lift
-from appdb._types import display
+from appdb.declare.declaring import Phase
+from appdb.declare.errors import AppFileError, asked_while_running, later
+from appdb.declare.types import display
+from appdb.expressions.expr import Expr, lift
 
 _NUMBERS = ("int", "float")
 _ORDERED = ("string", "int", "float", "bool", "timestamp", "date")

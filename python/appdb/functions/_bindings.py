@@ -1,8 +1,8 @@
 """How functions that take any arguments bind a call: loaded when one of them is called over columns."""
 
-from appdb._calls import bind
-from appdb._errors import AppFileError, did_you_mean
-from appdb._expr import lift, null
+from appdb.declare.errors import AppFileError, did_you_mean
+from appdb.expressions.expr import lift, null
+from appdb.udfs.calls import bind
 
 # Options of textwrap that fill() and wrap() pass to it; constants only.
 _WRAP_OPTIONS = {

@@ -1,10 +1,10 @@
 """A function of the library: its declaration, and what a call of it over columns or over plain values gives."""
 
-from appdb._calls import NO_DEFAULT, Parameter, bind, has_columns, printed
-from appdb._declaring import Phase
-from appdb._expr import call
+from appdb.declare.declaring import Phase
+from appdb.expressions.expr import call
 from appdb.functions import _AT_TOP, _TOP
 from appdb.kinds import kind_named
+from appdb.udfs.calls import NO_DEFAULT, Parameter, bind, has_columns, printed
 
 _SIGNATURE = ("parameters", "kind", "nullable")
 
@@ -80,8 +80,8 @@ class Namespace:
         """What the module's `__getattr__` does: raises the error for a function that the namespace does not have."""
         if name.startswith("_"):
             raise AttributeError(name)
-        from appdb._errors import UnknownAttribute, did_you_mean
         from appdb._later import later_function
+        from appdb.declare.errors import UnknownAttribute, did_you_mean
 
         coming = later_function(name, f"appdb.functions.{self.name}")
         if coming is not None:

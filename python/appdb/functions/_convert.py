@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appdb._expr import lift
+from appdb.expressions.expr import lift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

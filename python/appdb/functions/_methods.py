@@ -1,6 +1,6 @@
 """Functions of the library as methods and properties of values: `title.upper()`, `ts.year`, `doc.tags.len()`."""
 
-from appdb._errors import AppFileError, did_you_mean
+from appdb.declare.errors import AppFileError, did_you_mean
 
 # In which namespaces the methods of a value of each kind are looked for.
 _HOMES = {

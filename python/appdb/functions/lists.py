@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import builtins
 
-from appdb._calls import has_columns
-from appdb._declaring import Phase
-from appdb._errors import AppFileError
-from appdb._expr import Expr, call, cast, item, lift
-from appdb._types import display
+from appdb.declare.declaring import Phase
+from appdb.declare.errors import AppFileError
+from appdb.declare.types import display
+from appdb.expressions.expr import Expr, call, cast, item, lift
 from appdb.functions._builtin import signature
+from appdb.udfs.calls import has_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

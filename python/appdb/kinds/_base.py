@@ -1,6 +1,6 @@
 """What the modules of the kinds are made of: the annotation of a type, and the rules of its values."""
 
-from appdb._errors import AppFileError
+from appdb.declare.errors import AppFileError
 
 
 class Kind(str):
@@ -28,7 +28,7 @@ class ColumnType:
 def parametrised(cls, full):
     """The class of a type with parameters. Raises AppFileError where it has some already."""
     if type(cls.kind) is Kind:
-        from appdb._types import display
+        from appdb.declare.types import display
 
         raise AppFileError(f"{display(cls.kind)} has its brackets already.", f"Write {cls.__name__}[...] once.")
     return type(cls.__name__, (cls,), {"kind": Kind(full), "__module__": cls.__module__})

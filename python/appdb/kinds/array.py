@@ -7,31 +7,31 @@ class Array(ColumnType):
     kind = "array"
 
     def __class_getitem__(cls, item):
-        from appdb._array_type import array_type
+        from appdb.declare.array_type import array_type
 
         return parametrised(cls, array_type(item))
 
 
 def _display(type):
-    from appdb._array_type import display_array
+    from appdb.declare.array_type import display_array
 
     return display_array(type)
 
 
 def _encoder(type):
-    from appdb._arrays import array_encoder
+    from appdb.expressions.arrays import array_encoder
 
     return array_encoder(type)
 
 
 def _decoder(type):
-    from appdb._arrays import array_decoder
+    from appdb.expressions.arrays import array_decoder
 
     return array_decoder(type)
 
 
 def _to_literal(stored, type):
-    from appdb._arrays import array_json
+    from appdb.expressions.arrays import array_json
 
     return array_json(type, stored)
 
@@ -44,7 +44,7 @@ def _from_literal(literal, type):
 
 RULES = Rules(
     python="an array (numpy.ndarray, or nested lists)",
-    hints=(),  # numpy_hint() of _array_type.py reads them
+    hints=(),  # numpy_hint() of declare/array_type.py reads them
     display=_display,
     lacks=("an Array without a dtype.", "Write db.Array[(768,), db.Float], or db.Array[db.Float] for any shape."),
     encoder=_encoder,

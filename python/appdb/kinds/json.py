@@ -11,14 +11,14 @@ class Json(ColumnType):
     kind = "json"
 
     def __class_getitem__(cls, item):
-        from appdb._json_schema import json_schema
+        from appdb.declare.json_schema import json_schema
 
         return cls._of(json_schema(item))
 
     @classmethod
     def schema(cls, document):
         """A Json type whose values meet a JSON Schema (draft 2020-12): `doc: db.Json.schema({"type": "object"})`."""
-        from appdb._json_schema import given_schema
+        from appdb.declare.json_schema import given_schema
 
         return cls._of(given_schema(document))
 
@@ -28,7 +28,7 @@ class Json(ColumnType):
 
 
 def _display(type):
-    from appdb._json_schema import display_json
+    from appdb.declare.json_schema import display_json
 
     return display_json(type.get("schema"))
 

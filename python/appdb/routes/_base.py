@@ -1,6 +1,6 @@
 """What every kind of route has, and what a route may say: its path and its options. Checks raise AppFileError."""
 
-from appdb._errors import AppFileError, did_you_mean, later
+from appdb.declare.errors import AppFileError, did_you_mean, later
 
 _PATH_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/")
 _RESERVED = ("/health", "/openapi.json")
@@ -53,13 +53,13 @@ def checked_options(kind, options):
             )
         if value:
             if name == "export_sql":
-                from appdb._sql_export import export_of
+                from appdb.routes.sql_export import export_of
 
                 export_of(kind, {name: value})
             raise later(f"{name}= of a route", f"Leave {name}= out.")
     if not options.get("background"):
         return None
-    from appdb._background import background_of
+    from appdb.routes.background import background_of
 
     return background_of(options["background"])
 

@@ -1,8 +1,8 @@
 """Routes over a model: what those that take values of a row and answer values of it have in common. Raises AppFileError."""
 
-from appdb._errors import AppFileError, did_you_mean, listed
-from appdb._expr import ColumnRef, Expr
-from appdb._model import ModelMeta
+from appdb.declare.errors import AppFileError, did_you_mean, listed
+from appdb.declare.model import ModelMeta
+from appdb.expressions.expr import ColumnRef, Expr
 from appdb.routes._base import Route, checked_options
 
 
@@ -125,7 +125,7 @@ def _outputs(model, outputs, function, on_error):
     names = None if outputs is None else names_of("outputs", table, outputs)
     if function is None:
         return None, [*table.columns] if names is None else names
-    from appdb._answerers import answerer_of
+    from appdb.routes.answerers import answerer_of
 
     return answerer_of(function, table, names, on_error == "ignore")
 
@@ -169,6 +169,6 @@ def _export(kind, options):
     """Takes `export_sql=` out of the options of a route that may have it."""
     if options.get("export_sql") is None:
         return options.pop("export_sql", None)
-    from appdb._sql_export import export_of
+    from appdb.routes.sql_export import export_of
 
     return export_of(kind, options)

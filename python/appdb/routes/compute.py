@@ -1,6 +1,6 @@
 """Routes that compute columns of a row and store nothing."""
 
-from appdb._declared import caller
+from appdb.declare.declared import caller
 from appdb.routes._rows import NewRowRoute, read_by
 
 

@@ -1,7 +1,7 @@
 """Routes that delete rows."""
 
-from appdb._declared import caller
-from appdb._errors import AppFileError
+from appdb.declare.declared import caller
+from appdb.declare.errors import AppFileError
 from appdb.routes._base import checked_options
 from appdb.routes._rows import ModelRoute, check_model, key_of, names_of
 

@@ -1,10 +1,10 @@
 """Hand-written handlers as routes: how a router keeps one, and how the worker finds it again by its name."""
 
-from appdb._errors import AppFileError
-from appdb._handler_checks import check_options, without_parameters
-from appdb._handlers import Handler, check_function, operation
-from appdb._signatures import innermost
+from appdb.declare.errors import AppFileError
+from appdb.http.handler_checks import check_options, without_parameters
+from appdb.http.handlers import Handler, check_function, operation
 from appdb.routes._base import Route
+from appdb.udfs.signatures import innermost
 
 _ASYNC = 0x80 | 0x200  # coroutine, async generator
 _HOME = "__appdb_routes__"
@@ -25,7 +25,7 @@ class HandlerRoute(Route):
         inner = innermost(function)
         self.for_fastapi = _is_for_fastapi(inner)
         if self.for_fastapi:
-            from appdb._handler_fastapi import FastApiHandler
+            from appdb.http.handler_fastapi import FastApiHandler
 
             self.handler = FastApiHandler(inner, function, path, method, options)
         else:
@@ -86,8 +86,8 @@ def declare(router, method, path, options, source):
 
 def route_of(wanted):
     """The HandlerRoute of a manifest's handler. Raises Missing when the code has none."""
-    from appdb._failures import Missing
-    from appdb._loading import module_of
+    from appdb.worker.failures import Missing
+    from appdb.worker.loading import module_of
 
     module = module_of(wanted["module"])
     number = int(wanted["id"].partition("#")[2] or 0)
@@ -103,7 +103,7 @@ def _is_for_fastapi(function):
     # A file that does not import it has none of its parameters.
     if "starlette" not in sys.modules:
         return False
-    from appdb._handler_fastapi import is_for_fastapi
+    from appdb.http.handler_fastapi import is_for_fastapi
 
     return is_for_fastapi(function)
 

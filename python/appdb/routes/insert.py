@@ -1,6 +1,6 @@
 """Routes that store one row, or many."""
 
-from appdb._declared import caller
+from appdb.declare.declared import caller
 from appdb.routes._rows import NewRowRoute, check_on_error, stored_names
 
 

@@ -1,9 +1,9 @@
 """Routes that answer the rows of a query."""
 
-from appdb._calls import NO_DEFAULT
-from appdb._declared import caller
-from appdb._errors import AppFileError, did_you_mean, listed
+from appdb.declare.declared import caller
+from appdb.declare.errors import AppFileError, did_you_mean, listed
 from appdb.routes._base import Route, checked_options
+from appdb.udfs.calls import NO_DEFAULT
 
 _PAGES = ("page_size", "cursor")
 
@@ -52,7 +52,7 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
 
 def _check_query(query):
     """Raises AppFileError unless `query` is marked @query."""
-    from appdb._named_query import NamedQuery
+    from appdb.queries.named_query import NamedQuery
 
     if isinstance(query, NamedQuery):
         return

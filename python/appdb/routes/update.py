@@ -1,7 +1,7 @@
 """Routes that change a row which is there."""
 
-from appdb._declared import caller
-from appdb._errors import AppFileError, listed
+from appdb.declare.declared import caller
+from appdb.declare.errors import AppFileError, listed
 from appdb.routes._rows import RowRoute, key_of, names_of, read_by, stored_names
 
 

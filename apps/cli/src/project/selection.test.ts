@@ -4,7 +4,7 @@ import { createSelector, isSecretName, SECRET_NAMES } from "./selection.ts";
 
 test("docs/project-files.md names every file that is left out because it may hold a secret", () => {
   const page = readFileSync(new URL("../../../../docs/project-files.md", import.meta.url), "utf8");
-  const section = page.slice(page.indexOf("### Files that may hold a secret"), page.indexOf("### Links"));
+  const section = page.slice(page.indexOf("### Files that may contain a secret"), page.indexOf("### Links"));
   expect([...section.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual(
     expect.arrayContaining([...SECRET_NAMES]),
   );

@@ -48,7 +48,7 @@ async def app(scope, receive, send):
             pass
         print("saw the client go")
     elif path == "/inside":
-        from appdb._http_worker import HttpWorker
+        from appdb.http.worker import HttpWorker
         # As a router that is included in it does, from whatever task its middleware begins.
         await asyncio.create_task(HttpWorker.current.ask_route("slow", scope, b""))
     elif path == "/raises":

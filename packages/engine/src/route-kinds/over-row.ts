@@ -47,7 +47,7 @@ export function checkRow(table: ManifestTable, { inputs, outputs, handler }: Ove
     if (computed !== null && inputs.includes(name)) refuse(`Column ${name} is computed and cannot be an input.`);
   }
   for (const name of handler?.parameters ?? []) {
-    if (!outputs.includes(name)) refuse(`${handler?.id} takes ${name}, which is no output of the route.`);
+    if (!outputs.includes(name)) refuse(`${handler?.id} takes ${name}, which is not an output of the route.`);
   }
 }
 

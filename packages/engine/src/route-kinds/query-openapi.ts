@@ -89,7 +89,7 @@ const EVENT_STREAM_DESCRIBED = {
     schema: {
       type: "string",
       description:
-        "Server-sent events: `result` (`rows`, `ids`), then after commits `change` (`added`, `removed`, `changed`) or `result` anew; `problem` before an early end. `Last-Event-ID` resumes.",
+        "Server-sent events: `result` (`rows`, `ids`), then after commits `change` (`added`, `removed`, `changed`) or `result` again; `problem` before an early end. `Last-Event-ID` resumes.",
     },
   },
 } as const;

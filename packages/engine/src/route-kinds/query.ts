@@ -55,7 +55,7 @@ function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: 
   }
   for (const parameter of query.parameters) {
     if (route.inputs.includes(parameter.name) || parameter.default !== undefined) continue;
-    refuse(`Parameter ${parameter.name} has no default, but is no input of the route.`);
+    refuse(`Parameter ${parameter.name} has no default, but is not an input of the route.`);
   }
 }
 

@@ -1,0 +1,222 @@
+"""What a person is told when an application file cannot be read: file, line, the line as written, what to write."""
+
+import builtins
+import os
+import re
+
+from appdb._folder import LIBRARY_FOLDER
+from appdb._imports import load
+from appdb._later import missing_module
+from appdb.declare import deferred
+from appdb.declare.errors import AppFileError, did_you_mean, nearest
+from appdb.worker.failures import is_of_environment
+
+
+def error_document(error, root, app):
+    """Returns the `error` part of the answer for whatever importing the file raised."""
+    if isinstance(error, AppFileError):
+        source = error.source if error.source is not None else _place(error, root)
+        return _document(error.code, error.detail, error.hint, source, root)
+    if isinstance(error, SyntaxError) and error.filename:
+        source = (error.filename, error.lineno or 1)
+        if not _inside(root, error.filename):
+            source = _place(error, root)
+        return _document("app_invalid", f"Syntax error: {error.msg}.", "Correct the line.", source, root)
+    source = _place(error, root)
+    detail, hint = _worded(error, source, root, app)
+    return _document("app_invalid", detail, hint, source, root)
+
+
+def _worded(error, source, root, app):
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return _missing_module(error, source, root)
+    if isinstance(error, ImportError):
+        return _failed_import(error)
+    if isinstance(error, NameError) and error.name:
+        return _unknown_name(error, source)
+    if isinstance(error, SystemExit):
+        return (
+            "The file ended the program (sys.exit) while it was read.",
+            "Take the call out, or put it under `if __name__ == '__main__':`.",
+        )
+    if is_of_environment(error):
+        return (
+            f"The environment variable {_text(error)} is not set, and is read while the file is.",
+            f"Set it, for a hosted database by: cli secret set <db_uri> {str(error.args[0])[:100]}=<value>; or read it in "
+            "the function that needs it.",
+        )
+    if isinstance(error, (TypeError, AttributeError)):
+        from appdb.appfile.misuse import reworded
+
+        own = reworded(error)
+        if own is not None:
+            return own
+    detail = f"{type(error).__name__} while the file was read: {_text(error)}"
+    return detail, "Correct the line; code that must not run at import belongs into functions."
+
+
+# How Python words a name that a module of ours does not have; what the module itself said of it is lost.
+_OUR_NAME = re.compile(r"cannot import name '(\w+)' from '(appdb(?:\.\w+)*)'")
+
+
+def _failed_import(error):
+    # Python adds where the module's file lies, which is nobody's business.
+    text = _text(error).replace(f" ({error.path})", "") if error.path else _text(error)
+    ours = _OUR_NAME.match(text)
+    if ours is not None:
+        try:
+            getattr(load(ours[2]), ours[1])
+        except AppFileError as own:
+            return own.detail, own.hint
+    if "circular import" in text:
+        return f"Modules import each other in a circle: {text}.", "Move what both need into a third module."
+    return f"An import failed: {text}.", "Check the name, and that the package's version has it."
+
+
+# Packages that are not called as the module that they bring.
+_PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+def _missing_module(error, source, root):
+    name = error.name
+    if name.startswith("appdb."):
+        own = missing_module(name)
+        return own.detail, own.hint
+    detail = f"The module '{name}' is not there."
+    if source and _inside(root, source[0]):
+        folder = os.path.dirname(os.path.realpath(source[0]))
+        neighbour = os.path.join(folder, *name.split("."))
+        if folder != root and (os.path.isfile(neighbour + ".py") or os.path.isdir(neighbour)):
+            path = os.path.relpath(neighbour, root).replace(os.sep, ".")
+            return detail, f"Imports start at the project's root: import {path}"
+    package = _PACKAGES.get(name.split(".")[0], name.split(".")[0])
+    return detail, f"Add '{package}' to the project's requirements, or correct the import."
+
+
+def _unknown_name(error, source):
+    name = error.name
+    hint = f"Import or define '{name}' above this line."
+    home = _library_home(name)
+    if source:
+        later, known = _class_names(source, name)
+        if later is not None:
+            return (
+                f"'{name}' is read before it is declared: it is declared later, on line {later}.",
+                f"Move the declaration of '{name}' above line {source[1]}; a column reads earlier ones only.",
+            )
+        if name in known:
+            return (
+                f"'{name}' is a column of this class; a comprehension, a lambda or a def inside the class does not see it.",
+                f"Write the values out, or make them in a function of the module that is given {name}.",
+            )
+        if home is not None:
+            return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
+        near = nearest(name, [*known, *_global_names(error)])
+        # Names of Python's own are near to nearly everything.
+        if near in dir(builtins) and near not in known and near[:1] != name[:1]:
+            near = None
+        if known or near:
+            return f"No column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
+    if home is not None:
+        return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
+    return f"The name '{name}' is not defined.", hint
+
+
+def _library_home(name):
+    """The module of the library that has this name, for a file that forgot to import it."""
+    for home in ("appdb", "appdb.functions", "appdb.serving"):
+        try:
+            getattr(load(home), name)
+        except (AppFileError, AttributeError):
+            continue
+        return home
+    return None
+
+
+def _class_names(source, name):
+    """For a line inside a class: the later line that declares `name`, and the names declared above."""
+    tree = deferred.parse(source[0])
+    best = None
+    for node in deferred.walk(tree) if tree is not None else ():
+        if type(node).__name__ == "ClassDef" and node.lineno <= source[1] <= node.end_lineno:
+            best = node
+    later, known = None, []
+    for node in deferred.walk(best) if best is not None else ():
+        targets = [node.target] if type(node).__name__ == "AnnAssign" else getattr(node, "targets", [])
+        for target in targets:
+            if type(target).__name__ == "Name":
+                if target.id == name and target.lineno > source[1] and later is None:
+                    later = target.lineno
+                elif target.lineno < source[1]:
+                    known.append(target.id)
+    return later, known
+
+
+def _global_names(error):
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    names = trace.tb_frame.f_globals if trace is not None else ()
+    return [name for name in names if not name.startswith("_")]
+
+
+def _builtin_names():
+    return [name for name in dir(builtins) if not name.startswith("_")]
+
+
+def _place(error, root):
+    """The innermost line of the project that led to the error."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if _inside(root, filename) and not _ours(filename):
+            found = (filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def _inside(root, filename):
+    if filename.startswith("<"):  # "<frozen os>" is not a file, and would be taken for one of the current folder
+        return False
+    path = os.path.realpath(filename)
+    parts = path.split(os.sep)
+    return path.startswith(root + os.sep) and "site-packages" not in parts and "dist-packages" not in parts
+
+
+def _ours(filename):
+    return os.path.realpath(filename).startswith(os.path.realpath(LIBRARY_FOLDER) + os.sep)
+
+
+def _document(code, detail, hint, source, root):
+    document = {"code": code, "detail": detail, "hint": hint, "source": None, "written": None}
+    if source:
+        path = os.path.realpath(source[0])
+        relative = os.path.relpath(path, root).replace(os.sep, "/") if _inside(root, path) else os.path.basename(path)
+        document["source"] = {"file": relative, "line": source[1]}
+        document["written"] = _line(path, source[1])
+    return document
+
+
+def _line(path, number):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().split("\n")
+    except OSError:
+        return None
+    return lines[number - 1].strip()[:500] if 0 < number <= len(lines) else None
+
+
+def _text(error):
+    try:
+        text = str(error)
+    except Exception:  # an exception class of the application whose __str__ fails
+        text = "(its text cannot be printed)"
+    return text[:2000].encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,1 @@
+"""What an application file declares: models, columns, types, indexes, pools."""

@@ -1,0 +1,278 @@
+"""What stands in `__indexes__`: B-trees, and embedding indexes, which find rows by likeness."""
+
+from appdb.declare.declared import Declared, caller
+from appdb.declare.errors import AppFileError, did_you_mean, later, listed
+from appdb.declare.names import check_index_name
+from appdb.declare.types import display, manifest_type
+from appdb.expressions.expr import ColumnRef, Expr
+from appdb.kinds import DISPLAY, rules
+
+_METRICS = ("cosine", "ip", "l2")
+_MAX_DIMENSIONS = {"fp16": 4000, "fp32": 2000}
+_OF_MEDIA = ("image_embed", "audio_embed", "video_embed", "document_embed")
+_HOW = "Write __indexes__ = [db.BtreeIndex(column)]"
+
+
+class BtreeIndex:
+    """An index that makes look-ups, ranges and orders by its columns fast: `__indexes__ = [BtreeIndex(email)]`."""
+
+    def __init__(self, *columns, name=None, **unknown):
+        if unknown:
+            raise AppFileError(f"BtreeIndex has no option '{next(iter(unknown))}'.", "Write BtreeIndex(column).")
+        if not columns:
+            raise AppFileError("BtreeIndex() names no column.", "Write BtreeIndex(column).")
+        for column in columns:
+            _check_column("BtreeIndex", column)
+        self.columns = columns
+        self.name = None if name is None else check_index_name(name)
+        self.source = caller(1)
+
+
+class EmbeddingIndex:
+    """An index that finds the rows whose vectors are nearest: `__indexes__ = [EmbeddingIndex(text, embedding=f)]`."""
+
+    def __init__(
+        self,
+        column=None,
+        embedding=None,
+        string_embed=None,
+        image_embed=None,
+        audio_embed=None,
+        video_embed=None,
+        document_embed=None,
+        metric="cosine",
+        precision="fp16",
+        name=None,
+        **unknown,
+    ):
+        if unknown:
+            known = "column embedding string_embed metric precision name".split()
+            option = next(iter(unknown))
+            raise AppFileError(
+                f"EmbeddingIndex has no option '{option}'.",
+                did_you_mean(option, known, f"Its options are {', '.join(known)}."),
+            )
+        for option, setting in zip(_OF_MEDIA, (image_embed, audio_embed, video_embed, document_embed)):
+            if setting is not None:
+                raise later(f"EmbeddingIndex({option}=), which is for media columns,")
+        if column is None:
+            raise AppFileError("EmbeddingIndex() names no column.", "Write EmbeddingIndex(column, embedding=function).")
+        _check_column("EmbeddingIndex", column)
+        if embedding is not None and string_embed is not None:
+            raise AppFileError(
+                "EmbeddingIndex has embedding= and string_embed=, two functions for one column.", "Keep one of them."
+            )
+        if metric not in _METRICS:
+            raise AppFileError(f"metric= is {listed(_METRICS)}, not {metric!r}.", "Write metric='cosine'.")
+        if precision not in _MAX_DIMENSIONS:
+            raise AppFileError(f"precision= is 'fp16' or 'fp32', not {precision!r}.", "Write precision='fp16'.")
+        self.columns = (column,)
+        self.function = embedding or string_embed
+        self.is_of_string = string_embed is not None
+        self.metric = metric
+        self.precision = precision
+        self.name = None if name is None else check_index_name(name)
+        self.source = caller(1)
+
+
+class Btree:
+    """A B-tree as it was declared."""
+
+    def __init__(self, name, columns, source):
+        self.name = name
+        self.columns = columns
+        self.source = source
+
+    def document(self, places):
+        """The index as the manifest lists it."""
+        return {"kind": "btree", "name": self.name, "columns": list(self.columns), "source": places.of(self.source)}
+
+
+class Embedding:
+    """An embedding index as it was declared. `hidden` names the column of the vectors; None: the column itself."""
+
+    def __init__(self, index, column, kind, hidden):
+        self.name = index.name
+        self.columns = (column._name,)
+        self.metric = index.metric
+        self.precision = index.precision
+        self.kind = kind
+        self.kind_of_column = column._kind
+        self.dimensions = kind.type["shape"][0]
+        self.hidden = hidden
+        self.source = index.source
+
+    def document(self, places):
+        """The index as the manifest lists it."""
+        return {
+            "kind": "embedding",
+            "name": self.name,
+            "columns": list(self.columns),
+            "values": self.hidden,
+            "metric": self.metric,
+            "precision": self.precision,
+            "dimensions": self.dimensions,
+            "source": places.of(self.source),
+        }
+
+
+def declare_indexes(table, declared):
+    """Puts the indexes of a model, and the hidden columns that they need, into its table."""
+    if not isinstance(declared, (list, tuple)):
+        raise AppFileError("__indexes__ is a list.", _HOW, table.source)
+    for index in declared:
+        if isinstance(index, BtreeIndex):
+            made = _btree(table, index)
+        elif isinstance(index, EmbeddingIndex):
+            made = _embedding(table, index)
+        else:
+            raise AppFileError(f"__indexes__ contains {index!r}, which is not an index.", _HOW, table.source)
+        for other in table.indexes:
+            if made.name is not None and other.name == made.name:
+                raise AppFileError(f"Two indexes have the name '{made.name}'.", "Rename one.", index.source)
+        table.indexes.append(made)
+
+
+def _btree(table, index):
+    columns = tuple(_indexed(table, index, column) for column in index.columns)
+    for name in columns:
+        kind = table.columns[name].ref._kind
+        if not rules(kind).is_indexed:
+            as_text = f"Index a column with its text, {name}.astype(db.String), or take the index out."
+            raise AppFileError(
+                f"Column '{name}' is {DISPLAY[kind]}; a B-tree index does not help there.",
+                as_text if "string" in rules(kind).casts and not rules(kind).is_ordered else "Take the index out.",
+                index.source,
+            )
+    if len(set(columns)) < len(columns):
+        raise AppFileError("An index names a column twice.", "Name each column once.", index.source)
+    if table.has_default_idxs and len(columns) == 1:
+        raise AppFileError(
+            f"Column '{columns[0]}' has an index already, by has_default_idxs=True.",
+            "Take the BtreeIndex or has_default_idxs out.",
+            index.source,
+        )
+    for other in table.indexes:
+        if isinstance(other, Btree) and other.columns == columns:
+            raise AppFileError(f"Two indexes are on {listed(columns)}.", "Keep one of them.", index.source)
+    return Btree(index.name, columns, index.source)
+
+
+def _embedding(table, index):
+    name = _indexed(table, index, index.columns[0])
+    column = table.columns[name]
+    if not rules(column.ref._kind).is_embedded:
+        raise AppFileError(
+            f"Column '{name}' is {display(column.ref._kind)}; an embedding index is on String, Json or Array.",
+            f"Index a column with its text: {name}.astype(db.String)",
+            index.source,
+        )
+    for other in table.indexes:
+        if isinstance(other, Embedding) and other.columns == (name,) and None in (other.name, index.name):
+            raise AppFileError(
+                f"Column '{name}' has several embedding indexes, and one has no name.",
+                f'Name each of them: EmbeddingIndex({name}, name="by_words")',
+                index.source,
+            )
+    if index.function is None:
+        if column.ref._kind != "array":
+            raise AppFileError(
+                f"EmbeddingIndex({name}) has no function that makes vectors of {display(column.ref._kind)}.",
+                f"Write EmbeddingIndex({name}, embedding=function), with a function marked @db.udf.",
+                index.source,
+            )
+        return _checked(index, column.ref, column.ref._kind, None, f"Column '{name}'")
+    value = _called(index, column)
+    what = f"The embedding function of '{name}', {value._text},"
+    return _checked(index, column.ref, value._kind, lambda: _hide(table, index, name, value), what)
+
+
+def _called(index, column):
+    """The expression that makes the vector of a column's value."""
+    if index.is_of_string and column.ref._kind != "string":
+        raise AppFileError(
+            f"string_embed= is for String columns; '{column.name}' is {display(column.ref._kind)}.",
+            "Write embedding=function.",
+            index.source,
+        )
+    function = index.function
+    if type(function).__name__ not in ("Udf", "Using", "ExprUdf"):
+        shown = getattr(function, "__name__", repr(function))
+        raise AppFileError(
+            f"embedding={shown} is not a function of the application.", "Mark it @db.udf, and give it here.", index.source
+        )
+    try:
+        return function(column.ref)
+    except AppFileError as error:
+        raise AppFileError(error.detail, error.hint, error.source or index.source) from None
+
+
+def _checked(index, column, kind, hidden, what):
+    """The declaration; `hidden` gives the column for the vectors once it is sure that there can be an index."""
+    shape = None if kind != "array" or type(kind) is str else kind.type["shape"]
+    if shape is None or len(shape) != 1 or shape[0] is None or not kind.type["dtype"].startswith("float"):
+        raise AppFileError(
+            f"{what} is {display(kind)}; an embedding has one dimension of a fixed length, of floats.",
+            "Declare it as db.Array[(384,), db.Float], with the length that it has.",
+            index.source,
+        )
+    most = _MAX_DIMENSIONS[index.precision]
+    if shape[0] > most:
+        wider = shape[0] <= _MAX_DIMENSIONS["fp16"]
+        raise AppFileError(
+            f"{what} has {shape[0]} dimensions; an index with precision '{index.precision}' holds {most} at most.",
+            "Write precision='fp16'." if wider else "Take an embedding with fewer dimensions.",
+            index.source,
+        )
+    return Embedding(index, column, kind, None if hidden is None else hidden())
+
+
+def _hide(table, index, name, value):
+    """The name of the hidden column with these vectors; indexes that differ in the metric alone share one."""
+    for column in table.hidden.values():
+        if column.value._node == value._node and column.precision == index.precision:
+            return column.name
+    number, own = 1, f"_embedding_{name}"[:60]
+    while own in table.hidden:
+        number += 1
+        own = f"{f'_embedding_{name}'[:56]}_{number}"
+    table.hidden[own] = Hidden(own, value, index)
+    return own
+
+
+class Hidden(Declared):
+    """A column that holds the vectors of an index. Computed like any other, and nobody's to read."""
+
+    __slots__ = ("precision",)
+
+    def __init__(self, name, value, index):
+        super().__init__(name, value, value, None, index.source)
+        self.precision = index.precision
+
+    def type(self):
+        """Its type as the manifest has it."""
+        return {**manifest_type(self.value._kind), "vector": self.precision}
+
+
+def _check_column(what, column):
+    if not isinstance(column, (ColumnRef, str)):
+        shown = column._text if isinstance(column, Expr) else repr(column)
+        raise AppFileError(
+            f"{what} takes columns of the model, not {shown}.",
+            "Declare the expression as a computed column and index that.",
+        )
+
+
+def _indexed(table, index, column):
+    if isinstance(column, ColumnRef) and column._owner is not table:
+        raise AppFileError(
+            f"The index names '{column._name}' of another model.", "Name columns of this model.", index.source
+        )
+    name = column.lower() if isinstance(column, str) else column._name
+    if name not in table.columns:
+        raise AppFileError(
+            f"The index names '{column}', which is not a column of {table.model}.",
+            did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
+            index.source,
+        )
+    return name

@@ -1,0 +1,220 @@
+"""`model_base()`: the base of an application's models, each of which becomes a table."""
+
+from appdb.declare.body import open_body
+from appdb.declare.declared import caller, check_comment, check_metadata
+from appdb.declare.declaring import Phase
+from appdb.declare.names import check_table_name
+from appdb.declare.errors import (
+    VERSIONS,
+    AppFileError,
+    UnknownAttribute,
+    did_you_mean,
+    later,
+    listed,
+    no_versions,
+)
+from appdb.expressions.expr import ColumnRef
+
+_KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
+_LATER_METHODS = frozenset(
+    "batch_update compute recompute_columns describe get_metadata create_all update_all bind_all diff_all"
+    " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
+)
+
+# What runs a query, and what changes rows: no database is at hand while a file is read.
+_ROW_VERBS = frozenset("collect show cursor insert update delete".split())
+
+# What a query begins with. A column of that name wins.
+VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
+
+
+class Table:
+    """What a model declares."""
+
+    def __init__(self, model, options, source):
+        self.model = model
+        self.source = source
+        self.name = check_table_name(options["name"])
+        self.comment = options.get("comment")
+        self.custom_metadata = options.get("custom_metadata")
+        self.has_default_idxs = options.get("has_default_idxs", False)
+        self.renamed_from = _former_name(options)
+        self.columns = {}
+        self.hidden = {}  # columns that hold the vectors of indexes
+        self.indexes = []
+
+
+class ModelMeta(type):
+    """Turns a class body into a Table. Holds no public names: those belong to the columns."""
+
+    @staticmethod
+    def __prepare__(class_name, bases, **options):
+        if not bases:
+            return {}
+        _check_bases(class_name, bases)
+        _check_options(class_name, options)
+        table = Table(class_name, options, caller(1))
+        _refuse_second_table(bases[0], table)
+        return open_body(table, class_name, 1)
+
+    def __new__(mcs, class_name, bases, body, **options):
+        if not bases:
+            return super().__new__(mcs, class_name, bases, body)
+        Phase.bodies -= 1
+        body.close()
+        table = body.table
+        table.columns = body.columns
+        _refuse_second_heir([(column, column.renamed_from) for column in table.columns.values()], "columns")
+        if not table.columns:
+            raise AppFileError(f"The model {class_name} declares no column.", "Write for example title: db.String")
+        if not isinstance(body.indexes, list) or body.indexes:
+            from appdb.declare.indexes import declare_indexes
+
+            declare_indexes(table, body.indexes)
+        if table.comment is None and isinstance(body.get("__doc__"), str):
+            table.comment = _dedented(body["__doc__"])
+            check_comment(table.comment)
+        members = {name: value for name, value in body.items() if isinstance(value, ColumnRef) or name == "__doc__"}
+        members["__module__"] = body["__module__"]
+        members["__qualname__"] = body["__qualname__"]
+        members["__appdb_table__"] = table
+        model = super().__new__(mcs, class_name, bases, members)
+        bases[0].__appdb_models__.append(model)
+        return model
+
+    def __init__(cls, class_name, bases, body, **options):
+        super().__init__(class_name, bases, body)
+
+    def __call__(cls, *args, **kwargs):
+        raise AppFileError(
+            f"The model {cls.__name__} is not called; it describes a table.", "Insert rows through an insert route."
+        )
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        table = cls.__dict__.get("__appdb_table__")
+        if table is not None and name in VERBS:
+            from appdb.queries.query import verb
+
+            return verb(cls, name)
+        if name in VERSIONS:
+            raise no_versions(f"{cls.__name__}.{name}", VERSIONS[name])
+        if name in ("insert", "update", "delete") and Phase.running and table is not None:
+            from appdb.worker.asking import model_verb, worker_of_handlers
+
+            if worker_of_handlers() is not None:
+                return model_verb(table, name)
+        if table is not None and name in _ROW_VERBS:
+            from appdb.queries.other_verbs import unknown_verb
+
+            raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
+        if name in _LATER_METHODS:
+            raise later(f"{cls.__name__}.{name}")
+        known = table.columns if table else ()
+        if table is not None:
+            from appdb.queries.other_verbs import is_verb_elsewhere, unknown_verb
+
+            if is_verb_elsewhere(name):
+                raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
+        raise UnknownAttribute(
+            f"The model {cls.__name__} has no column '{name}'.",
+            did_you_mean(name, known, f"Its columns are {listed(known)}." if known else "It is a base, not a table."),
+        )
+
+    def __setattr__(cls, name, value):
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+            return
+        raise AppFileError(
+            f"The column '{name}' is added to {cls.__name__} after its class.", "Declare it inside the class."
+        )
+
+
+def model_base(cls_name="TableModel"):
+    """Makes a new base: the classes that name it are the models of one application."""
+    return ModelMeta(cls_name, (), {"__appdb_models__": [], "__module__": __name__, "__qualname__": cls_name})
+
+
+def _check_bases(class_name, bases):
+    if len(bases) > 1:
+        raise AppFileError(f"The model {class_name} has several bases.", "Name the one that model_base() made.")
+    table = bases[0].__dict__.get("__appdb_table__")
+    if table is not None:
+        raise AppFileError(
+            f"The model {class_name} extends the model {table.model}; a model extends the base alone.",
+            f"Name the base of {table.model} instead and declare the columns again.",
+        )
+
+
+def _check_options(class_name, options):
+    for name, what in (("base", "A view (base=)"), ("iterator", "An iterator (iterator=)")):
+        if name in options:
+            raise later(f"{what} of the model {class_name}", "Declare a table with the columns themselves.")
+    for name in options:
+        if name not in _KEYWORDS:
+            raise AppFileError(
+                f"The model {class_name} has the unknown keyword '{name}'.",
+                did_you_mean(name, _KEYWORDS, f"The keywords are {', '.join(_KEYWORDS)}."),
+            )
+    if "name" not in options:
+        raise AppFileError(
+            f"The model {class_name} has no table name.",
+            f'Write class {class_name}(Base, name="{class_name.lower()}"):',
+        )
+    if options.get("has_default_idxs", False) not in (True, False):
+        raise AppFileError("has_default_idxs= is True or False.", "Write has_default_idxs=True or leave it out.")
+    if options.get("media_validation") not in (None, "on_write"):
+        raise later("media_validation= other than 'on_write'", "Leave media_validation= out.")
+    check_comment(options.get("comment"))
+    check_metadata(options.get("custom_metadata"))
+
+
+def _refuse_second_table(base, table):
+    for model in base.__appdb_models__:
+        before = model.__appdb_table__
+        if before.name == table.name:
+            raise AppFileError(
+                f"Two models have the table name '{table.name}': {before.model} (line {before.source[1]})"
+                f" and {table.model}.",
+                "Give one of them another name=.",
+            )
+
+
+    if table.renamed_from is not None:
+        others = [model.__appdb_table__ for model in base.__appdb_models__]
+        _refuse_second_heir([(one, one.renamed_from) for one in (*others, table)], "tables")
+
+
+def _former_name(options):
+    former = options.get("renamed_from")
+    if former is None:
+        return None
+    folded = check_table_name(former)
+    if folded == check_table_name(options["name"]):
+        raise AppFileError(f"renamed_from= names '{former}', which is the table's own name.", "Take it out.")
+    return folded
+
+
+def _refuse_second_heir(named, what):
+    """Refuses two columns, or two tables, that say that they had the same name."""
+    heirs = {}
+    for one, former in named:
+        if former is None:
+            continue
+        before = heirs.setdefault(former, one)
+        if before is not one:
+            raise AppFileError(
+                f"Two {what} say renamed_from='{former}': '{before.name}' and '{one.name}'.",
+                "Only one of them can have its data; take it out of the other.",
+                one.source,
+            )
+
+
+def _dedented(text):
+    """A docstring as a comment: common indentation and blank lines around it taken off."""
+    lines = text.expandtabs().splitlines()
+    margins = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()]
+    margin = min(margins, default=0)
+    rest = [line[margin:].rstrip() for line in lines[1:]]
+    return "\n".join([lines[0].strip() if lines else "", *rest]).strip() or None

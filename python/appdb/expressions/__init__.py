@@ -1,0 +1,1 @@
+"""Expressions over columns: how they are built, printed and run."""

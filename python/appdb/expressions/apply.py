@@ -1,0 +1,93 @@
+"""`value.apply(function)`: a call of a function of a module that nobody marked, with one value and nothing else."""
+
+from appdb.declare.declared import caller
+from appdb.declare.errors import AppFileError
+from appdb.declare.types import display, hint_type
+from appdb.expressions.printing import ATOM, inner
+from appdb.udfs.calls import Parameter
+from appdb.udfs.signatures import COROUTINE, Signature, check_body, check_importable, innermost
+
+# What tells such a function's id from that of a UDF.
+MARK = "#apply"
+
+
+class Applied:
+    """A function as `apply` calls it; to everybody else it is like an Overload (udfs/udf.py)."""
+
+    kind = "scalar"
+    number = 0
+    is_async = is_concurrent = False
+    batch_size = timeout_s = resource_pool = None
+
+    def __init__(self, function, source=None):
+        self.owner = self.function = function
+        self.id = f"{function.__module__}:{function.__qualname__}{MARK}"
+        self.written = innermost(function) if hasattr(function, "__code__") else _Unwritten(source)
+        # Null in is null out, and null may come out of it.
+        self.parameters = [Parameter("value", "json", mode="positional_only")]
+        self.result = ("json", True)
+        self.signature = Signature(self.parameters, self.result)
+
+
+class _Unwritten:
+    """Stands for the source of a function that has none in Python, such as `len`."""
+
+    made = object
+
+    def __init__(self, source):
+        self.source = source
+
+
+def applied(value, function, col_type):
+    """The expression of a call with `value`. Raises AppFileError for what no other process could find, and without a type."""
+    from appdb.expressions.expr import Expr
+    from appdb.udfs.udf import Udf
+
+    if isinstance(function, Udf) or hasattr(function, "parameters"):
+        name = getattr(function, "__name__", getattr(function, "name", "f"))
+        raise AppFileError(f"{name} is called, not applied.", f"Write {name}({value._text})")
+    if not callable(function):
+        raise AppFileError(f".apply() wants a function, not {function!r}.", "Write for example .apply(slug, db.String)")
+    _check_importable(function)
+    kind = _result(function, col_type)
+    node = {"node": "udf", "function": f"{function.__module__}:{function.__qualname__}{MARK}"}
+    node |= {"args": [value._node], "kwargs": {}}
+    text = f"{inner(value, ATOM)}.apply({function.__qualname__}, {display(kind)})"
+    return Expr(kind, True, node, text, parts=(value,), function=Applied(function, caller(2)))
+
+
+def _check_importable(function):
+    import sys
+
+    if hasattr(function, "__code__"):
+        check_importable(function, "a function to apply")
+        check_body(innermost(function))
+        if innermost(function).__code__.co_flags & COROUTINE:
+            raise AppFileError(
+                f".apply() cannot wait for the async function {function.__name__}.", "Mark it @udf and call it."
+            )
+        return
+    name, module = getattr(function, "__qualname__", None), getattr(function, "__module__", None)
+    if name is None or getattr(sys.modules.get(module), name, None) is not function:
+        shown = name or type(function).__name__
+        raise AppFileError(
+            f".apply() cannot call {shown}: no other process finds it under a name of its module.",
+            "Write a def at the top of a module that calls it.",
+        )
+
+
+def _result(function, col_type):
+    """The kind of the result: `col_type`, else what the function's own hint says."""
+    name = function.__qualname__
+    if col_type is not None:
+        return hint_type(col_type, f"col_type of .apply({name})")[0]
+    if isinstance(function, type):
+        return hint_type(function, f"The result of {name}")[0]
+    hint = getattr(function, "__annotations__", {}).get("return")
+    if isinstance(hint, str):
+        hint = eval(hint, function.__globals__)
+    if hint is None:
+        raise AppFileError(
+            f".apply({name}) does not say what {name} returns.", "Write col_type=db.String, or another type."
+        )
+    return hint_type(hint, f"The result of {name}")[0]

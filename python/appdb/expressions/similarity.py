@@ -1,0 +1,126 @@
+"""`column.similarity(string=...)`: how alike a column's vectors in an embedding index and another one are."""
+
+from appdb.declare.declaring import Phase
+from appdb.declare.errors import AppFileError, did_you_mean, later, listed
+from appdb.declare.types import display
+from appdb.expressions import expr
+
+_MEDIA = ("image", "audio", "video", "document")
+
+
+def similarity(column, given, idx):
+    """The expression of `column.similarity(...)`; `given` has its arguments by name. Raises AppFileError."""
+    text = f"{column._text}.similarity"
+    if Phase.bodies:
+        raise AppFileError(
+            f"{text}(...) cannot be used in a model: a likeness needs a value from a query.",
+            "Write it in a function marked @db.query: select(...), where(...) or order_by(..., asc=False).",
+        )
+    for name in _MEDIA:
+        if name in given:
+            raise later(f"{text}({name}=)")
+    unknown = [name for name in given if name not in ("string", "json", "vector")]
+    if unknown or len(given) != 1:
+        what = "is given two values" if given else "is given nothing"
+        if unknown:
+            what = f"has no argument '{unknown[0]}'"
+        raise AppFileError(f"{text}() {what}.", f'Write {text}(string="words"), or vector= for a vector.')
+    ((name, value),) = given.items()
+    index = _index(column, idx)
+    value = _vector(index, text, value) if name == "vector" else _value(column, index, text, name, value)
+    node = {
+        "node": "similarity",
+        "column": column._name,
+        "of": column._owner.name,
+        "index": index.name,
+        "metric": index.metric,
+        "value": value._node,
+    }
+    shown = f"{text}({name}={value._text}{'' if idx is None else f', idx={idx!r}'})"
+    return expr.Expr("float", True, node, shown, parts=(column, value))
+
+
+def named_value(column, values, given):
+    """The arguments of `similarity()` by name: one without a name is of the column's kind, or a vector."""
+    if not values:
+        return given
+    text = f"{column._text}.similarity"
+    if len(values) > 1 or given:
+        raise AppFileError(f"{text}() is given several values.", f'Write {text}(string="words"), or vector= for a vector.')
+    (value,) = values
+    is_vector = isinstance(value, (list, tuple)) or hasattr(value, "tolist") or getattr(value, "_kind", None) == "array"
+    kind = str(column._kind)
+    return {"json" if kind == "json" else "vector" if is_vector or kind == "array" else "string": value}
+
+
+def _index(column, idx):
+    found = [one for one in column._owner.indexes if hasattr(one, "metric") and one.columns == (column._name,)]
+    if not found:
+        raise AppFileError(
+            f"Column '{column._name}' of {column._owner.model} has no embedding index.",
+            f"Add __indexes__ = [db.EmbeddingIndex({column._name}, embedding=function)] to {column._owner.model}.",
+        )
+    names = [one.name for one in found]
+    if idx is None:
+        if len(found) > 1:
+            raise AppFileError(
+                f"Column '{column._name}' has several embedding indexes: {listed(names)}.",
+                f'Name one of them: idx="{names[0]}"',
+            )
+        return found[0]
+    if idx not in names:
+        known = [name for name in names if name is not None]
+        otherwise = f"It has {listed(known)}." if known else "Leave idx= out: it has one, without a name."
+        raise AppFileError(
+            f"Column '{column._name}' has no embedding index {idx!r}.", did_you_mean(str(idx), known, otherwise)
+        )
+    return found[names.index(idx)]
+
+
+def _value(column, index, text, name, value):
+    """What the index's function makes a vector of."""
+    if index.hidden is None:
+        raise AppFileError(
+            f"{text}({name}=) needs a function that makes vectors, and the index is on vectors themselves.",
+            f"Write {text}(vector=...).",
+        )
+    if column._kind != name:
+        right = column._kind if column._kind != "array" else "vector"
+        raise AppFileError(f"{text}({name}=) is asked of {display(column._kind)}.", f"Write {text}({right}=...).")
+    if name == "json" and not isinstance(value, expr.Expr):
+        return _constant(expr.json_literal(value), text, name)
+    value = expr.lift(value)
+    if value._kind != name:
+        raise AppFileError(
+            f"{text}({name}=) takes {display(name)}; {value._text} is {display(value._kind)}.",
+            "Give it text, or a parameter of type str." if name == "string" else "Give it a Json value.",
+        )
+    return _constant(value, text, name)
+
+
+def _vector(index, text, value):
+    kind = index.kind
+    if not isinstance(value, expr.Expr):
+        value = expr.array_literal(kind, value)
+    elif value._kind == "array":
+        given = value._kind.type
+        if not given["dtype"].startswith("float") or given["shape"] not in (None, [None], [index.dimensions]):
+            raise AppFileError(
+                f"{text}(vector=) takes {display(kind)}; {value._text} is {display(value._kind)}.",
+                f"Declare the parameter as db.Array[({index.dimensions},), db.Float].",
+            )
+    elif value._kind != "json" or index.kind_of_column == "json":
+        raise AppFileError(
+            f"{text}(vector=) takes {display(kind)}; {value._text} is {display(value._kind)}.",
+            f"Declare the parameter as db.Array[({index.dimensions},), db.Float].",
+        )
+    return _constant(value, text, "vector")
+
+
+def _constant(value, text, name):
+    if value._reads:
+        raise AppFileError(
+            f"{text}({name}=) is given {value._text}, which differs by row.",
+            "Give it a constant or a parameter of the query: its vector is made once.",
+        )
+    return value

@@ -1,0 +1,1 @@
+"""Hand-written handlers and application objects: requests, answers, OpenAPI."""

@@ -1,0 +1,55 @@
+"""What a person is told who writes a verb of another library: `filter`, `first`, `having`."""
+
+from appdb.declare.declaring import Phase
+from appdb.declare.errors import UnknownAttribute, asked_while_running, did_you_mean
+from appdb.queries.query import VERBS
+
+# Verbs that have another name here.
+_RENAMED = {
+    **dict.fromkeys(("filter", "filter_by", "find"), "where"),
+    **dict.fromkeys(("sort", "sort_by", "orderby", "order"), "order_by"),
+    **dict.fromkeys(("groupby", "group"), "group_by"),
+    **dict.fromkeys(("take", "top"), "limit"),
+    "unique": "distinct",
+}
+# Verbs that are written otherwise here, with what to write.
+_OTHERWISE = {
+    "offset": "Write limit(n, offset=...).",
+    "first": "Write head(1), and one_row=True at the route.",
+    "one": "Write one_row=True at the route.",
+    "all": "Leave it out: a query gives all rows.",
+    "aggregate": "Write select(n=count()), with aggregates of appdb.functions.",
+    "having": "Sort by the aggregate and cut with limit(); groups have no filter.",
+}
+_RUN = ("collect", "show", "cursor")
+_CHANGE = ("insert", "update", "delete")
+
+
+def is_verb_elsewhere(name):
+    """Whether other systems have a verb of this name, which is written otherwise here."""
+    return name in _RENAMED or name in _OTHERWISE
+
+
+def unknown_verb(what, name, model=None):
+    """The error for a verb that a query, or the model of this name, does not have."""
+    owner = model or ""
+    if name in _RUN:
+        if Phase.running:
+            return asked_while_running(f"{owner}.{name}()")
+        return UnknownAttribute(
+            f"{owner}.{name}() runs a query, and no database is at hand while the file is read.",
+            "Leave it out: a function marked @db.query returns the query itself.",
+        )
+    if name in _CHANGE and model is not None:
+        what = "a function that computes cannot" if Phase.running else "no database is at hand while the file is read"
+        return UnknownAttribute(
+            f"{owner}.{name}() changes rows, and {what}.",
+            f"Call it in a handler of a router, or declare a route: router.add_{name}_route({model}, ...)",
+        )
+    if name in _OTHERWISE:
+        return UnknownAttribute(f"{what} has no '{name}'.", _OTHERWISE[name])
+    if name in (*_CHANGE, "recompute_columns"):
+        return UnknownAttribute(f".{name}() changes rows, but a query cannot.", "Use a separate route.")
+    if name in _RENAMED:
+        return UnknownAttribute(f"{what} has no '{name}'.", f"Write {owner}.{_RENAMED[name]}(...)")
+    return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
