@@ -5,6 +5,7 @@ import { appError } from "@appdb/contract/errors";
 import { identifyProcess, type ProcessIdentity } from "../processes/process-identity.ts";
 import { openOutput } from "./pod-log.ts";
 import { readRunNumber } from "./pod-state.ts";
+import { waitForChild } from "./shell-wait.ts";
 
 /**
  * Stands between the driver and the program: writes down who they are before the program runs, and how it ended after it, so
@@ -21,7 +22,7 @@ exec 3<&0 </dev/null
 program=$!
 exec 3<&-
 echo $program >"$run/program"
-while wait $program; status=$?; kill -0 $program 2>/dev/null; do :; done
+${waitForChild("program")}
 echo $status >"$run/exit"`;
 
 /** The processes of a pod have it in their environment, wherever they went. */

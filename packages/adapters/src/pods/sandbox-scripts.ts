@@ -1,3 +1,5 @@
+import { waitForChild } from "./shell-wait.ts";
+
 /**
  * The steps by which a program comes into its sandbox, each a shell that becomes the next one. They share descriptors:
  * 3 the program's input, 4 what the way to the network says, 5 options of bubblewrap, 6 where it is said that the program
@@ -33,7 +35,7 @@ else
 fi
 trap end TERM INT HUP
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-while wait "$box"; status=$?; kill -0 "$box" 2>/dev/null; do :; done
+${waitForChild("box")}
 exit "$status"`;
 
 /** In the pod's network, as the one who made it: bounds it before anything of the pod runs, and waits for the way out. */

@@ -1,0 +1,21 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { waitForChild } from "./shell-wait.ts";
+
+function statusOf(script: string): number | null {
+  return spawnSync("/bin/sh", ["-c", `${script}\n${waitForChild("child")}\nexit "$status"`]).status;
+}
+
+test("the status of a child that ends while a signal is handled is its own", () => {
+  // the trap takes longer than the child, and the shell collects the child meanwhile
+  const trap = "trap 'told=$(sleep 0.3; echo told)' TERM";
+  expect(statusOf(`${trap}\n(sleep 0.15; exit 7) & child=$!\n(sleep 0.05; kill -TERM $$) &`)).toBe(7);
+});
+
+test.each([0, 3, 127, 143])("a child that ends with %i has that status", (code) => {
+  expect(statusOf(`(sleep 0.05; exit ${code}) & child=$!`)).toBe(code);
+});
+
+test("a child that a signal kills has the signal's status", () => {
+  expect(statusOf("sleep 60 & child=$!\nkill -KILL $child")).toBe(128 + 9);
+});
