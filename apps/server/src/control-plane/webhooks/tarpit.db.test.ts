@@ -78,7 +78,9 @@ test("webhooks that never answer hold one worker: another organization's webhook
     // the attacker's first turn hangs still
     expect(hanging).toBe(4);
     const { rows } = await sql`select from control.jobs
-      where payload ->> 'org_id' = ${org.id} and lease is not null`.execute(server.deps.db);
+      where name = 'deliver-webhooks' and payload ->> 'org_id' = ${org.id} and lease is not null`.execute(
+      server.deps.db,
+    );
     expect(rows).toHaveLength(1);
     receiver.closeAllConnections();
   }
