@@ -23,7 +23,9 @@ do $$
 begin
   if to_regclass('graphile_worker._private_jobs') is not null then
     insert into control.jobs (key, name, payload, lane)
-      select key, 'prepare-image', payload::jsonb, key from graphile_worker._private_jobs where key like 'prepare-image %'
+      select j.key, 'prepare-image', j.payload::jsonb, coalesce('builds of ' || p.org_id || ' 0', j.key)
+        from graphile_worker._private_jobs j left join control.preparations p on j.key = 'prepare-image ' || p.id
+        where j.key like 'prepare-image %'
       on conflict do nothing;
   end if;
 end

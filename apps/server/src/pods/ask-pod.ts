@@ -4,7 +4,9 @@ import type { Route, Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
 import { fetchPod } from "./fetch-pod.ts";
 
-const TIMEOUT_MS = 2_000;
+const SILENCE_MS = 2_000;
+/** For a whole answer: a pod that sends a byte now and then is never silent. */
+const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 100_000;
 
 /** How the API of a pod is reached. */
@@ -37,8 +39,9 @@ export async function ask(
   const sent = body === undefined || takes === undefined ? {} : { body };
   const headers: Record<string, string> = takes === undefined ? {} : { "content-type": takes };
   try {
-    const answer = await fetchPod({ ...address, silence_ms: TIMEOUT_MS, most_bytes: MAX_BYTES })(path, {
+    const answer = await fetchPod({ ...address, silence_ms: SILENCE_MS, most_bytes: MAX_BYTES })(path, {
       method,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
       headers,
       ...sent,
     });

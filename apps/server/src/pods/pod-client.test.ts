@@ -1,25 +1,31 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "@appdb/adapters/secret";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { askHealth } from "./ask-pod.ts";
 import { checkDocument, podClient } from "./pod-client.ts";
 
 const uri = "cloud://acme:main";
 
 /** A pod that answers the pieces, whatever it is asked. */
 async function openPod(pieces: readonly string[]) {
-  const folder = mkdtempSync(join(tmpdir(), "pod-"));
-  const socket = join(folder, "pod.sock");
-  const server = createServer((_request, response) => {
+  return await openPodWith((_request, response) => {
     for (const piece of pieces) response.write(piece);
     response.end();
-  }).listen(socket);
+  });
+}
+
+async function openPodWith(answer: RequestListener) {
+  const folder = mkdtempSync(join(tmpdir(), "pod-"));
+  const socket = join(folder, "pod.sock");
+  const server = createServer(answer).listen(socket);
   await once(server, "listening");
   return {
+    socket,
     client: podClient({ uri, socket, token: new Secret("token") }),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -57,4 +63,35 @@ test("a line without an end is not held for ever", async () => {
 test("a document with millions of wrong members is refused within the time of a test", () => {
   const schema = z.object({ tables: z.array(z.object({ name: z.string() })) });
   expect(() => checkDocument(uri, schema, { tables: Array(5_000_000).fill(0) })).toThrow("does not answer");
+});
+
+test("a pod that refuses its token and keeps the connection costs no descriptor", async () => {
+  const open = () => readdirSync("/proc/self/fd").length;
+  await using pod = await openPodWith((request, response) => {
+    request.resume();
+    response.writeHead(401, { "content-length": 1_000_000 });
+    response.write("x".repeat(150_000));
+  });
+  const refused = () => expect(pod.client.call("treeList", {})).rejects.toMatchObject({ code: "database_not_reached" });
+  await refused();
+  const before = open();
+  for (let at = 0; at < 20; at += 1) await refused();
+  await expect.poll(() => open() - before).toBeLessThan(10);
+});
+
+test("a pod that sends a byte now and then is given up", async () => {
+  await using pod = await openPodWith((_request, response) => {
+    const drip = setInterval(() => response.writeProcessing(), 500);
+    response.on("close", () => clearInterval(drip));
+  });
+  expect(await askHealth(pod.socket, new Secret("token"))).toBeUndefined();
+}, 20_000);
+
+test.each(["", "null", "5"])("the document %j in place of one of the contract is refused", async (text) => {
+  await using pod = await openPod([text]);
+  await expect(pod.client.call("treeList", {})).rejects.toMatchObject({ code: "database_not_reached" });
+});
+
+test.each(["null", "5", '"x"'])("a line %j that is not an object is refused", async (line) => {
+  await expect(readEvents([`${line}\n`])).rejects.toMatchObject({ code: "database_not_reached" });
 });

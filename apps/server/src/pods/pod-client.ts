@@ -38,7 +38,11 @@ export function podClient({ socket, token, uri }: PodAddress): PodClient {
     fetch: async (path, init) => {
       const answer = await ask(path, init);
       // a pod that does not know its own token is not the one that was asked
-      if (answer.status === UNAUTHORIZED) throw new Error("The pod refuses its token.");
+      if (answer.status === UNAUTHORIZED) {
+        // a body that nobody reads would hold its connection
+        answer.body.destroy();
+        throw new Error("The pod refuses its token.");
+      }
       return answer;
     },
     headers: () => ({}),

@@ -4,9 +4,9 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { enqueueJob } from "./jobs.ts";
+import { enqueueJob, rescheduleFutureJobs } from "./jobs.ts";
 import { freeJobsOfTheDead, openLease } from "./lease.ts";
-import { runWorkers } from "./worker-pool.ts";
+import { MAX_BACKOFF_S, runWorkers } from "./worker-pool.ts";
 
 /** Workers that no notification reaches look so rarely here that the test would time out. */
 const POLL_MS = 600_000;
@@ -100,6 +100,13 @@ test("a job that fails is tried again later with the next attempt, and the log h
   workers.end(broken);
   await eventually(() => expect(workers.begun).toEqual(["1 1", "1 2"]), { timeout_ms: 10_000 });
   expect(workers.log.lines).toMatchObject([{ level: "error", fields: { err: broken, job: "job 1" } }]);
+});
+
+test("a job that failed often waits for its pause: it is not taken for one from before the clock was set back", async () => {
+  await add(1, { delay_s: MAX_BACKOFF_S });
+  await sql`update control.jobs set name = 'reconcile-database'`.execute(server.deps.db);
+  expect(await rescheduleFutureJobs(server.deps.db)).toBe(0);
+  expect((await jobs())[0]?.waits_s).toBeGreaterThan(MAX_BACKOFF_S - 10);
 });
 
 test("a lost connection is no error of a job", async () => {

@@ -12,8 +12,8 @@ const RETRY_MS = 500;
 const POLL_MS = 2_000;
 /** `pg_advisory_xact_lock` of a claim: two that read the same lanes would both take a job of one. */
 const CLAIMS = 734_191;
-/** Backoff of a job that failed: e to the power of its attempts, in seconds. */
-const MAX_BACKOFF_ATTEMPTS = 10;
+/** A job that failed waits for e to the power of its attempts, in seconds, up to this: `rescheduleFutureJobs` would cut a longer pause. */
+export const MAX_BACKOFF_S = 150;
 
 export interface JobRun {
   /** From 1. */
@@ -157,7 +157,7 @@ async function endJob(
   if (found === undefined) return;
   if (!hasFailed && !found.is_again) await sql`delete from control.jobs where key = ${key}`.execute(tx);
   else {
-    const backoffS = isInterrupted ? 0 : Math.exp(Math.min(attempts, MAX_BACKOFF_ATTEMPTS));
+    const backoffS = isInterrupted ? 0 : Math.min(Math.exp(attempts), MAX_BACKOFF_S);
     await sql`update control.jobs set lease = null, again_at = null,
         run_at = coalesce(again_at, now() + make_interval(secs => ${backoffS}::float8)),
         attempts = case when again_at is null then attempts else 0 end where key = ${key}`.execute(tx);

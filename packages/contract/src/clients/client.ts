@@ -181,7 +181,10 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
   async function call(route: CheckedRoute, input: AnyInput, options: CallOptions = {}): Promise<unknown> {
     if (route.answers === "events") return await readEvents(route, input, options);
     const text = await textOf(route, await open(route, input, options), options.signal);
-    return text === "" ? undefined : check(route, parse(route, text));
+    if (text !== "") return check(route, parse(route, text));
+    if (route.answer !== undefined && transport.check !== undefined)
+      throw transport.failed(route, "the answer is empty");
+    return undefined;
   }
 
   async function readEvents(route: CheckedRoute, input: AnyInput, options: CallOptions): Promise<unknown> {
@@ -243,7 +246,10 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Line> {
     for await (const line of textLines(route, answer, signal)) {
-      if (line !== "") yield parse(route, line) as Line;
+      if (line === "") continue;
+      const document = parse(route, line);
+      if (typeof document !== "object" || document === null) throw transport.failed(route, "a line is not an object");
+      yield document as Line;
     }
   }
 
