@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import type { Timing } from "../timing.ts";
 import type { QueryPlan, RowMarks } from "./query-plan.ts";
 
 /** A page of a query's rows. */
@@ -15,11 +16,18 @@ export interface PagePosition {
   readonly given: number;
 }
 
-/** What marks the rows of a run. */
-export function marksOf(options: {
+/** How a query is run. */
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timing?: Timing | undefined;
+  /** A part of the rows, in place of all. */
   readonly page?: PageOf | undefined;
+  /** Rows come one by one with their identities (`QueryAnswer.rows`). */
   readonly is_identified?: boolean;
-}): RowMarks | undefined {
+}
+
+/** What marks the rows of a run. */
+export function marksOf(options: Pick<RunOptions, "page" | "is_identified">): RowMarks | undefined {
   const { page, is_identified: isIdentified } = options;
   if (page !== undefined) return { by: "place", after: page.after?.keys.map((key) => key === null) ?? null };
   return isIdentified ? { by: "identity" } : undefined;

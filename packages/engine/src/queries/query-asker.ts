@@ -1,9 +1,10 @@
 import type { SqlPool } from "../ports.ts";
 import { measured, Timing } from "../timing.ts";
 import type { QueryAnswer } from "./final-answer.ts";
+import type { RunOptions } from "./pages.ts";
 import { PointReads } from "./point-reads.ts";
 import type { QueryArguments } from "./python-rows.ts";
-import type { QueryRunner, RunOptions } from "./query-runner.ts";
+import type { QueryRunner } from "./query-runner.ts";
 import { SharedAnswers } from "./shared-answers.ts";
 
 export type AskOptions = Pick<RunOptions, "signal" | "page" | "timing">;

@@ -7,7 +7,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { arrayText, toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
 import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../sql/query-limits.ts";
-import { measured, type Timing } from "../timing.ts";
+import { measured } from "../timing.ts";
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import type { ServiceIdentity } from "../write/table-version.ts";
 import { aggregateGroups } from "./aggregate-groups.ts";
@@ -17,7 +17,7 @@ import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer
 import { compileJsonRows } from "./json-rows.ts";
 import { isForMany, runMany } from "./many-runs.ts";
 import type { NearestSearch } from "./nearest-rows.ts";
-import { marksOf, type PageOf, type PagePosition, refuseUnpageable } from "./pages.ts";
+import { marksOf, type PageOf, type PagePosition, type RunOptions, refuseUnpageable } from "./pages.ts";
 import { planQuery } from "./plan-query.ts";
 import {
   bindInputs,
@@ -49,16 +49,6 @@ export interface QueryRunnerDeps {
 const MAX_ATTEMPTS = 8;
 /** Rows that a cursor fetches at a time, for Python. */
 const FETCHED = 500;
-
-/** How a query is run. */
-export interface RunOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly timing?: Timing | undefined;
-  /** A part of the rows, in place of all. */
-  readonly page?: PageOf | undefined;
-  /** Rows come one by one with their identities (`QueryAnswer.rows`). */
-  readonly is_identified?: boolean;
-}
 
 interface Plans {
   readonly versions: ReadonlyMap<number, number>;
