@@ -1,8 +1,8 @@
 import { generateKeyPairSync, hash, randomBytes } from "node:crypto";
-import { hashKey } from "@appdb/adapters/keys/key-hash";
-import { type SnapshotKey, signSnapshot } from "@appdb/adapters/keys/key-snapshot";
-import { createKeyVerifier } from "@appdb/adapters/keys/key-verifier";
 import { writeKeyText } from "@appdb/contract/control/key-text";
+import { hashKey } from "@appdb/system/keys/key-hash";
+import { type SnapshotKey, signSnapshot } from "@appdb/system/keys/key-snapshot";
+import { createKeyVerifier } from "@appdb/system/keys/key-verifier";
 import type { Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";
 

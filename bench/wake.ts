@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPodHarness, type PodHarness } from "@appdb/pod/testing/pod-harness";
-import type { StartedPod } from "@appdb/pod/testing/started-pods";
+import { openPodHarness, type PodHarness } from "@appdb/runtime/testing/pod-harness";
+import type { StartedPod } from "@appdb/runtime/testing/started-pods";
 import type { Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";
 

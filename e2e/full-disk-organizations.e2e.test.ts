@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { readIfExists } from "@appdb/adapters/files/read-if-exists";
+import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";

@@ -25,19 +25,19 @@ const WALK = [
 /** Pages that have a test of their own, which reads them. */
 const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
-  "docs/handlers.md": "apps/pod/src/http/printed-handlers.contract.test.ts",
-  "docs/columns.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/defaults.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/expressions.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/indexes.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/many-rows.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/queries.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/queries-over-http.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/handlers.md": "apps/runtime/src/http/printed-handlers.contract.test.ts",
+  "docs/columns.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/defaults.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/indexes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/many-rows.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/queries.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/queries-over-http.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/quickstart.md": "e2e/wheel.e2e.test.ts",
-  "docs/resource-pools.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/routes.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/udfs.md": "apps/pod/src/http/printed-pages.db.test.ts",
-  "docs/upgrades.md": "packages/adapters/src/postgres/before-upgrade.contract.test.ts",
+  "docs/resource-pools.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/routes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/upgrades.md": "packages/postgres/src/cluster/before-upgrade.contract.test.ts",
 } as const;
 /** Lines that no test types, by how they begin, and why. */
 const NOT_TYPED: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
+import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startHosted } from "./support/hosted.ts";

@@ -6,7 +6,16 @@ import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
 /** Where the product works with values. Files of a kind, and tests, may name kinds. */
-const FOLDERS = ["packages/contract/src", "packages/engine/src", "packages/adapters/src", "apps/pod/src"];
+const FOLDERS = [
+  "packages/contract/src",
+  "packages/engine/src",
+  "packages/http/src",
+  "packages/pods/src",
+  "packages/postgres/src",
+  "packages/python-runtime/src",
+  "packages/system/src",
+  "apps/runtime/src",
+];
 const FREE = /\/kinds\/|\/testing\/|\.test\.ts$/;
 /** Files whose words only look like kinds. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
@@ -14,7 +23,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ["packages/contract/src/display-json.ts", "names types and formats of JSON Schema"],
   ["packages/engine/src/expressions/json-forms.ts", "names types of JSON"],
   ["packages/engine/src/expressions/time-forms.ts", "names namespaces of functions, and types of PostgreSQL"],
-  ["apps/pod/src/services/service-store.ts", "names extensions of files"],
+  ["apps/runtime/src/services/service-store.ts", "names extensions of files"],
 ]);
 
 const KIND = `"(?:${TYPE_KINDS.join("|")})"`;

@@ -22,7 +22,7 @@ const EXCEPTIONS = [/^docs\/spec-coverage\.md: /];
 
 const PAGES = /^(?:docs\/[^/]+\.md|README\.md|ARCHITECTURE\.md|SECURITY\.md)$/;
 const SOURCES =
-  /^(?:packages\/(?:contract|engine|adapters)\/src|apps\/(?:cli|server)\/src|python\/appdb)\/.*\.(?:ts|py)$/;
+  /^(?:packages\/(?:contract|engine|http|pods|postgres|python-runtime|system)\/src|apps\/(?:cli|server)\/src|python\/appdb)\/.*\.(?:ts|py)$/;
 /** Not part of the product, or not rewritten yet. */
 const NOT_CHECKED =
   /\.test\.ts$|\/testing\/|^packages\/engine\/src\/(?:rows|endpoints|idempotency)\/|^apps\/server\/src\/(?:reconciler|queue|gateway|gateway-process)\//;

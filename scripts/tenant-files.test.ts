@@ -6,12 +6,13 @@ import { ROOT } from "./lib/paths.mjs";
 /** What runs in the server. Nothing in it acts on a path of a tenant but through `files/tenant-files.ts` and `files/remove-folder.ts`. */
 const OF_THE_SERVER = [
   "apps/server/src",
-  "packages/adapters/src/blobs",
-  "packages/adapters/src/documents",
-  "packages/adapters/src/files",
-  "packages/adapters/src/images",
-  "packages/adapters/src/pods",
-  "packages/adapters/src/processes",
+  "packages/system/src/blobs",
+  "packages/python-runtime/src/documents",
+  "packages/system/src/files",
+  "packages/python-runtime/src/images",
+  "packages/pods/src/driver",
+  "packages/pods/src/sandbox",
+  "packages/system/src/processes",
 ];
 
 /** Files there that import `node:fs`, and what they do with it. A new one needs a reason that names no folder of a tenant. */
@@ -45,52 +46,54 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/reconciler/databases/resume-databases.ts": "looks at folders of the server's own, by lstat",
   "apps/server/src/reconciler/services/resume-services.ts": "looks at folders of the server's own, by lstat",
   "apps/server/src/welcome.ts": "a file of the server's own",
-  "packages/adapters/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
-  "packages/adapters/src/files/private-folder.ts": "makes folders of the person who runs the command",
-  "packages/adapters/src/files/move-file.ts": "renames files of the caller's own",
-  "packages/adapters/src/processes/systems/linux.ts": "reads /proc",
-  "packages/adapters/src/files/deleted-files.ts": "reads /proc",
-  "packages/adapters/src/files/file-spool.ts": "scratch files of a pod, in the pod",
-  "packages/adapters/src/files/folder-size.ts": "counts by lstat, and reads no file",
-  "packages/adapters/src/files/remove-folder.ts": "removes by descriptor",
-  "packages/adapters/src/files/sync-files.ts": "syncs images, whose builds have ended",
-  "packages/adapters/src/files/tenant-files.ts": "acts by descriptor",
-  "packages/adapters/src/files/write-entries.ts":
+  "packages/system/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
+  "packages/system/src/files/private-folder.ts": "makes folders of the person who runs the command",
+  "packages/system/src/files/move-file.ts": "renames files of the caller's own",
+  "packages/system/src/processes/systems/linux.ts": "reads /proc",
+  "packages/system/src/files/deleted-files.ts": "reads /proc",
+  "packages/system/src/files/file-spool.ts": "scratch files of a pod, in the pod",
+  "packages/system/src/files/folder-size.ts": "counts by lstat, and reads no file",
+  "packages/system/src/files/remove-folder.ts": "removes by descriptor",
+  "packages/system/src/files/sync-files.ts": "syncs images, whose builds have ended",
+  "packages/system/src/files/tenant-files.ts": "acts by descriptor",
+  "packages/system/src/files/write-entries.ts":
     "writes a validated list into an empty folder, by O_EXCL and O_NOFOLLOW",
-  "packages/adapters/src/images/build-image.ts": "makes and renames folders of the server's own",
-  "packages/adapters/src/images/build-steps.ts": "writes into a draft before a build of it begins, and renames",
-  "packages/adapters/src/images/collect-images.ts": "looks by lstat, and renames folders of the server's own",
-  "packages/adapters/src/images/compiled-code.ts": "links files of images whose builds have ended, and follows no link",
-  "packages/adapters/src/images/former-images.ts": "lists folders of the server's own",
-  "packages/adapters/src/images/image-folder.ts": "reads and writes a description where no build can write",
-  "packages/adapters/src/images/library-paths.ts": "the home's own libraries",
-  "packages/adapters/src/images/probe-python.ts": "looks at the installation's Python",
-  "packages/adapters/src/images/find-python.ts": "a person's own machine",
-  "packages/adapters/src/images/system-packages.ts": "unpacks the operator's packages into a folder that no build has",
-  "packages/adapters/src/images/venv-images.ts": "a person's own machine",
-  "packages/adapters/src/pods/control-groups.ts": "control groups",
-  "packages/adapters/src/pods/log-files.ts": "reads files from a descriptor that inTenantFolder opened",
-  "packages/adapters/src/pods/open-groups.ts": "control groups",
-  "packages/adapters/src/pods/pod-launch.ts": "makes what the driver keeps of a start",
-  "packages/adapters/src/pods/pod-log.ts": "makes files from a descriptor that inTenantFolder opened",
-  "packages/adapters/src/pods/pod-run.ts": "renames what the driver keeps of a start",
-  "packages/adapters/src/pods/pod-state.ts": "what the driver keeps",
-  "packages/adapters/src/pods/pod-users.ts": "what the driver keeps",
-  "packages/adapters/src/pods/sandbox-bounds.ts": "what the driver keeps of a start",
-  "packages/adapters/src/pods/sandbox-check.ts": "looks at programs and settings of the machine",
-  "packages/adapters/src/pods/sandbox-files.ts": "what the driver keeps of a start",
-  "packages/adapters/src/pods/sandbox-host.ts": "looks at a device",
-  "packages/adapters/src/pods/sandbox-layout.ts": "looks at the system's folders",
-  "packages/adapters/src/pods/sandbox-pods.ts": "what the driver keeps of a start",
-  "packages/adapters/src/pods/sandbox-reach.ts":
+  "packages/python-runtime/src/images/build-image.ts": "makes and renames folders of the server's own",
+  "packages/python-runtime/src/images/build-steps.ts": "writes into a draft before a build of it begins, and renames",
+  "packages/python-runtime/src/images/collect-images.ts": "looks by lstat, and renames folders of the server's own",
+  "packages/python-runtime/src/images/compiled-code.ts":
+    "links files of images whose builds have ended, and follows no link",
+  "packages/python-runtime/src/images/former-images.ts": "lists folders of the server's own",
+  "packages/python-runtime/src/images/image-folder.ts": "reads and writes a description where no build can write",
+  "packages/python-runtime/src/images/library-paths.ts": "the home's own libraries",
+  "packages/python-runtime/src/images/probe-python.ts": "looks at the installation's Python",
+  "packages/python-runtime/src/images/find-python.ts": "a person's own machine",
+  "packages/python-runtime/src/images/system-packages.ts":
+    "unpacks the operator's packages into a folder that no build has",
+  "packages/python-runtime/src/images/venv-images.ts": "a person's own machine",
+  "packages/pods/src/sandbox/control-groups.ts": "control groups",
+  "packages/pods/src/driver/log-files.ts": "reads files from a descriptor that inTenantFolder opened",
+  "packages/pods/src/sandbox/open-groups.ts": "control groups",
+  "packages/pods/src/driver/pod-launch.ts": "makes what the driver keeps of a start",
+  "packages/pods/src/driver/pod-log.ts": "makes files from a descriptor that inTenantFolder opened",
+  "packages/pods/src/driver/pod-run.ts": "renames what the driver keeps of a start",
+  "packages/pods/src/driver/pod-state.ts": "what the driver keeps",
+  "packages/pods/src/driver/pod-users.ts": "what the driver keeps",
+  "packages/pods/src/sandbox/sandbox-bounds.ts": "what the driver keeps of a start",
+  "packages/pods/src/sandbox/sandbox-check.ts": "looks at programs and settings of the machine",
+  "packages/pods/src/sandbox/sandbox-files.ts": "what the driver keeps of a start",
+  "packages/pods/src/sandbox/sandbox-host.ts": "looks at a device",
+  "packages/pods/src/sandbox/sandbox-layout.ts": "looks at the system's folders",
+  "packages/pods/src/sandbox/sandbox-pods.ts": "what the driver keeps of a start",
+  "packages/pods/src/sandbox/sandbox-reach.ts":
     "what the driver keeps of a start; the mounted folders are compared with it",
-  "packages/adapters/src/pods/sandbox-task.ts": "what the driver keeps of a task",
-  "packages/adapters/src/pods/task-watch.ts": "asks a file system what is free",
-  "packages/adapters/src/processes/inherited-descriptors.ts": "reads /proc",
-  "packages/adapters/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
-  "packages/adapters/src/processes/private-files.ts": "files of the server's own",
-  "packages/adapters/src/processes/process-table.ts": "reads /proc",
-  "packages/adapters/src/processes/raise-priority.ts": "writes /proc",
+  "packages/pods/src/sandbox/sandbox-task.ts": "what the driver keeps of a task",
+  "packages/pods/src/driver/task-watch.ts": "asks a file system what is free",
+  "packages/system/src/processes/inherited-descriptors.ts": "reads /proc",
+  "packages/system/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
+  "packages/system/src/processes/private-files.ts": "files of the server's own",
+  "packages/system/src/processes/process-table.ts": "reads /proc",
+  "packages/system/src/processes/raise-priority.ts": "writes /proc",
 };
 
 /** Files that may remove a folder with all that is in it by its path, and what no tenant can do in that folder meanwhile. */
@@ -98,11 +101,11 @@ const REMOVES_BY_PATH: Readonly<Record<string, string>> = {
   "apps/server/src/storage/materialize-tree.ts": "pods only read trees",
   "apps/server/src/gateway-process/run-gateway.ts": "sockets of the server's own",
   "apps/server/src/gateway/admin-socket.ts": "sockets of the server's own",
-  "packages/adapters/src/files/remove-folder.ts": "on systems without drivers that isolate",
-  "packages/adapters/src/images/library-paths.ts": "no tenant sees the home's own libraries",
-  "packages/adapters/src/images/system-packages.ts": "no build has the folder of archives",
-  "packages/adapters/src/images/venv-images.ts": "a person's own machine",
-  "packages/adapters/src/pods/pod-state.ts": "the pod has ended",
+  "packages/system/src/files/remove-folder.ts": "on systems without drivers that isolate",
+  "packages/python-runtime/src/images/library-paths.ts": "no tenant sees the home's own libraries",
+  "packages/python-runtime/src/images/system-packages.ts": "no build has the folder of archives",
+  "packages/python-runtime/src/images/venv-images.ts": "a person's own machine",
+  "packages/pods/src/driver/pod-state.ts": "the pod has ended",
 };
 
 test("only files with a reason act on files in the server", () => {
@@ -125,7 +128,7 @@ test("a file that imports node:fs in any way is found", () => {
   ]) {
     expect(importsFiles(line), line).toBe(true);
   }
-  expect(importsFiles('import { removeFolder } from "@appdb/adapters/files/remove-folder";')).toBe(false);
+  expect(importsFiles('import { removeFolder } from "@appdb/system/files/remove-folder";')).toBe(false);
 });
 
 test("a removal or copy of a whole folder is found", () => {

@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
-import { readProcesses } from "@appdb/adapters/processes/process-table";
+import { findLockOwner } from "@appdb/system/processes/numbered-lock";
+import { readProcesses } from "@appdb/system/processes/process-table";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect } from "vitest";
 import { type HeldServer, startHeldServer } from "./held-server.ts";

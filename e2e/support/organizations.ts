@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./hosted.ts";

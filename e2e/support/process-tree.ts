@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readProcesses } from "@appdb/adapters/processes/process-table";
+import { readProcesses } from "@appdb/system/processes/process-table";
 
 /** Pids of what these processes have started, and what that has, and so on; without themselves. */
 export function descendants(roots: readonly number[]): number[] {

@@ -14,19 +14,19 @@ const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
   { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
-  // apps/pod/src/http/no-schemas.ts
+  // apps/runtime/src/http/no-schemas.ts
   {
     name: "pod-program",
-    entry: "apps/pod/src/main.ts",
+    entry: "apps/runtime/src/main.ts",
     minify: false,
     left_out: ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"],
   },
   // for those who trace
-  { name: "traces", entry: "packages/adapters/src/traces/otlp-tracer.ts", minify: true },
+  { name: "traces", entry: "packages/system/src/traces/otlp-tracer.ts", minify: true },
   // pg-native is an addition that pg asks for and goes without
   { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
   // a process of the server's, in which documents of tenants are read (tenant-documents.ts)
-  { name: "documents-worker", entry: "packages/adapters/src/documents/documents-worker.ts", minify: false },
+  { name: "documents-worker", entry: "packages/python-runtime/src/documents/documents-worker.ts", minify: false },
   // the server starts it, as a process that ends neither with it nor by what it works at
   { name: "gateway-program", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
 ];

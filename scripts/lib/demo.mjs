@@ -18,7 +18,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 /** So long a database and its service may take to come back. */
 const BACK_MS = 60_000;
 const LOOK_MS = 100;
-/** As the server says that it does not run pods as root (packages/adapters/src/pods/choose-driver.ts). */
+/** As the server says that it does not run pods as root (packages/pods/src/choose-driver.ts). */
 const AS_ROOT = "Plain processes do not take its place: the server runs as root";
 
 /**

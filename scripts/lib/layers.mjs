@@ -26,14 +26,11 @@ export const LAYERS = {
     ["background", "services"],
     ["endpoints"],
   ],
-  "packages/adapters/src": [
-    [".", "files", "network", "tools"],
-    ["processes", "blobs", "link", "http", "keys"],
-    ["environments", "postgres", "udf", "pods", "traces"],
-    ["documents", "homes"],
-    ["images"],
-  ],
-  "apps/pod/src": [
+  "packages/system/src": [[".", "files", "network", "tools"], ["processes", "blobs", "keys"], ["traces"]],
+  "packages/postgres/src": [["client"], ["cluster"], ["homes"]],
+  "packages/pods/src": [["driver", "link"], ["sandbox"], ["."]],
+  "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],
+  "apps/runtime/src": [
     ["config", "databases", "http"],
     ["daemon"],
     ["services"],

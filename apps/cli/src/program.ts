@@ -19,7 +19,7 @@ export function locateProgram(
   node: { readonly execPath: string; readonly execArgv: readonly string[] },
 ): Program {
   const fromSource = url.endsWith(".ts");
-  const pod = fileURLToPath(new URL(fromSource ? "../../pod/src/main.ts" : "./pod.js", url));
+  const pod = fileURLToPath(new URL(fromSource ? "../../runtime/src/main.ts" : "./pod.js", url));
   const options = fromSource ? node.execArgv : [];
   const server = fileURLToPath(new URL(fromSource ? "../../server/src/main.ts" : "./server.js", url));
   return {

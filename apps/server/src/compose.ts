@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
-import { createTenantDocuments, type TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
-import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import { createTenantDocuments, type TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
+import { createDiskBlobs } from "@appdb/system/blobs/disk-blobs";
+import type { Secret } from "@appdb/system/secret";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type pg from "pg";
 import { Registry } from "prom-client";

@@ -2,8 +2,9 @@
  * The hosted service: control plane, reconciler and gateway in one process, or the roles that SERVICE_ROLES names.
  * `operator <request>` is what `cli server` asks, one JSON document. `reset-link <address>` is short for one of its acts.
  */
-import { runMain } from "@appdb/adapters/processes/run-main";
+
 import { toProblem } from "@appdb/contract/errors";
+import { runMain } from "@appdb/system/processes/run-main";
 
 async function run(): Promise<number> {
   const [verb, ...rest] = process.argv.slice(2);

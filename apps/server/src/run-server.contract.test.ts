@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } f
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
-import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
-import { identifyProcess } from "@appdb/adapters/processes/process-identity";
+import { removeFolder } from "@appdb/system/files/remove-folder";
+import { findLockOwner } from "@appdb/system/processes/numbered-lock";
+import { identifyProcess } from "@appdb/system/processes/process-identity";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { startTestPostgres } from "@appdb/testkit/test-postgres";
 import pg from "pg";

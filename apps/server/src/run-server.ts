@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { driverProblem } from "@appdb/adapters/pods/choose-driver";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { driverProblem } from "@appdb/pods/choose-driver";
 import { addDeliveries } from "./audit/add-deliveries.ts";
 import { createRecordEvent } from "./audit/record-event.ts";
 import { cleanHourly } from "./clean-hourly.ts";

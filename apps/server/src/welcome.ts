@@ -1,6 +1,6 @@
 import { fstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
 import { SERVER_PATHS } from "./config/config.ts";
 
 export interface Welcome {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { totalmem } from "node:os";
-import { collectEnvironment } from "@appdb/adapters/environments/collect-environment";
+import { collectEnvironment } from "@appdb/python-runtime/environments/collect-environment";
 import { eventually } from "@appdb/testkit/eventually";
 import { describe, expect, test } from "vitest";
 import { type Asked, type AttackStage, send, type Tenant } from "./attack-stage.ts";

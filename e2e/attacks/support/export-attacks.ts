@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { describe, expect, test } from "vitest";
 import { type AttackStage, send } from "./attack-stage.ts";
 import { TENANT_APP } from "./tenant-app.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
+import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { describe, expect, test } from "vitest";
 import { type AttackStage, send, type Tenant } from "./attack-stage.ts";
 

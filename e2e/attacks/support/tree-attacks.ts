@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { collectEnvironment } from "@appdb/adapters/environments/collect-environment";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { collectEnvironment } from "@appdb/python-runtime/environments/collect-environment";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AttackStage, Tenant } from "./attack-stage.ts";
 import { TENANT_APP } from "./tenant-app.ts";

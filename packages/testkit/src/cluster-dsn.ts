@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readAccess, SUPERUSER } from "@appdb/adapters/postgres/cluster-access";
-import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
+import { socketDsn } from "@appdb/postgres/client/socket-dsn";
+import { readAccess, SUPERUSER } from "@appdb/postgres/cluster/cluster-access";
 
 /** How a test or a measurement looks into a cluster of the product that runs now, as its superuser. `folder` is the one below which clusters lie. */
 export function clusterDsn(folder: string, database: string): string {

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
-import { Secret } from "@appdb/adapters/secret";
+import type { PodSpec } from "@appdb/pods/driver/pod-driver";
+import { Secret } from "@appdb/system/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createFakePods } from "./fake-pod-driver.ts";
 

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PodDriver, PodExit, PodSpec, PodStatus } from "@appdb/adapters/pods/pod-driver";
-import { readPodLog } from "@appdb/adapters/pods/pod-log";
-import { specHash } from "@appdb/adapters/pods/spec-hash";
-import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { DatabasePodSpec, PodHealth, ServicePodHealth, ServicePodSpec } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
+import type { PodDriver, PodExit, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
+import { readPodLog } from "@appdb/pods/driver/pod-log";
+import { specHash } from "@appdb/pods/driver/spec-hash";
+import type { Secret } from "@appdb/system/secret";
 
 /** How pods that are started from now on behave. */
 export interface FakePodBehaviour {

@@ -1,5 +1,5 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createFakeUdfRunner } from "./fake-udf-runner.ts";
 import { createSilentLog } from "./silent-log.ts";
 

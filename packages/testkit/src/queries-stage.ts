@@ -1,8 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
-import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
@@ -15,6 +13,8 @@ import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
+import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
+import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { EventReader } from "./event-reader.ts";
 import { openSchemaStage } from "./schema-stage.ts";
 import { testRuntime } from "./test-runtime.ts";

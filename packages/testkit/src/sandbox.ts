@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openControlGroups } from "@appdb/adapters/pods/open-groups";
-import { checkSandbox } from "@appdb/adapters/pods/sandbox-check";
+import { openControlGroups } from "@appdb/pods/sandbox/open-groups";
+import { checkSandbox } from "@appdb/pods/sandbox/sandbox-check";
 import { afterAll, test } from "vitest";
 import { createSilentLog } from "./silent-log.ts";
 

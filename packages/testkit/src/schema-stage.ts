@@ -1,9 +1,9 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest } from "@appdb/contract/manifest";
 import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import { type ApplyInput, applySchema } from "@appdb/engine/schema/apply-schema";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createSilentLog } from "./silent-log.ts";
 import { createTestDatabase } from "./test-database.ts";
 

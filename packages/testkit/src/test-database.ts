@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { inject } from "vitest";
 import "./postgres-global-setup.ts";
 

@@ -1,6 +1,6 @@
 """`python -m appdb.worker`: a long-lived process that computes columns with the application's functions.
 
-Started and fed by the engine (packages/adapters/src/udf) over inherited pipes; the frames are those of
+Started and fed by the engine (packages/python-runtime/src/workers) over inherited pipes; the frames are those of
 packages/contract/src/worker-protocol.ts. One thread computes, row by row; a second one wakes every few milliseconds to
 send what is ready and to say which row takes long (worker/watching.py). Async and batched functions, and those that keep to
 a pool, run in an event loop's thread (worker/flow.py).

@@ -1,10 +1,10 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { join } from "node:path";
-import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
+import { makePrivateFolder } from "@appdb/system/files/private-folder";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
 import { readIfThere } from "./load-home-config.ts";
 
 /** A sign-in of `cli login`. How long it lasts is the server's to say: it is prolonged there with use. */

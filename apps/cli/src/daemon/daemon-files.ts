@@ -1,9 +1,9 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
+import { makePrivateFolder } from "@appdb/system/files/private-folder";
 
 export interface DaemonAddress {
   readonly file: DaemonFile;

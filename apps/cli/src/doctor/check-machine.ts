@@ -1,11 +1,11 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { probePython } from "@appdb/adapters/images/probe-python";
-import { locateTools } from "@appdb/adapters/tools/locate-tools";
 import { AppError, ERRORS } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
 import { VERSION } from "@appdb/contract/version";
+import { probePython } from "@appdb/python-runtime/images/probe-python";
+import { locateTools } from "@appdb/system/tools/locate-tools";
 import type { CliConfig } from "../config/config.ts";
 import type { MachineCheck } from "../context.ts";
 import { findDaemon } from "../daemon/ensure-daemon.ts";

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { endChild } from "@appdb/adapters/processes/end-process";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { type ServiceMessage, type ServiceSpec, serviceMessageSchema } from "@appdb/contract/service-spec";
+import { endChild } from "@appdb/system/processes/end-process";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
 import type { RunningService } from "../context.ts";
 import type { Program } from "../program.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync, type Stats } from "node:fs";
 import { join } from "node:path";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
 
 /** SHA-256 of a file as a whole and of its chunks, in hex. */
 export interface FileDigests {

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
-import { locateTools } from "@appdb/adapters/tools/locate-tools";
-import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import type { DatabaseEntry } from "@appdb/contract/service-toml";
+import { resolveRuntime } from "@appdb/python-runtime/images/resolve-runtime";
+import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
+import { locateTools } from "@appdb/system/tools/locate-tools";
 import type { CliConfig } from "../config/config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Output } from "../output/output.ts";

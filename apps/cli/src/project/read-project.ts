@@ -1,9 +1,9 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { join, posix, sep } from "node:path";
-import { collectEnvironment } from "@appdb/adapters/environments/collect-environment";
-import { localPath, readRequirementLines } from "@appdb/adapters/environments/requirement-lines";
 import { appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { collectEnvironment } from "@appdb/python-runtime/environments/collect-environment";
+import { localPath, readRequirementLines } from "@appdb/python-runtime/environments/requirement-lines";
 import type { Context } from "../context.ts";
 import { findProject, type Project } from "./find-project.ts";
 import { type HostedEntry, readHostedEntries } from "./hosted-entries.ts";

@@ -1,8 +1,8 @@
 import { lstatSync, readFileSync, type Stats, statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { stripToolService } from "@appdb/adapters/environments/strip-tool-service";
 import { CHUNK_BYTES, findTreeProblem, MAX_TREE_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { type AppError, appError } from "@appdb/contract/errors";
+import { stripToolService } from "@appdb/python-runtime/environments/strip-tool-service";
 import { formatBytes } from "../output/sizes.ts";
 import { type DigestCache, openDigestCache } from "./digest-cache.ts";
 import { mentionsService } from "./find-project.ts";

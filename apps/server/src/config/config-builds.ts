@@ -1,4 +1,4 @@
-import { PUBLIC_INDEX, type SharedIndex } from "@appdb/adapters/documents/lock-sources";
+import { PUBLIC_INDEX, type SharedIndex } from "@appdb/python-runtime/documents/lock-sources";
 import { z } from "zod";
 
 const empty = (value: unknown) => (value === "" ? undefined : value);

@@ -1,4 +1,4 @@
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { z } from "zod";
 
 const HTTPS_PORT = 443;

@@ -1,4 +1,4 @@
-import type { Secret } from "@appdb/adapters/secret";
+import type { Secret } from "@appdb/system/secret";
 import { z } from "zod";
 
 const DAY_S = 24 * 3600;

@@ -1,7 +1,7 @@
 import { availableParallelism, totalmem } from "node:os";
-import { POD_USERS, type UserRange } from "@appdb/adapters/pods/pod-users";
 import type { Resources } from "@appdb/contract/pod-spec";
 import { limitSettings, type ServiceLimits, toServiceLimits } from "@appdb/contract/service-limits";
+import { POD_USERS, type UserRange } from "@appdb/pods/driver/pod-users";
 import { z } from "zod";
 
 const POD_DRIVERS = ["auto", "process", "sandbox"] as const;

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { makePrivateFolder } from "@appdb/adapters/files/private-folder";
-import { acquireHomeLock, type HomeLock } from "@appdb/adapters/processes/home-lock";
-import { type LockResult, tryLock } from "@appdb/adapters/processes/numbered-lock";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
-import { Secret } from "@appdb/adapters/secret";
 import { AppError, appError } from "@appdb/contract/errors";
 import { homeError } from "@appdb/contract/home-error";
+import { makePrivateFolder } from "@appdb/system/files/private-folder";
+import { acquireHomeLock, type HomeLock } from "@appdb/system/processes/home-lock";
+import { type LockResult, tryLock } from "@appdb/system/processes/numbered-lock";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { Secret } from "@appdb/system/secret";
 import * as z from "zod";
 import { SERVER_PATHS, type ServerConfig, type ServerRole } from "./config.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import type { ClusterFormat } from "@appdb/postgres/cluster/cluster-mark";
 import type pg from "pg";
 
 /** Any number, the same in every version: who holds it migrates. */

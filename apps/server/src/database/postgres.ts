@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
-import { LOG_HINT } from "@appdb/adapters/postgres/start-failure";
 import { AppError, appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import type { ClusterFormat } from "@appdb/postgres/cluster/cluster-mark";
+import { LOG_HINT } from "@appdb/postgres/cluster/start-failure";
 import type pg from "pg";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 
@@ -80,9 +80,9 @@ export async function runningDsn(config: PostgresConfig, home: string, log: Logg
 }
 
 async function createEmbedded(config: PostgresConfig, home: string, log: Logger, format?: ClusterFormat) {
-  const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
-  const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
-  const { locateTools, requirePostgresBin } = await import("@appdb/adapters/tools/locate-tools");
+  const { EmbeddedPostgres } = await import("@appdb/postgres/cluster/embedded-postgres");
+  const { nameRuntimeFolder } = await import("@appdb/postgres/cluster/runtime-folder");
+  const { locateTools, requirePostgresBin } = await import("@appdb/system/tools/locate-tools");
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const folder = join(home, SERVER_PATHS.postgres);
   return new EmbeddedPostgres({

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { openSnapshot } from "@appdb/adapters/keys/key-snapshot";
-import { createKeyVerifier, keyAllows } from "@appdb/adapters/keys/key-verifier";
+import { openSnapshot } from "@appdb/system/keys/key-snapshot";
+import { createKeyVerifier, keyAllows } from "@appdb/system/keys/key-verifier";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";

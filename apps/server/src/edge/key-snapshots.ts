@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
-import { type SnapshotKey, signSnapshot } from "@appdb/adapters/keys/key-snapshot";
 import { parseGrant } from "@appdb/contract/control/grants";
 import type { Role } from "@appdb/contract/permissions";
 import type { Logger } from "@appdb/engine/ports";
+import { type SnapshotKey, signSnapshot } from "@appdb/system/keys/key-snapshot";
 import { sql } from "kysely";
 import type { Notifications } from "../database/notifications.ts";
 import type { ControlDatabase } from "../database/pool.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { revealAll } from "@appdb/adapters/secret";
-import { openTracer } from "@appdb/adapters/traces/open-tracer";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { revealAll } from "@appdb/system/secret";
+import { openTracer } from "@appdb/system/traces/open-tracer";
 import { Gauge, Registry } from "prom-client";
 import { addDeliveries } from "../audit/add-deliveries.ts";
 import { createRecordEvent } from "../audit/record-event.ts";

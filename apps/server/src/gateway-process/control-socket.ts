@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
-import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { doorFolder } from "../edge/admin-socket.ts";
 import type { PodServerPaths } from "../pods/database-paths.ts";
 

@@ -2,8 +2,9 @@
  * The gateway as a process of its own, beside the server that has started it (`superviseGateway`): it goes on when that ends without a word, and
  * the next one finds it. It reads the server's settings itself. `SERVICE_ROLES=gateway` of the server runs the same gateway.
  */
-import { runMain } from "@appdb/adapters/processes/run-main";
+
 import { toProblem } from "@appdb/contract/errors";
+import { runMain } from "@appdb/system/processes/run-main";
 import { runGateway } from "./run-gateway.ts";
 
 async function run(): Promise<number> {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Secret } from "@appdb/adapters/secret";
 import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import type { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
 import { type ControlDatabase, sayError } from "../database/pool.ts";
 import { createProblemLog, healthCode, statusOf } from "../health/problems.ts";

@@ -1,9 +1,9 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { findLockOwner, tryLock } from "@appdb/adapters/processes/numbered-lock";
-import { raisePriority } from "@appdb/adapters/processes/raise-priority";
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
+import { findLockOwner, tryLock } from "@appdb/system/processes/numbered-lock";
+import { raisePriority } from "@appdb/system/processes/raise-priority";
 import { readServerConfig, SERVER_PATHS } from "../config/config.ts";
 import { openServerHome } from "../config/server-home.ts";
 import { openControlDatabase } from "../database/pool.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { revealAll, type Secret } from "@appdb/adapters/secret";
+import { revealAll, type Secret } from "@appdb/system/secret";
 import type { ServerConfig } from "../config/config.ts";
 
 export interface DigestedGateway {

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { identifyProcess } from "@appdb/adapters/processes/process-identity";
+import { identifyProcess } from "@appdb/system/processes/process-identity";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { GATEWAY_LOCK } from "./control-socket.ts";

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type EndStep, endProcess } from "@appdb/adapters/processes/end-process";
-import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
-import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import type { Logger } from "@appdb/engine/ports";
+import { type EndStep, endProcess } from "@appdb/system/processes/end-process";
+import { findLockOwner } from "@appdb/system/processes/numbered-lock";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
 import { type AboutGateway, askAbout } from "./ask-gateway.ts";
 import { GATEWAY_LOCK } from "./control-socket.ts";
 import type { GatewayProgram } from "./find-program.ts";

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { endProcess } from "@appdb/adapters/processes/end-process";
-import type { ProcessIdentity } from "@appdb/adapters/processes/process-identity";
-import { restartPause } from "@appdb/adapters/processes/restart-pause";
-import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
+import { endProcess } from "@appdb/system/processes/end-process";
+import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
+import { restartPause } from "@appdb/system/processes/restart-pause";
+import type { Secret } from "@appdb/system/secret";
 import { Gauge, type Registry } from "prom-client";
 import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import type { HealthProblem } from "../health/problems.ts";

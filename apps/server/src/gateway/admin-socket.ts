@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import type { Server } from "node:http";
-import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import type { Logger } from "@appdb/engine/ports";
+import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { doorFolder, localDoor } from "../edge/admin-socket.ts";
 import type { PodServerPaths } from "../pods/database-paths.ts";
 import type { RoutedDatabase, RoutingTable } from "./routing-table.ts";

@@ -1,4 +1,4 @@
-import type { DocsFiles } from "@appdb/adapters/http/docs-files";
+import type { DocsFiles } from "@appdb/http/docs-files";
 import { type Exchange, isGone } from "./exchange.ts";
 import type { Strangers } from "./strangers.ts";
 

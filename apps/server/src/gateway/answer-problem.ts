@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import { corsHeaders, preflightHeaders } from "@appdb/adapters/http/cors";
-import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
 import { AppError, toProblem } from "@appdb/contract/errors";
+import { corsHeaders, preflightHeaders } from "@appdb/http/cors";
+import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import { type Exchange, isGone } from "./exchange.ts";
 
 /** How long a refused body may go on to come: who writes without reading would not see the answer otherwise. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
-import { printBadHttp, refuseBadHttp } from "@appdb/adapters/http/bad-http";
 import { toProblem } from "@appdb/contract/errors";
+import { printBadHttp, refuseBadHttp } from "@appdb/http/bad-http";
 
 /** Answers bytes that are no HTTP: there is no request to reply to, only a connection, which ends. */
 export function answerMalformedHttp(server: EventEmitter, refused: (status: number) => void): void {

@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
-import { networkOf } from "@appdb/adapters/network/network-of";
+import { networkOf } from "@appdb/system/network/network-of";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import { countDown } from "./request-counts.ts";
 

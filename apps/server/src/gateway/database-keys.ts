@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { createKeyVerifier, type KeyVerifier, type Verified } from "@appdb/adapters/keys/key-verifier";
-import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger } from "@appdb/engine/ports";
+import { createKeyVerifier, type KeyVerifier, type Verified } from "@appdb/system/keys/key-verifier";
+import { withinTime } from "@appdb/system/processes/within-time";
 import type { KeySnapshots } from "../edge/key-snapshots.ts";
 import type { KeptState } from "./kept-state.ts";
 import type { RoutedDatabase } from "./routing-table.ts";

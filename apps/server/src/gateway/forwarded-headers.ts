@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
-import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
-import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
+import { withoutDashboardCookies } from "@appdb/http/dashboard-cookies";
+import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import type { Exchange } from "./exchange.ts";
 import { ownCookies, ownSiteData } from "./own-cookies.ts";
 

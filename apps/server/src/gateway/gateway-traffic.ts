@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger } from "@appdb/engine/ports";
+import { withinTime } from "@appdb/system/processes/within-time";
 import { sql } from "kysely";
 import { type ControlDatabase, sayError } from "../database/pool.ts";
 import type { CountedRoute } from "../database/service-tables.ts";

@@ -1,6 +1,6 @@
-import { createDocsFiles } from "@appdb/adapters/http/docs-files";
-import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
+import { createDocsFiles } from "@appdb/http/docs-files";
+import { withinTime } from "@appdb/system/processes/within-time";
 import type { Registry } from "prom-client";
 import type { RecordEvent } from "../audit/event.ts";
 import type { GatewayConfig } from "../config/config-gateway.ts";

@@ -1,8 +1,8 @@
-import type { DocsFiles } from "@appdb/adapters/http/docs-files";
-import { keyAllows, type Verified } from "@appdb/adapters/keys/key-verifier";
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
+import type { DocsFiles } from "@appdb/http/docs-files";
+import { keyAllows, type Verified } from "@appdb/system/keys/key-verifier";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import type { KeyUses } from "../edge/key-uses.ts";
 import { answerDocs } from "./answer-docs.ts";

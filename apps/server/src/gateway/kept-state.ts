@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { serviceSchema } from "@appdb/contract/manifest";
 import { DATABASE_STATES } from "@appdb/contract/routes/control-databases";
 import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
 import * as z from "zod";
 import type { RoutedDatabase } from "./routing-table.ts";
 

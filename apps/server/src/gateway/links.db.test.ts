@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
-import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
-import { type LinkServer, serveLink } from "@appdb/adapters/link/serve-link";
-import { openTracer } from "@appdb/adapters/traces/open-tracer";
+import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/pods/link/link";
+import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
+import { openTracer } from "@appdb/system/traces/open-tracer";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LinkAnswer, LinkRequest } from "@appdb/adapters/link/link";
-import { type LinkServer, serveLink } from "@appdb/adapters/link/serve-link";
+import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
+import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";

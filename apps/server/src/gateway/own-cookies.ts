@@ -1,4 +1,4 @@
-import { setsDashboardCookie } from "@appdb/adapters/http/dashboard-cookies";
+import { setsDashboardCookie } from "@appdb/http/dashboard-cookies";
 
 /**
  * Cookies as a service may set them: for its own host, or what is below. One for a domain above would be sent to the services of other

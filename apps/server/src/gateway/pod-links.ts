@@ -1,6 +1,6 @@
-import { type Link, openLink } from "@appdb/adapters/link/open-link";
-import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
+import { type Link, openLink } from "@appdb/pods/link/open-link";
+import type { Secret } from "@appdb/system/secret";
 import { connectPod } from "../pods/connect-pod.ts";
 import type { ServiceLocation, ServicePaths } from "../pods/service-paths.ts";
 import type { ByteBudget } from "./byte-budget.ts";

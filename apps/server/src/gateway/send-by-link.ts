@@ -1,5 +1,5 @@
-import { type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
 import { AppError } from "@appdb/contract/errors";
+import { type LinkAnswer, LinkBroken } from "@appdb/pods/link/link";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import { beginAnswer } from "./begin-answer.ts";
 import type { ByteBudget } from "./byte-budget.ts";

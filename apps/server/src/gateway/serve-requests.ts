@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import { createServer, type Server } from "node:http";
-import { createRequestIds } from "@appdb/adapters/http/request-ids";
 import type { Logger } from "@appdb/engine/ports";
+import { createRequestIds } from "@appdb/http/request-ids";
 import type { GatewayConfig } from "../config/config-gateway.ts";
 import { answerMalformedHttp } from "./bad-http.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";

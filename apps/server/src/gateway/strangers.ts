@@ -1,4 +1,4 @@
-import { networkOf } from "@appdb/adapters/network/network-of";
+import { networkOf } from "@appdb/system/network/network-of";
 import type { Exchange } from "./exchange.ts";
 import * as refusals from "./refusals.ts";
 import { countDown } from "./request-counts.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { networkOf } from "@appdb/adapters/network/network-of";
 import { appError } from "@appdb/contract/errors";
+import { networkOf } from "@appdb/system/network/network-of";
 import { sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
 

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Secret } from "@appdb/adapters/secret";
 import { DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
 import type { Logger } from "@appdb/engine/ports";
+import type { Secret } from "@appdb/system/secret";
 import { kyselyAdapter } from "@better-auth/kysely-adapter";
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { APIError } from "better-auth/api";

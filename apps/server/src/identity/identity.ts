@@ -1,5 +1,5 @@
-import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
+import type { Secret } from "@appdb/system/secret";
 import type { FastifyRequest } from "fastify";
 import type { OidcConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";

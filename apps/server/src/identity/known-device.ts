@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Secret } from "@appdb/adapters/secret";
+import type { Secret } from "@appdb/system/secret";
 import { cookiePrefix, findCookie } from "./session-cookie.ts";
 
 const ID_BYTES = 12;

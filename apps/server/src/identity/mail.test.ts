@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:net";
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createMail } from "./mail.ts";
 

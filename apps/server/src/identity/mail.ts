@@ -1,4 +1,4 @@
-import type { Secret } from "@appdb/adapters/secret";
+import type { Secret } from "@appdb/system/secret";
 
 export interface MailMessage {
   readonly to: string;

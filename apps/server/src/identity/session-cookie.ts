@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { DASHBOARD_COOKIES } from "@appdb/adapters/http/dashboard-cookies";
-import type { Secret } from "@appdb/adapters/secret";
+import { DASHBOARD_COOKIES } from "@appdb/http/dashboard-cookies";
+import type { Secret } from "@appdb/system/secret";
 
 /** The cookie that better-auth sets: `<token>.<HMAC-SHA256 of the token, base64>`, percent-encoded. */
 export interface SessionCookie {

@@ -1,4 +1,4 @@
-import { networkOf } from "@appdb/adapters/network/network-of";
+import { networkOf } from "@appdb/system/network/network-of";
 import * as z from "zod";
 import type { ControlDatabase } from "../database/pool.ts";
 import type { MasterKey } from "../secrets/master-key.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
 import type { Logger } from "@appdb/engine/ports";
+import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { SERVER_PATHS } from "../config/config.ts";
 
 const LOOK_MS = 2_000;

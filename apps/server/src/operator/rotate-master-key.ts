@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
-import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { OperatorAnswer } from "@appdb/contract/operator";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { Secret } from "@appdb/system/secret";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { findSecret } from "../config/server-home.ts";
 import { toMasterKey } from "../secrets/master-key.ts";

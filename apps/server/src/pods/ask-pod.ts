@@ -1,7 +1,7 @@
-import type { Secret } from "@appdb/adapters/secret";
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { Route, Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
+import type { Secret } from "@appdb/system/secret";
 import { fetchPod } from "./fetch-pod.ts";
 
 const SILENCE_MS = 2_000;

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { askTrees } from "./ask-pod.ts";
 import { podClient } from "./pod-client.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { SERVER_PATHS } from "../config/config.ts";
 
 /** Where a server keeps what belongs to databases: its home, and the folder for sockets (XDG_RUNTIME_DIR). */

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { imageRuntime } from "@appdb/adapters/images/image-runtime";
-import { findLibraryPaths } from "@appdb/adapters/images/library-paths";
-import { probePython } from "@appdb/adapters/images/probe-python";
-import type { Tools } from "@appdb/adapters/tools/locate-tools";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { Runtime } from "@appdb/contract/runtime";
+import { imageRuntime } from "@appdb/python-runtime/images/image-runtime";
+import { findLibraryPaths } from "@appdb/python-runtime/images/library-paths";
+import { probePython } from "@appdb/python-runtime/images/probe-python";
+import type { Tools } from "@appdb/system/tools/locate-tools";
 
 export interface RuntimeDeps {
   readonly home: string;

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
-import type { Secret } from "@appdb/adapters/secret";
 import type { FetchLike } from "@appdb/contract/clients/client";
+import type { Secret } from "@appdb/system/secret";
 import { connectPod } from "./connect-pod.ts";
 import type { PodAnswer } from "./pod-client.ts";
 

@@ -1,11 +1,11 @@
-import type { ImageUse } from "@appdb/adapters/images/collect-images";
-import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
-import type { UserRange } from "@appdb/adapters/pods/pod-users";
-import type { Secret } from "@appdb/adapters/secret";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PodHealth, Resources, ServicePodHealth } from "@appdb/contract/pod-spec";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
+import type { PodDriver } from "@appdb/pods/driver/pod-driver";
+import type { UserRange } from "@appdb/pods/driver/pod-users";
+import type { ImageUse } from "@appdb/python-runtime/images/collect-images";
+import type { Secret } from "@appdb/system/secret";
 import type { ServiceEndpoint } from "./ask-service.ts";
 import type { PodServerPaths } from "./database-paths.ts";
 import type { FoundRuntime } from "./database-runtime.ts";

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { readIfExists } from "@appdb/adapters/files/read-if-exists";
+import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";

@@ -1,16 +1,16 @@
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
-import { COLLECT_LIMITS, collectImages, removeImage } from "@appdb/adapters/images/collect-images";
-import { readImage } from "@appdb/adapters/images/image-folder";
-import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
-import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
-import { readMajorVersion } from "@appdb/adapters/postgres/cluster";
-import { ensureTemplate, templateFolder } from "@appdb/adapters/postgres/cluster-template";
-import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import type { Logger } from "@appdb/engine/ports";
+import { choosePodDriver } from "@appdb/pods/choose-driver";
+import type { PodProgram } from "@appdb/pods/driver/pod-driver";
+import { readMajorVersion } from "@appdb/postgres/cluster/cluster";
+import { ensureTemplate, templateFolder } from "@appdb/postgres/cluster/cluster-template";
+import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
+import { COLLECT_LIMITS, collectImages, removeImage } from "@appdb/python-runtime/images/collect-images";
+import { readImage } from "@appdb/python-runtime/images/image-folder";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
+import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { materializeTree, openTree } from "../storage/materialize-tree.ts";
@@ -104,7 +104,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
 /** In the bundle pod.js lies beside server.js; from source it is the other app's entry, run with the same loader as this one. */
 function findPodProgram(): PodProgram {
   const fromSource = import.meta.url.endsWith(".ts");
-  const file = fileURLToPath(new URL(fromSource ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
+  const file = fileURLToPath(new URL(fromSource ? "../../../runtime/src/main.ts" : "./pod.js", import.meta.url));
   // found from here: a pod runs in another folder
   const loader = fromSource ? pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href : undefined;
   if (loader === undefined) return { file, node_options: [] };

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
-import { findTooMany } from "@appdb/adapters/http/value-bounds";
-import type { Secret } from "@appdb/adapters/secret";
 import { type Client, createClient, type Fetched } from "@appdb/contract/clients/client";
 import { appError } from "@appdb/contract/errors";
 import type { Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
+import { findTooMany } from "@appdb/http/value-bounds";
+import type { Secret } from "@appdb/system/secret";
 import { fetchPod } from "./fetch-pod.ts";
 
 /** Nothing that a pod does for one request is silent for longer: functions, statements and imports have limits below. */

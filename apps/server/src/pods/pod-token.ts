@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Secret } from "@appdb/adapters/secret";
+import type { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
 import type { Envelope } from "../secrets/envelope.ts";

@@ -2,21 +2,21 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
-import { hideSecrets } from "@appdb/adapters/images/build-secrets";
-import { DRAFT_PREFIX } from "@appdb/adapters/images/image-folder";
-import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
-import { pythonEnvironment } from "@appdb/adapters/processes/spawn-python";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { PodDriver, PodExit, PodFolder } from "@appdb/pods/driver/pod-driver";
+import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
+import { hideSecrets } from "@appdb/python-runtime/images/build-secrets";
+import { DRAFT_PREFIX } from "@appdb/python-runtime/images/image-folder";
 import {
   MANIFEST_TIMEOUT_MS,
   MAX_MANIFEST_BYTES,
   manifestArguments,
   type WrittenManifest,
   withoutPaths,
-} from "@appdb/adapters/udf/read-manifest";
-import { appError } from "@appdb/contract/errors";
-import type { Manifest } from "@appdb/contract/manifest";
+} from "@appdb/python-runtime/workers/read-manifest";
+import { removeFolder } from "@appdb/system/files/remove-folder";
+import { pythonEnvironment } from "@appdb/system/processes/spawn-python";
 import { databaseEnvironment } from "./database-environment.ts";
 import { databasePaths, imageFolder, type PodServerPaths } from "./database-paths.ts";
 import type { HostRuntime, ReadInput } from "./host-runtime.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openBuildStage } from "@appdb/adapters/images/testing/build-stage";
+import { openBuildStage } from "@appdb/python-runtime/images/testing/build-stage";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { SERVER_PATHS } from "../config/config.ts";

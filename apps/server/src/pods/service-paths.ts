@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { databasePaths, type PodServerPaths } from "./database-paths.ts";
 
 /** A service of a database, by ids alone. */

@@ -1,6 +1,6 @@
-import { Secret } from "@appdb/adapters/secret";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { Secret } from "@appdb/system/secret";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { servicePaths } from "./service-paths.ts";

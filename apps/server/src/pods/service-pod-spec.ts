@@ -1,9 +1,9 @@
-import type { PodFolder, PodSpec } from "@appdb/adapters/pods/pod-driver";
-import { Secret } from "@appdb/adapters/secret";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
+import type { PodFolder, PodSpec } from "@appdb/pods/driver/pod-driver";
+import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";

@@ -1,7 +1,7 @@
-import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
-import { servicePassword } from "@appdb/adapters/postgres/service-role";
-import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
-import type { Secret } from "@appdb/adapters/secret";
+import { socketDsn } from "@appdb/postgres/client/socket-dsn";
+import { SOLE_DATABASE } from "@appdb/postgres/cluster/cluster-template";
+import { servicePassword } from "@appdb/postgres/cluster/service-role";
+import type { Secret } from "@appdb/system/secret";
 import { type PodAddress, podClient } from "./pod-client.ts";
 
 const DIGITS = 12;

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { findPodToken, type PodTokenDeps } from "./pod-token.ts";
 import { type ServiceLocation, servicePodId } from "./service-paths.ts";
 

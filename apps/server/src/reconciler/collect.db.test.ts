@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUILDER_VERSION, hashEnvironment } from "@appdb/adapters/environments/environment";
+import { BUILDER_VERSION, hashEnvironment } from "@appdb/python-runtime/environments/environment";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import type { Logger } from "@appdb/engine/ports";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
 import { SERVER_PATHS } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 

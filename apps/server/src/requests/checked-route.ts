@@ -1,6 +1,4 @@
 import { createHash } from "node:crypto";
-import { type Call as MountedCall, mountRoute } from "@appdb/adapters/http/mount-api";
-import { createFairQueue, type FairQueue } from "@appdb/adapters/processes/fair-queue";
 import { appError } from "@appdb/contract/errors";
 import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/permissions";
 import type { Answered, CheckedRoute, ParamOf, RouteSchemas } from "@appdb/contract/routes/api";
@@ -12,6 +10,8 @@ import {
   type ControlRouteName,
   controlRoute,
 } from "@appdb/contract/routes/control-paths";
+import { type Call as MountedCall, mountRoute } from "@appdb/http/mount-api";
+import { createFairQueue, type FairQueue } from "@appdb/system/processes/fair-queue";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import { sql } from "kysely";
 import type { CallClient, Principal, PrincipalOrg } from "../audit/principal.ts";

@@ -1,6 +1,6 @@
 import { createHash, hkdfSync } from "node:crypto";
-import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
+import type { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
 import type { Principal } from "../audit/principal.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";

@@ -1,5 +1,5 @@
-import { findTooMany } from "@appdb/adapters/http/value-bounds";
 import { AppError, appError } from "@appdb/contract/errors";
+import { findTooMany } from "@appdb/http/value-bounds";
 import type * as z from "zod";
 import { fromDatabaseError } from "../database/pool.ts";
 

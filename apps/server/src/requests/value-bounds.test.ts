@@ -1,5 +1,5 @@
-import { findTooMany, MAX_MEMBERS, MAX_VALUES } from "@appdb/adapters/http/value-bounds";
 import { CONTROL_API } from "@appdb/contract/routes/control-api";
+import { findTooMany, MAX_MEMBERS, MAX_VALUES } from "@appdb/http/value-bounds";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { parseInput } from "./problems.ts";

@@ -1,5 +1,5 @@
-import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
+import type { Secret } from "@appdb/system/secret";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { findSecret } from "../config/server-home.ts";
 

@@ -1,4 +1,4 @@
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
-import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import type { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
 import { BY_OPERATOR, type RecordEvent } from "../audit/event.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";

@@ -1,4 +1,4 @@
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import { showsMetricsToken } from "./metrics-token.ts";
 

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
+import type { Secret } from "@appdb/system/secret";
 
 const BEARER = /^bearer +(\S+)$/i;
 

@@ -1,6 +1,6 @@
-import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { SecretEntry as SecretAnswer } from "@appdb/contract/routes/control";
+import type { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
 import { type PageQuery, readPageCursor, toPage } from "../database/pages.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import type { ProjectFiles } from "@appdb/adapters/images/project-files";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { AppError, appError } from "@appdb/contract/errors";
+import type { ProjectFiles } from "@appdb/python-runtime/images/project-files";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { ServerConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { demandDisk } from "./disk-floor.ts";

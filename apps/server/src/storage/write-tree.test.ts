@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { createDiskBlobs } from "@appdb/system/blobs/disk-blobs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { digestOf } from "../testing/tar.ts";
 import { removeReadOnly } from "./materialize-tree.ts";

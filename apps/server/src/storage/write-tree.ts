@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { lstatSync, readlinkSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import { SEALED, writeEntries } from "@appdb/adapters/files/write-entries";
 import { findTreeProblem, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { appError } from "@appdb/contract/errors";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
+import { SEALED, writeEntries } from "@appdb/system/files/write-entries";
 
 /** Files that are looked at before anything else has its turn. */
 const LOOKS_AT_ONCE = 200;

@@ -1,4 +1,4 @@
-import { runMain } from "@appdb/adapters/processes/run-main";
+import { runMain } from "@appdb/system/processes/run-main";
 import type { ReconcileStep } from "../reconciler/core/reconcile-deps.ts";
 import { runServer } from "../run-server.ts";
 

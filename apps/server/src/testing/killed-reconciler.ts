@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
-import { Secret } from "@appdb/adapters/secret";
+import { createDiskBlobs } from "@appdb/system/blobs/disk-blobs";
+import { Secret } from "@appdb/system/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createRecordEvent } from "../audit/record-event.ts";
 import { readServerConfig, SERVER_PATHS } from "../config/config.ts";

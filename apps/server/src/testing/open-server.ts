@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Secret } from "@appdb/adapters/secret";
 import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
 import { urlOf } from "@appdb/contract/routes/api";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { Secret } from "@appdb/system/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestTemplate } from "@appdb/testkit/test-database";
 import { addDeliveries } from "../audit/add-deliveries.ts";

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
+import type { PodProgram } from "@appdb/pods/driver/pod-driver";
 import { builtProgram } from "@appdb/testkit/built-programs";
 import { openHostRuntime } from "../pods/open-host-runtime.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";

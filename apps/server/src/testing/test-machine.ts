@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { POD_USERS } from "@appdb/pods/driver/pod-users";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { imageFolder } from "../pods/database-paths.ts";

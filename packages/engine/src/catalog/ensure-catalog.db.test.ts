@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { findPostgresBin } from "@appdb/testkit/postgres-binaries";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,6 +1,6 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Expr } from "@appdb/contract/expressions";
 import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { storageCollation, storageType } from "../kinds/storage-type.ts";

@@ -1,5 +1,5 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { ColumnType } from "@appdb/contract/types";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Random } from "../expressions/testing/random.ts";

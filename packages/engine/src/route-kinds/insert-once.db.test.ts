@@ -1,6 +1,6 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import {
   aColumn,
   aComputed,

@@ -1,6 +1,6 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestRowRoute, ManifestSqlExport } from "@appdb/contract/manifest";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { aColumn, aComputed, aManifest, aTable, call, col } from "@appdb/testkit/manifest-builder";
 import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";

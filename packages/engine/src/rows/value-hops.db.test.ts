@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
-import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
+import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
+import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { testRuntime } from "@appdb/testkit/test-runtime";

@@ -1,11 +1,11 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
-import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { EngineValue } from "@appdb/contract/types";
+import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
+import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { useJobsBench } from "@appdb/testkit/jobs-bench";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";

@@ -1,4 +1,4 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";

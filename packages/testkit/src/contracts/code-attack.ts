@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PodDriver, PodDriverInput, PodSpec } from "@appdb/adapters/pods/pod-driver";
-import { Secret } from "@appdb/adapters/secret";
+import type { PodDriver, PodDriverInput, PodSpec } from "@appdb/pods/driver/pod-driver";
+import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
-import type { PodDriver, PodSpec } from "@appdb/adapters/pods/pod-driver";
+import type { PodDriver, PodSpec } from "@appdb/pods/driver/pod-driver";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { describe, expect, test } from "vitest";
 import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driver-stage.ts";
 

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { PodDriver, PodDriverInput, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
-import { Secret } from "@appdb/adapters/secret";
+import type { PodDriver, PodDriverInput, PodSpec, PodTask } from "@appdb/pods/driver/pod-driver";
+import { Secret } from "@appdb/system/secret";
 import { expect } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
@@ -12,7 +12,7 @@ import { createSilentLog } from "../silent-log.ts";
 /** A driver that the suite runs for, and what it can do. */
 export interface PodDriverUnderTest {
   readonly name: PodDriver["name"];
-  /** Where its factory is, for processes of their own that the suite kills: `@appdb/adapters/pods/process-pods`, `createProcessPods`. */
+  /** Where its factory is, for processes of their own that the suite kills: `@appdb/pods/driver/process-pods`, `createProcessPods`. */
   readonly module: string;
   readonly factory: string;
   /** Members that the factory takes beside `PodDriverInput`'s; they must pass through JSON. */

@@ -1,5 +1,5 @@
-import type { PodDriver, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
-import { Secret } from "@appdb/adapters/secret";
+import type { PodDriver, PodSpec, PodTask } from "@appdb/pods/driver/pod-driver";
+import { Secret } from "@appdb/system/secret";
 import { createSilentLog } from "../silent-log.ts";
 
 /** A process of its own with a driver, which the suite kills. Its only argument is a PodOwnerInput; each line that it prints is a step. */

@@ -28,7 +28,7 @@ export const reset = defineCommand<Flags, [], ResetResult>({
   parameters: { flags: { force: FORCE_FLAG }, aliases: { f: "force" } },
   run: async (ctx, flags) => {
     const { home } = ctx.config;
-    const { emptyHome, findLocalData } = await import("@appdb/adapters/homes/empty-home");
+    const { emptyHome, findLocalData } = await import("@appdb/postgres/homes/empty-home");
     const removed = findLocalData(home);
     const kept = existsSync(home) ? readdirSync(home).filter((name) => !removed.includes(name)) : [];
     if (removed.length === 0) return { home, databases: [], removed, kept };

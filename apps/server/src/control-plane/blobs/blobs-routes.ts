@@ -1,4 +1,4 @@
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";

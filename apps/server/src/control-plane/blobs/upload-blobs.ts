@@ -1,5 +1,5 @@
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { appError } from "@appdb/contract/errors";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { announceBlobs, forgetAnnounced, recordBlobs } from "../../storage/blob-store.ts";

@@ -1,4 +1,4 @@
-import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
+import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
 import type { ServerConfig } from "../../config/config.ts";
 import type { KnownPods } from "../../pods/host-runtime.ts";
 import { demandDisk } from "../../storage/disk-floor.ts";

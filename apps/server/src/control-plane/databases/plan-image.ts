@@ -1,5 +1,5 @@
-import { diffEnvironment } from "@appdb/adapters/environments/environment";
 import type { DatabaseOp, EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { diffEnvironment } from "@appdb/python-runtime/environments/environment";
 import { shortenLines } from "./plan-files.ts";
 
 /** An environment and the image that it has; null hash for the base library alone. */

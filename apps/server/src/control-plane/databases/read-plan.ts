@@ -1,11 +1,11 @@
-import { checkEnvironmentParts } from "@appdb/adapters/environments/check-environment";
-import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/adapters/environments/environment";
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { checkEnvironmentParts } from "@appdb/python-runtime/environments/check-environment";
+import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/python-runtime/environments/environment";
 import { sql } from "kysely";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import type { QuotasConfig } from "../../config/config-quotas.ts";

@@ -1,6 +1,6 @@
-import { BUILDER_VERSION, hashEnvironment } from "@appdb/adapters/environments/environment";
 import { appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { BUILDER_VERSION, hashEnvironment } from "@appdb/python-runtime/environments/environment";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type DatabaseStage,

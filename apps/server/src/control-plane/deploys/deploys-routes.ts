@@ -1,4 +1,4 @@
-import { endOf } from "@appdb/adapters/http/mount-api";
+import { endOf } from "@appdb/http/mount-api";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { findRow } from "../databases/databases-store.ts";

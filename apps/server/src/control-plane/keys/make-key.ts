@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { hashKey } from "@appdb/adapters/keys/key-hash";
 import { writeKeyText } from "@appdb/contract/control/key-text";
+import { hashKey } from "@appdb/system/keys/key-hash";
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const ID_CHARACTERS = 12;

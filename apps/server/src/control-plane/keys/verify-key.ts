@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { hashKey } from "@appdb/adapters/keys/key-hash";
 import { readKeyText } from "@appdb/contract/control/key-text";
+import { hashKey } from "@appdb/system/keys/key-hash";
 import { sql } from "kysely";
 import { type ControlDatabase, writtenOnce } from "../../database/pool.ts";
 import type { KeyUses } from "../../edge/key-uses.ts";

@@ -1,5 +1,5 @@
-import { readPodLog } from "@appdb/adapters/pods/pod-log";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
+import { readPodLog } from "@appdb/pods/driver/pod-log";
 import type { Notifications } from "../../database/notifications.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { findOperation, hasEnded } from "../operations/operations-store.ts";

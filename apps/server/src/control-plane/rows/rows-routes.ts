@@ -1,4 +1,4 @@
-import { endOf } from "@appdb/adapters/http/mount-api";
+import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";

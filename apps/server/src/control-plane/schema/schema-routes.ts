@@ -1,4 +1,4 @@
-import { endOf } from "@appdb/adapters/http/mount-api";
+import { endOf } from "@appdb/http/mount-api";
 import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";

@@ -1,5 +1,5 @@
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { ServerConfig } from "../../config/config.ts";
 import { databasePaths } from "../../pods/database-paths.ts";
 import { materializeTree } from "../../storage/materialize-tree.ts";

@@ -1,6 +1,6 @@
-import { readPodLog } from "@appdb/adapters/pods/pod-log";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import type { hostedServiceLogsQuerySchema } from "@appdb/contract/routes/control-services";
+import { readPodLog } from "@appdb/pods/driver/pod-log";
 import type * as z from "zod";
 import { type LogFilter, wantsLine } from "./filter-log.ts";
 

@@ -1,8 +1,8 @@
-import { endOf } from "@appdb/adapters/http/mount-api";
 import { appError } from "@appdb/contract/errors";
 import type { hostedServicePlanRequestSchema } from "@appdb/contract/routes/control-services";
 import { VERSION } from "@appdb/contract/version";
 import { describeService } from "@appdb/engine/endpoints/openapi";
+import { endOf } from "@appdb/http/mount-api";
 import type * as z from "zod";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { Principal } from "../../audit/principal.ts";

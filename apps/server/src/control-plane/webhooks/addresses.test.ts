@@ -1,4 +1,4 @@
-import { isForeignAddress } from "@appdb/adapters/network/public-addresses";
+import { isForeignAddress } from "@appdb/system/network/public-addresses";
 import { describe, expect, test } from "vitest";
 import { checkWebhookUrl } from "./addresses.ts";
 import { backoffSeconds } from "./deliver.ts";

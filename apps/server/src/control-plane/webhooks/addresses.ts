@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { isForeignAddress } from "@appdb/adapters/network/public-addresses";
 import { appError } from "@appdb/contract/errors";
+import { isForeignAddress } from "@appdb/system/network/public-addresses";
 
 /**
  * The address of a webhook: https, no credentials in it, no address of this machine or a private network. With

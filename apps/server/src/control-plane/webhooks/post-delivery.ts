@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { publicLookup } from "@appdb/adapters/network/public-addresses";
+import { publicLookup } from "@appdb/system/network/public-addresses";
 import { checkWebhookUrl } from "./addresses.ts";
 
 const TIMEOUT_MS = 15_000;

@@ -4,7 +4,7 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls";
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { eventually } from "@appdb/testkit/eventually";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { findFreePorts, PEBBLE_BINDING, type Pebble, startPebble, whyNoPebble } from "@appdb/testkit/pebble";

@@ -1,4 +1,4 @@
-import { Secret } from "@appdb/adapters/secret";
+import { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import type { Envelope } from "../../secrets/envelope.ts";

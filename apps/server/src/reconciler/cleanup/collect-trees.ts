@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
+import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { databasePaths, NO_FILES } from "../../pods/database-paths.ts";

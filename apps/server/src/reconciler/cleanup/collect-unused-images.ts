@@ -1,4 +1,4 @@
-import type { ImageUse } from "@appdb/adapters/images/collect-images";
+import type { ImageUse } from "@appdb/python-runtime/images/collect-images";
 import { sql } from "kysely";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { isNamed, isStale } from "./unused.ts";

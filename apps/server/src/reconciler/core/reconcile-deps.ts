@@ -1,5 +1,5 @@
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import type { Logger } from "@appdb/engine/ports";
+import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ServerConfig } from "../../config/config.ts";
 import type { Notifications } from "../../database/notifications.ts";

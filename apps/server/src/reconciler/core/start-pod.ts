@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeExit } from "@appdb/adapters/pods/loss-policy";
-import type { PodSpec, PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { appError } from "@appdb/contract/errors";
+import { describeExit } from "@appdb/pods/driver/loss-policy";
+import type { PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
 import type { Tx } from "../../database/pool.ts";
 import { keepPod, type PodToKeep } from "./pod-rows.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";

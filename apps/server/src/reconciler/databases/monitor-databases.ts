@@ -1,9 +1,9 @@
-import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
-import { type PodEvent, watchPods } from "@appdb/adapters/pods/pod-keeper";
-import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
-import type { Secret } from "@appdb/adapters/secret";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { PodHealth } from "@appdb/contract/pod-spec";
+import type { PodStatus } from "@appdb/pods/driver/pod-driver";
+import { type PodEvent, watchPods } from "@appdb/pods/driver/pod-keeper";
+import { createSteadyClock } from "@appdb/system/processes/steady-clock";
+import type { Secret } from "@appdb/system/secret";
 import { type ControlDatabase, sayError } from "../../database/pool.ts";
 import { databasePaths } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";

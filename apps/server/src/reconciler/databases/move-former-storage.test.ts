@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
-import { POD_USERS } from "@appdb/adapters/pods/pod-users";
+import type { PodStatus } from "@appdb/pods/driver/pod-driver";
+import { POD_USERS } from "@appdb/pods/driver/pod-users";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SERVER_PATHS } from "../../config/config.ts";

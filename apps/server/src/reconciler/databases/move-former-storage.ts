@@ -1,9 +1,9 @@
 import { lstat, mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
-import { inTenantFolder } from "@appdb/adapters/files/tenant-files";
-import type { UserRange } from "@appdb/adapters/pods/pod-users";
+import type { UserRange } from "@appdb/pods/driver/pod-users";
+import { awaitIfExists } from "@appdb/system/files/read-if-exists";
+import { removeFolder } from "@appdb/system/files/remove-folder";
+import { inTenantFolder } from "@appdb/system/files/tenant-files";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { isUuid } from "../../database/uuid.ts";
 import { DATABASE_PARTS, databasePaths } from "../../pods/database-paths.ts";

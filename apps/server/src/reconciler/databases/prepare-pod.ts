@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
-import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
-import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
+import type { PodSpec } from "@appdb/pods/driver/pod-driver";
+import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
+import type { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../../database/desired.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
 import { databasePaths, imageFolder, NO_FILES } from "../../pods/database-paths.ts";

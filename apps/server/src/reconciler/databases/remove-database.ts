@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { endOperation } from "../../operations/run-operation.ts";

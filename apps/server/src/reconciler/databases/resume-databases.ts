@@ -1,6 +1,6 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
+import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";

@@ -1,4 +1,4 @@
-import { readLastWords } from "@appdb/adapters/pods/pod-log";
+import { readLastWords } from "@appdb/pods/driver/pod-log";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { keepPod, STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";

@@ -1,4 +1,4 @@
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import type { Tx } from "../../database/pool.ts";
 import { databasePaths } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";

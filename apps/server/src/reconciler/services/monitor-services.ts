@@ -1,6 +1,6 @@
-import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
-import type { PodEvent } from "@appdb/adapters/pods/pod-keeper";
-import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
+import type { PodStatus } from "@appdb/pods/driver/pod-driver";
+import type { PodEvent } from "@appdb/pods/driver/pod-keeper";
+import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import type { ServiceEndpoint } from "../../pods/ask-service.ts";
 import { parseServicePodId } from "../../pods/service-paths.ts";
 import { judgeHealth, markPodLost } from "../core/lost-pods.ts";

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
-import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
-import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { appError } from "@appdb/contract/errors";
+import type { PodSpec } from "@appdb/pods/driver/pod-driver";
+import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import type { ServiceEndpoint } from "../../pods/ask-service.ts";
 import { databasePaths, imageFolder, NO_FILES } from "../../pods/database-paths.ts";
 import { notReached, type PodAddress } from "../../pods/pod-client.ts";

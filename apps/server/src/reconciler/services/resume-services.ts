@@ -1,7 +1,7 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { awaitIfExists } from "@appdb/adapters/files/read-if-exists";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { awaitIfExists } from "@appdb/system/files/read-if-exists";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { sql } from "kysely";
 import type { ObservedService } from "../../database/service-tables.ts";
 import { isUuid } from "../../database/uuid.ts";

@@ -1,4 +1,4 @@
-import { readLastWords } from "@appdb/adapters/pods/pod-log";
+import { readLastWords } from "@appdb/pods/driver/pod-log";
 import { markServed } from "../../control-plane/services/releases.ts";
 import type { ObservedService } from "../../database/service-tables.ts";
 import type { Outcome } from "../core/create-reconciler.ts";

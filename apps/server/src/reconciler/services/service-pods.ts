@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
-import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import type { PodStatus } from "@appdb/pods/driver/pod-driver";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { sql } from "kysely";
 import type { ServiceEndpoint } from "../../pods/ask-service.ts";
 import { parseServicePodId, type ServiceLocation, servicePaths } from "../../pods/service-paths.ts";

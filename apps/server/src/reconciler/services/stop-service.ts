@@ -1,6 +1,6 @@
-import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { AppError } from "@appdb/contract/errors";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { endOperation } from "../../operations/run-operation.ts";
 import { databasePaths } from "../../pods/database-paths.ts";

@@ -1,0 +1,44 @@
+import { toProblem } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { endOf } from "@appdb/http/mount-api";
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+/** Writes one line of an NDJSON answer. */
+export type Emit = (line: object) => void;
+
+/**
+ * Answers with NDJSON: what `work` emits, then one `done` line with what it returned, or one `error` line. The signal
+ * aborts when the client goes away.
+ */
+export async function answerEvents(
+  deps: { readonly log: Logger },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: (emit: Emit, signal: AbortSignal) => Promise<object>,
+): Promise<void> {
+  const gone = endOf(reply);
+  const emit: Emit = (line) => {
+    if (!gone.aborted) reply.raw.write(`${JSON.stringify(line)}\n`);
+  };
+  reply.hijack();
+  reply.raw.writeHead(200, { ...headersOf(reply), "content-type": "application/x-ndjson" });
+  // the head goes out now: the client sees that its request was taken
+  reply.raw.flushHeaders();
+  try {
+    emit({ event: "done", ...(await work(emit, gone)) });
+  } catch (error) {
+    const problem = toProblem(error, request.id);
+    if (problem.code === "internal_error" && !gone.aborted) {
+      deps.log.error({ err: error, req: request.id }, "a request failed");
+    }
+    emit({ event: "error", problem });
+  } finally {
+    reply.raw.end();
+  }
+}
+
+/** Headers that hooks have set already; a hijacked reply sends them itself. */
+function headersOf(reply: FastifyReply): Record<string, string> {
+  const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));
+}

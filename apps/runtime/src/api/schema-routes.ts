@@ -1,0 +1,58 @@
+import type { Manifest } from "@appdb/contract/manifest";
+import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
+import type { SchemaPlan } from "@appdb/contract/plan";
+import type { LOCAL_API } from "@appdb/contract/routes/local-api";
+import type { Runtime } from "@appdb/contract/runtime";
+import { endOf } from "@appdb/http/mount-api";
+import type { DaemonDeps } from "../composition/compose.ts";
+import { explainTarget } from "../databases/explain.ts";
+import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
+import { findBrokenServices } from "../services/broken-services.ts";
+import type { Handlers } from "./json-api.ts";
+
+/** Plans and updates of tables, and what queries of them do. */
+export function schemaHandlers(
+  deps: DaemonDeps,
+): Pick<Handlers<typeof LOCAL_API>, "openTarget" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune"> {
+  return {
+    schemaPlan: async ({ body, reply }) => {
+      const asked = { ...placed(body), ...projectOf(body.runtime) };
+      const plan = await planForPerson(deps, asked, endOf(reply));
+      return { plan: { ...plan, ...(await surroundings(deps, asked, plan)) } };
+    },
+    schemaPrune: async ({ body }) => ({ plan: await pruneTarget(deps, placed(body)) }),
+    schemaApply:
+      ({ body }) =>
+      async (emit, signal) => ({
+        plan: await applyTarget(deps, { ...placed(body), ...projectOf(body.runtime) }, emit, signal),
+      }),
+    openTarget: async ({ body }) => await openTarget(deps, placed(body)),
+    queryExplain: async ({ body }) => await explainTarget(deps, body),
+  };
+}
+
+/** What a plan means for the rest of the home: services that it breaks, a database that it makes. */
+async function surroundings(
+  { postgres, services }: DaemonDeps,
+  { manifest, target }: { readonly manifest: Manifest; readonly target: LocalTarget },
+  plan: SchemaPlan,
+): Promise<Pick<SchemaPlan, "breaks" | "other_databases">> {
+  const running = services.present(target.text).filter(({ endpoint }) => endpoint !== null);
+  const stored = running.map((service) => service.stored);
+  // what cannot be applied breaks nothing
+  const breaks = plan.summary.unsupported > 0 ? [] : findBrokenServices(plan, manifest, stored);
+  const isNew = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
+  return {
+    ...(breaks.length === 0 ? {} : { breaks }),
+    ...(isNew ? { other_databases: [...(await postgres.listDatabases())] } : {}),
+  };
+}
+
+function projectOf(runtime: Runtime | null): { project_root?: string } {
+  return runtime === null ? {} : { project_root: runtime.project_root };
+}
+
+/** The request with its target parsed. @throws invalid_target */
+function placed<T extends { readonly target: string }>(input: T) {
+  return { ...input, target: parseLocalTarget(input.target) };
+}

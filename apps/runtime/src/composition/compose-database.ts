@@ -1,0 +1,172 @@
+import { join } from "node:path";
+import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import { upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/sql/query-limits";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { refuseWrites } from "@appdb/postgres/client/refuse-writes";
+import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { createSteadyClock } from "@appdb/system/processes/steady-clock";
+import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { DatabaseUse } from "../databases/database-use.ts";
+import { DiskGuard } from "../databases/disk-guard.ts";
+import { createFillRunner } from "../databases/fill-runner.ts";
+import { OpenDatabases } from "../databases/open-databases.ts";
+import { TableInserts } from "../databases/table-inserts.ts";
+import { TreeManifests } from "../databases/tree-manifests.ts";
+import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
+import { UseMeter } from "../databases/use-meter.ts";
+
+/** How long PostgreSQL may take to say who is connected. */
+const HEALTH_MS = 1_500;
+
+/** Everything that the requests of a database pod work with. */
+export interface DatabasePodDeps {
+  readonly spec: Pick<DatabasePodSpec, "uri" | "token" | "resources" | "run_folder">;
+  /** PostgreSQL's name of the database. */
+  readonly database: string;
+  readonly clock: Clock;
+  /** For how long ago something is: nobody sets it. */
+  readonly steady: Clock;
+  readonly meter: Pick<UseMeter, "read">;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  /** Resolves when PostgreSQL has started and the catalog, if there is one, is of this version's format. Safe to repeat.
+   *  @throws catalog_too_new, postgres_failed, postgres_unsupported */
+  ready(): Promise<void>;
+  /** For reading and inserting rows. */
+  readonly sql: SqlPool;
+  /** For what the owner of the database may not do: roles of services, refusing writes. No value of a request is part of its statements. */
+  readonly superuser: SqlPool;
+  readonly databases: OpenDatabases;
+  readonly runtimes: TreeRuntimes;
+  readonly manifests: TreeManifests;
+  readonly inserts: TableInserts;
+  readonly use: DatabaseUse;
+  readonly disk: DiskGuard;
+  readonly lifecycle: Lifecycle;
+  readonly createRunner: JobDeps["udf"];
+  readonly query_limits: QueryLimits;
+  /** The largest body of a request that is read whole. */
+  readonly body_bytes: number;
+  /** Ends the pod in order; returns at once. */
+  requestStop(): void;
+}
+
+/** How far the pod is. */
+export interface Lifecycle {
+  /** Requests are answered: PostgreSQL has started, and the catalog is of this version's format. */
+  is_ready: boolean;
+  is_stopping: boolean;
+}
+
+export interface ComposeDatabaseInput {
+  readonly spec: DatabasePodSpec;
+  readonly database: string;
+  readonly log: Logger;
+  readonly postgres: Pick<EmbeddedPostgres, keyof PostgresProvider | "superuserDsn">;
+  requestStop(): void;
+}
+
+/** Builds what the pod's requests work with; nothing is started here. */
+export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & AsyncDisposable {
+  const { spec, database, log, postgres } = input;
+  const clock: Clock = { now: Date.now };
+  const steady = createSteadyClock();
+  const limits = { ...spec.limits, workers: spec.resources.workers };
+  const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
+  const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
+  const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
+    createFillRunner({ limits, log, runtimes }, runtimeId, modules, onQuery);
+  const disk = new DiskGuard({
+    folders: [spec.data_folder, spec.log_folder, spec.services_folder],
+    uri: spec.uri,
+    resources: spec.resources,
+    log,
+    clock: steady,
+    usedAt: () => use.last_touched_at,
+    refuseWrites: (isFull) => refuseWrites(superuser, isFull),
+  });
+  const databases = new OpenDatabases({
+    postgres,
+    clock,
+    log,
+    owner: `pod of ${spec.database_id}`,
+    application_name: POD_CONNECTIONS,
+    createRunner: async (...job) => {
+      // the work of an update writes as the update itself does
+      await disk.admit();
+      return await createRunner(...job);
+    },
+    query_limits: limits,
+  });
+  const sql = createPgPool({
+    dsn: postgres.dsn(database),
+    max: limits.connections,
+    statement_timeout_ms: limits.statement_timeout_ms,
+    application_name: POD_CONNECTIONS,
+    log,
+    status_command: `cli db status ${spec.uri}`,
+  });
+  const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests });
+  // a connection of its own: how the pod is can be said while all others are busy
+  const watching = createPgPool({
+    dsn: postgres.dsn(database),
+    max: 1,
+    statement_timeout_ms: HEALTH_MS,
+    application_name: POD_CONNECTIONS,
+    log,
+  });
+  const superuser = createPgPool({
+    dsn: postgres.superuserDsn(database),
+    max: 1,
+    statement_timeout_ms: limits.statement_timeout_ms,
+    application_name: POD_CONNECTIONS,
+    log,
+  });
+  const use = new DatabaseUse({
+    sql: watching,
+    clock: steady,
+    application_name: POD_CONNECTIONS,
+    services: SERVICE_CONNECTIONS,
+  });
+  let prepared: Promise<void> | undefined;
+  return {
+    spec,
+    database,
+    clock,
+    steady,
+    meter: new UseMeter(steady),
+    log,
+    postgres,
+    ready() {
+      prepared ??= postgres.start().then(() => {
+        // its connection is made meanwhile; should that fail, whoever asks how the pod is finds out
+        watching.query({ text: "select 1" }).catch(() => undefined);
+        return upgradeCatalog(sql);
+      });
+      return prepared;
+    },
+    sql,
+    superuser,
+    databases,
+    runtimes,
+    manifests,
+    inserts,
+    use,
+    disk,
+    lifecycle: { is_ready: false, is_stopping: false },
+    createRunner,
+    query_limits: limits,
+    body_bytes: limits.body_bytes,
+    requestStop: input.requestStop,
+    async [Symbol.asyncDispose]() {
+      disk[Symbol.dispose]();
+      await inserts[Symbol.asyncDispose]();
+      await databases[Symbol.asyncDispose]();
+      await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { existsSync, rmSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { HOME_PATHS } from "@appdb/contract/home";
+import { parseLocalTarget } from "@appdb/contract/names";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import type { Clock, Logger } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/sql/query-limits";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import type { DaemonConfig } from "../config/config.ts";
+import { createFillRunner } from "../databases/fill-runner.ts";
+import { OpenDatabases } from "../databases/open-databases.ts";
+import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { forkService, type ServiceProgram } from "../services/fork-service.ts";
+import { Services } from "../services/service-processes.ts";
+import { createServiceStore, type StoredService } from "../services/service-store.ts";
+
+/** Everything that the daemon's requests work with. */
+export interface DaemonDeps {
+  readonly home: string;
+  readonly token: string;
+  readonly started_at: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  readonly databases: OpenDatabases;
+  readonly runtimes: RuntimeStore;
+  readonly services: Services;
+  /** Workers in the Python and the environment of a runtime that was stored. */
+  readonly createRunner: JobDeps["udf"];
+  /** Limits of the queries that columns ask while jobs compute them. */
+  readonly query_limits: QueryLimits;
+  /** Ends the daemon in order; returns at once. */
+  requestStop(): void;
+}
+
+export interface DaemonInput {
+  readonly config: DaemonConfig;
+  readonly home: string;
+  readonly token: string;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  readonly program: ServiceProgram;
+  requestStop(): void;
+}
+
+/** Builds what the daemon's requests work with; nothing is started here. */
+export function composeDaemon(input: DaemonInput): DaemonDeps {
+  const { config, home, log, postgres, program } = input;
+  const clock: Clock = { now: Date.now };
+  const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
+  const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
+    createFillRunner({ limits: config.limits, log, runtimes }, runtimeId, modules, onQuery);
+  const databases = new OpenDatabases({
+    postgres,
+    clock,
+    log,
+    // several homes may share a server of one's own; a home has one daemon
+    owner: `daemon of ${hostname()}:${home}`,
+    application_name: "appdb daemon",
+    createRunner,
+    query_limits: config.limits,
+  });
+  const specFolder = join(home, HOME_PATHS.specs);
+  // files of services that a killed daemon was starting
+  if (existsSync(specFolder)) rmSync(specFolder, { recursive: true, force: true });
+  const services = new Services({
+    store: createServiceStore(join(home, HOME_PATHS.services)),
+    clock,
+    log,
+    log_folder: join(home, HOME_PATHS.serviceLogs),
+    fork: async (service: StoredService) => {
+      const database = await databases.open(parseLocalTarget(service.target).database);
+      return forkService(program, specFolder, {
+        dsn: database.dsn,
+        target: service.target,
+        manifest: service.manifest,
+        runtime: service.runtime,
+        services: [service.service],
+        host: "127.0.0.1",
+        port: service.port,
+        limits: config.limits,
+      });
+    },
+  });
+  return {
+    home,
+    token: input.token,
+    started_at: new Date(clock.now()).toISOString(),
+    clock,
+    log,
+    postgres,
+    databases,
+    runtimes,
+    services,
+    createRunner,
+    query_limits: config.limits,
+    requestStop: input.requestStop,
+  };
+}

@@ -1,0 +1,66 @@
+import type { Manifest } from "@appdb/contract/manifest";
+import { parseTarget } from "@appdb/contract/names";
+import type { ImportedFile } from "@appdb/contract/routes/pod";
+import type { POD_API } from "@appdb/contract/routes/pod-api";
+import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
+import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { findIncompatibilities } from "@appdb/engine/endpoints/check-tables";
+import { endOf } from "@appdb/http/mount-api";
+import type { Handlers } from "../api/json-api.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { applyTarget, planForPerson, type TargetFolder } from "../databases/schema.ts";
+
+/** Manifests of trees, and plans and updates of the tables by them. */
+export function schemaHandlers(
+  deps: DatabasePodDeps,
+): Pick<Handlers<typeof POD_API>, "manifest" | "schemaApply" | "schemaPlan" | "tablesCheck" | "treeList"> {
+  const { manifests, runtimes } = deps;
+  return {
+    manifest: async ({ body: { app_file: appFile, files }, reply }) => {
+      const manifest = await manifests.read(files, appFile, endOf(reply));
+      return { manifest, imported: importedBy(manifest) };
+    },
+    treeList: async () => {
+      await deps.ready();
+      const ids = (await hasCatalog(deps.sql)) ? await listRuntimes(deps.sql) : [];
+      return { trees: [...new Set(ids.flatMap((id) => runtimes.treeOf(id) ?? []))] };
+    },
+    schemaPlan: async ({ body: { app_file: appFile, files, folders, manifest: made, recompute }, reply }) => {
+      const target = placeOf(deps, folders);
+      const signal = endOf(reply);
+      const manifest = made ?? (await manifests.read(files, appFile, signal));
+      // this pod's Python is not the one that these files are for
+      const runtime = made === undefined ? runtimes.of(files) : null;
+      const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
+      return { plan, imported: importedBy(manifest) };
+    },
+    tablesCheck: async ({ body: { folders, manifest } }) => {
+      await deps.ready();
+      const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
+      return { hindrances: findIncompatibilities({ manifest, target: placeOf(deps, folders).text }, catalog) };
+    },
+    schemaApply: async ({ body: { files, app_file: appFile, folders, ...input } }) => {
+      await deps.disk.admit();
+      const target = placeOf(deps, folders);
+      return async (emit, signal) => {
+        const manifest = await manifests.read(files, appFile, signal);
+        const runtime = runtimes.of(files);
+        manifests.keep(runtimes.save(runtime, manifest.app_file), manifest);
+        try {
+          return { plan: await applyTarget(deps, { ...input, manifest, target, runtime }, emit, signal) };
+        } finally {
+          deps.inserts.renew();
+        }
+      };
+    },
+  };
+}
+
+/** Folders of the database as a target of it. @throws invalid_target */
+function placeOf({ spec, database }: DatabasePodDeps, folders: readonly string[]): TargetFolder {
+  return { database, text: parseTarget([spec.uri, ...folders].join("/")).text };
+}
+
+function importedBy({ modules }: Manifest): ImportedFile[] {
+  return modules.map(({ path, sha256 }) => ({ path, digest: sha256 }));
+}

@@ -1,0 +1,215 @@
+import type { Dir } from "node:fs";
+import { chmod, lstat, opendir } from "node:fs/promises";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { Resources } from "@appdb/contract/pod-spec";
+import type { Clock, Logger } from "@appdb/engine/ports";
+import { COPIES_FOLDER } from "@appdb/postgres/cluster/before-upgrade";
+import { walBudgetMb } from "@appdb/postgres/cluster/postgres-settings";
+
+const MB = 1024 * 1024;
+const GB = 1024 * MB;
+/** No disk takes more: what there is room for now is not full before the next look. */
+const FASTEST_BYTES_PER_S = 200 * MB;
+const SOONEST_MS = 1_000;
+const LATEST_MS = 30_000;
+/** A database that nobody uses grows by next to nothing. */
+const UNUSED_MS = 300_000;
+
+export interface DiskUse {
+  readonly data_bytes: number;
+  readonly wal_bytes: number;
+}
+
+export interface DiskLimits {
+  readonly limit_bytes: number;
+  /** What the write-ahead log may have of it. */
+  readonly wal_bytes: number;
+  /** Writes are refused so long before the limit: what runs already goes on. */
+  readonly reserve_bytes: number;
+}
+
+/** How a disk is divided. */
+export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
+  const limitBytes = resources.disk_gb * GB;
+  return {
+    limit_bytes: limitBytes,
+    wal_bytes: walBudgetMb(resources) * MB,
+    reserve_bytes: Math.min(limitBytes / 20, 512 * MB),
+  };
+}
+
+/** Bytes that may still be written; none or fewer: full. The log counts by its budget, or by what it has when that is more. */
+export function roomOf({ data_bytes: dataBytes, wal_bytes: walBytes }: DiskUse, limits: DiskLimits): number {
+  return limits.limit_bytes - limits.reserve_bytes - dataBytes - Math.max(walBytes, limits.wal_bytes);
+}
+
+/** When to look again: before the room can be used up, and within half a minute. */
+export function nextLook(roomBytes: number): number {
+  return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, roomBytes) / FASTEST_BYTES_PER_S) * 1_000));
+}
+
+export interface DiskGuardDeps {
+  /** All that counts: the cluster's folder first. */
+  readonly folders: readonly [string, ...string[]];
+  readonly uri: string;
+  readonly resources: Pick<Resources, "disk_gb">;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** When the database was last used; now, while it is. */
+  usedAt(): number;
+  /** Has those refused that write without asking here: services. */
+  refuseWrites(isFull: boolean): Promise<void>;
+}
+
+/** Refuses writes before a database has used up its disk; reads go on. Looks again by itself, the sooner the less room there is. */
+export class DiskGuard implements Disposable {
+  readonly #deps: DiskGuardDeps;
+  readonly #limits: DiskLimits;
+  #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
+  #isFull = false;
+  /** What PostgreSQL was last told. */
+  #isTold: boolean | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #watching: Promise<void> | undefined;
+  #lookedAt = 0;
+  #isEnded = false;
+
+  constructor(deps: DiskGuardDeps) {
+    this.#deps = deps;
+    this.#limits = diskLimits(deps.resources);
+  }
+
+  /** Looks, and goes on looking until it is disposed. Resolves after the first look; later calls wait for the same. */
+  watch(): Promise<void> {
+    this.#watching ??= this.#watch();
+    return this.#watching;
+  }
+
+  /** Lets a write begin while there is room. @throws disk_full */
+  async admit(): Promise<void> {
+    await this.watch();
+    this.check();
+  }
+
+  async #watch(): Promise<void> {
+    const { clock, usedAt } = this.#deps;
+    const now = clock.now();
+    if (usedAt() >= this.#lookedAt || now - this.#lookedAt >= UNUSED_MS) {
+      this.#lookedAt = now;
+      await this.#look();
+    }
+    if (this.#isTold !== this.#isFull) await this.#tell();
+    if (this.#isEnded) return;
+    this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
+    this.#timer.unref();
+  }
+
+  async #look(): Promise<void> {
+    const { folders, log, uri } = this.#deps;
+    try {
+      this.#use = await measureFolders(folders);
+    } catch (error) {
+      // what was seen last holds until the next look
+      log.warn({ err: error }, "the disk could not be measured");
+      return;
+    }
+    const isFull = roomOf(this.#use, this.#limits) <= 0;
+    if (isFull !== this.#isFull) {
+      const fields = { uri, ...this.#use, limit_bytes: this.#limits.limit_bytes };
+      log.info(fields, isFull ? "the disk is full, writes are refused" : "there is room on the disk again");
+    }
+    this.#isFull = isFull;
+  }
+
+  async #tell(): Promise<void> {
+    const isFull = this.#isFull;
+    try {
+      await this.#deps.refuseWrites(isFull);
+      this.#isTold = isFull;
+    } catch (error) {
+      // after the next look it is tried again
+      this.#deps.log.warn({ err: error }, "PostgreSQL could not be told whether the disk is full");
+    }
+  }
+
+  /** Lets a write go on while there is room, as was seen last. @throws disk_full */
+  check(): void {
+    if (!this.#isFull) return;
+    const { uri, resources } = this.#deps;
+    const bytes = this.#bytes();
+    throw appError("disk_full", {
+      detail: `The disk of ${uri} is full: ${(bytes / GB).toFixed(2)} GB are used, disk_gb is ${resources.disk_gb}. Rows can be read; nothing can be written.`,
+      hint: `Raise disk_gb in the database's entry, then: cli db update ${uri}`,
+      meta: { disk_bytes: bytes, disk_gb: resources.disk_gb },
+    });
+  }
+
+  describe(): { disk_bytes: number; disk_limit_bytes: number; is_disk_full: boolean } {
+    return { disk_bytes: this.#bytes(), disk_limit_bytes: this.#limits.limit_bytes, is_disk_full: this.#isFull };
+  }
+
+  [Symbol.dispose](): void {
+    this.#isEnded = true;
+    clearTimeout(this.#timer);
+  }
+
+  #bytes(): number {
+    return this.#use.data_bytes + this.#use.wal_bytes;
+  }
+}
+
+/**
+ * What the files below folders take on the disk; PostgreSQL's write-ahead log apart. Copies from before an upgrade are not counted:
+ * whoever upgraded the service made them. A folder that its owner has closed is opened: otherwise what a function put there would not
+ * count, or nothing would.
+ */
+export async function measureFolders(folders: readonly [string, ...string[]]): Promise<DiskUse> {
+  const copies = join(folders[0], "postgres", COPIES_FOLDER);
+  let [dataBytes, walBytes] = [0, 0];
+  const walk = async (path: string, isWal: boolean): Promise<void> => {
+    for await (const entry of await openFolder(path)) {
+      const below = join(path, entry.name);
+      if (entry.isDirectory()) {
+        if (below === copies) continue;
+        await walk(below, isWal || entry.name === "pg_wal");
+        continue;
+      }
+      // PostgreSQL makes and removes files all the time
+      const bytes = (await lstat(below).catch(() => undefined))?.blocks ?? 0;
+      if (isWal) walBytes += bytes * 512;
+      else dataBytes += bytes * 512;
+    }
+  };
+  for (const folder of folders) await walk(folder, false);
+  return { data_bytes: dataBytes, wal_bytes: walBytes };
+}
+
+async function openFolder(path: string): Promise<Dir | []> {
+  try {
+    return await opendir(path);
+  } catch (error) {
+    if (isDenied(error)) return await openClosed(path);
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+/** One of another user counts for nothing: no function can have put anything there. */
+async function openClosed(path: string): Promise<Dir | []> {
+  try {
+    await chmod(path, 0o700);
+    return await opendir(path);
+  } catch (error) {
+    if (isDenied(error) || isGone(error)) return [];
+    throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof Error && "code" in error && ["EACCES", "EPERM", "EROFS"].includes(String(error.code));
+}

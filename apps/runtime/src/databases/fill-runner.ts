@@ -1,0 +1,38 @@
+import { appError } from "@appdb/contract/errors";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
+import type { RuntimeStore } from "./runtime-store.ts";
+
+export interface FillRunnerDeps {
+  readonly limits: Pick<ServiceSpec["limits"], "workers" | "function_timeout_ms" | "worker_memory_mb">;
+  readonly log: Logger;
+  readonly runtimes: Pick<RuntimeStore, "find">;
+}
+
+/** Workers for a fill, in the Python and the environment of the update that asked for it. @throws fill_failed */
+export async function createFillRunner(
+  deps: FillRunnerDeps,
+  runtimeId: string,
+  modules: readonly string[],
+  onQuery: QueryAnswerer,
+): Promise<UdfRunner> {
+  const { limits, log, runtimes } = deps;
+  const kept = runtimes.find(runtimeId);
+  if (kept === undefined) {
+    throw appError("fill_failed", {
+      detail: "The Python environment of the update is not kept any more.",
+      hint: "Run cli schema update again.",
+    });
+  }
+  const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
+  return createPythonWorkers({
+    runtime: kept.runtime,
+    modules,
+    workers: limits.workers,
+    function_timeout_ms: limits.function_timeout_ms,
+    worker_memory_mb: limits.worker_memory_mb,
+    onQuery,
+    log,
+    onOutput: (line) => log.info({ line }, "output"),
+  });
+}

@@ -1,0 +1,135 @@
+import type { Manifest, ManifestService } from "@appdb/contract/manifest";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { GraphFunction } from "@appdb/contract/worker-protocol";
+import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
+import { createHandlerWorkers } from "@appdb/python-runtime/handlers/handler-workers";
+import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
+import { watchFiles } from "./changed-files.ts";
+
+type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
+type HandlersSpec = WorkersSpec & Pick<ServiceSpec, "services">;
+
+/** Python is started by the first row that needs it, or ahead of it. */
+export class LazyWorkers implements AsyncDisposable {
+  readonly #spec: WorkersSpec;
+  readonly #log: Logger;
+  readonly #onQuery: QueryAnswerer;
+  #runner: UdfRunner | undefined;
+  #starting: Promise<void> | undefined;
+
+  constructor(spec: WorkersSpec, log: Logger, onQuery: QueryAnswerer) {
+    this.#spec = spec;
+    this.#log = log;
+    this.#onQuery = onQuery;
+  }
+
+  get(): UdfRunner {
+    const { runtime, manifest, limits } = this.#spec;
+    this.#runner ??= createPythonWorkers({
+      runtime,
+      modules: rowModules(manifest),
+      workers: runtime.workers ?? limits.workers,
+      function_timeout_ms: limits.function_timeout_ms,
+      worker_memory_mb: limits.worker_memory_mb,
+      log: this.#log,
+      onReady: watchFiles(this.#spec, this.#log),
+      onQuery: this.#onQuery,
+      onOutput: (line) => this.#log.info({ line }, "output"),
+    });
+    return this.#runner;
+  }
+
+  /** Starts them, once; the same promise from then on. @throws worker_unavailable */
+  start(): Promise<void> {
+    if (this.#starting === undefined) {
+      this.#starting = this.get().start();
+      // whoever waits for it is told
+      this.#starting.catch(() => undefined);
+    }
+    return this.#starting;
+  }
+
+  /** Ends them; the first row that needs them starts others. */
+  async end(): Promise<void> {
+    const runner = this.#runner;
+    this.#runner = undefined;
+    this.#starting = undefined;
+    await runner?.[Symbol.asyncDispose]();
+  }
+
+  /** What the workers count; undefined before the first is wanted. */
+  stats(): UdfStats | undefined {
+    return this.#runner?.stats();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+}
+
+/** Modules of the functions that columns call, and of those that make answers of rows. */
+function rowModules({ functions, services }: Manifest): string[] {
+  return [...new Set([...functions.map(({ module }) => module), ...routeModules(services, false)])];
+}
+
+/** Modules of the functions that routes name: of handlers, or of those that the engine answers. */
+function routeModules(services: readonly ManifestService[], ofHandlers: boolean): string[] {
+  return services
+    .flatMap(({ routes }) => routes.filter((route) => routeKind(route).isHandler === ofHandlers))
+    .flatMap((route) => ("handler" in route ? (route.handler?.module ?? []) : []));
+}
+
+/** Processes that run hand-written handlers, as `LazyWorkers`. */
+export class LazyHandlers implements AsyncDisposable {
+  readonly #spec: HandlersSpec;
+  readonly #log: Logger;
+  readonly #endpoints: () => Pick<Endpoints, "inside" | "answerQuery">;
+  #runner: HandlerRunner | undefined;
+
+  /** `endpoints` are asked for by the first request at the earliest. */
+  constructor(spec: HandlersSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerQuery">) {
+    this.#spec = spec;
+    this.#log = log;
+    this.#endpoints = endpoints;
+  }
+
+  get(): HandlerRunner {
+    const { runtime, limits } = this.#spec;
+    this.#runner ??= createHandlerWorkers({
+      runtime,
+      modules: handlerModules(this.#spec),
+      app: applicationOf(this.#spec),
+      body_bytes: limits.body_bytes,
+      inside: () => this.#endpoints().inside,
+      onQuery: (query, args) => this.#endpoints().answerQuery(query, args),
+      workers: runtime.workers ?? limits.workers,
+      function_timeout_ms: limits.function_timeout_ms,
+      worker_memory_mb: limits.worker_memory_mb,
+      log: this.#log,
+      onReady: watchFiles(this.#spec, this.#log),
+      onOutput: (line) => this.#log.info({ line }, "output"),
+    });
+    return this.#runner;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#runner?.[Symbol.asyncDispose]();
+  }
+}
+
+function servedBy({ manifest, services }: HandlersSpec): ManifestService[] {
+  return manifest.services.filter(({ name }) => services.includes(name));
+}
+
+/** The application object of the file, which has one at most. */
+function applicationOf(spec: HandlersSpec): GraphFunction | null {
+  const app = servedBy(spec).find((service) => service.app != null)?.app;
+  return app == null ? null : { id: app.id, module: app.module, name: app.name };
+}
+
+function handlerModules(spec: HandlersSpec): string[] {
+  const app = applicationOf(spec);
+  return [...new Set([...(app === null ? [] : [app.module]), ...routeModules(servedBy(spec), true)])];
+}

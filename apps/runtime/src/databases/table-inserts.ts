@@ -1,0 +1,183 @@
+import { appError } from "@appdb/contract/errors";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { CatalogTable } from "@appdb/engine/catalog/catalog";
+import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
+import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import { tableService } from "@appdb/engine/endpoints/table-routes";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import { insertKind } from "@appdb/engine/route-kinds/insert";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
+import { folderSchema } from "@appdb/engine/target";
+import { createFileSpool } from "@appdb/system/files/file-spool";
+import { collectHourly } from "./collect-hourly.ts";
+import { LazyWorkers } from "./lazy-workers.ts";
+import type { TreeManifests } from "./tree-manifests.ts";
+import type { TreeRuntimes } from "./tree-runtimes.ts";
+
+/** What was opened for rows is let go when none came for so long: Python's processes above all. */
+const IDLE_MS = 60_000;
+
+export interface TableInsertsDeps {
+  readonly sql: SqlPool;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly limits: ServiceSpec["limits"];
+  readonly runtimes: TreeRuntimes;
+  readonly manifests: TreeManifests;
+}
+
+/**
+ * The insert routes over whole tables, as their last update declared them. Routes and workers are made by the first row, for
+ * all tables of one application file together, and let go when no row comes.
+ */
+export class TableInserts implements AsyncDisposable {
+  readonly #deps: TableInsertsDeps;
+  readonly #opened = new Map<string, OpenedTables>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(deps: TableInsertsDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => this.#letGo((one) => one.isIdle(deps.clock.now() - IDLE_MS)), IDLE_MS / 4);
+    this.#timer.unref();
+  }
+
+  /**
+   * Lends the insert route of a table for the time of `work`; `target` is where it lies, as a person writes it.
+   * @throws schema_mismatch when no update says how its rows are made, or by files that are gone
+   */
+  async withRoute(table: CatalogTable, target: string, work: (route: CompiledRoute) => Promise<void>): Promise<void> {
+    const runtimeId = await readRuntime(this.#deps.sql, table.id);
+    if (runtimeId === null) throw notDeclared(target, table.name);
+    const key = `${target}\n${runtimeId}`;
+    let opened = this.#opened.get(key);
+    if (opened === undefined) {
+      opened = new OpenedTables(this.#deps, runtimeId, target);
+      this.#opened.set(key, opened);
+    }
+    try {
+      await opened.use(async ({ routes }) => {
+        const route = routes.find(({ path }) => path === `/${table.name}`);
+        if (route === undefined) throw notDeclared(target, table.name);
+        await work(route);
+      });
+    } finally {
+      // what could not be opened is tried anew by the next row
+      if (opened.has_failed && this.#opened.get(key) === opened) this.#opened.delete(key);
+    }
+  }
+
+  /** Has the next row open everything anew, after an update; requests that are under way end as they began. */
+  renew(): void {
+    this.#letGo(() => true);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    this.renew();
+    await Promise.all(this.#closing);
+  }
+
+  #letGo(isMeant: (one: OpenedTables) => boolean): void {
+    for (const [key, one] of this.#opened) {
+      if (!isMeant(one)) continue;
+      this.#opened.delete(key);
+      const closing = one
+        .close()
+        .catch((error: unknown) => this.#deps.log.warn({ err: error }, "what wrote rows did not end cleanly"))
+        .finally(() => this.#closing.delete(closing));
+      this.#closing.add(closing);
+    }
+  }
+}
+
+/** The tables of one application file: their routes, and the workers that compute their columns. */
+class OpenedTables {
+  readonly #deps: TableInsertsDeps;
+  readonly #opening: Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }>;
+  #requests = 0;
+  #usedAt: number;
+  #whenIdle = (): void => undefined;
+  has_failed = false;
+
+  constructor(deps: TableInsertsDeps, runtimeId: string, target: string) {
+    this.#deps = deps;
+    this.#usedAt = deps.clock.now();
+    this.#opening = open(deps, runtimeId, target);
+    this.#opening.catch(() => {
+      this.has_failed = true;
+    });
+  }
+
+  async use(work: (endpoints: Endpoints) => Promise<void>): Promise<void> {
+    this.#requests += 1;
+    try {
+      await work((await this.#opening).endpoints);
+    } finally {
+      this.#requests -= 1;
+      this.#usedAt = this.#deps.clock.now();
+      if (this.#requests === 0) this.#whenIdle();
+    }
+  }
+
+  isIdle(since: number): boolean {
+    return this.#requests === 0 && this.#usedAt <= since;
+  }
+
+  /** Waits for the requests that are under way; the caller sends no more. */
+  async close(): Promise<void> {
+    if (this.#requests > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+    }
+    if (!this.has_failed) await (await this.#opening).close();
+  }
+}
+
+async function open(
+  { sql, clock, log, limits, runtimes, manifests }: TableInsertsDeps,
+  runtimeId: string,
+  target: string,
+): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
+  const runtime = runtimes.find(runtimeId)?.runtime;
+  if (runtime === undefined) throw filesGone(target);
+  const applied = await manifests.applied(runtimeId);
+  // another file's update may have taken a table over since
+  const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
+  const tables = applied.tables.filter(({ name }) => own.has(name));
+  const inserts = tableService({ ...applied, tables }, [insertKind]);
+  const manifest = { ...applied, tables, services: [inserts] };
+  const spec = { runtime, manifest, limits };
+  // the workers ask back for columns that call queries; they are made after the endpoints, by the first row
+  const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
+  const endpoints = await openEndpoints(
+    { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool },
+    { manifest, target, services: [inserts.name], limits },
+  );
+  const collecting = collectHourly(endpoints, log);
+  return {
+    endpoints,
+    close: async () => {
+      collecting[Symbol.dispose]();
+      await endpoints[Symbol.asyncDispose]();
+      await workers[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function filesGone(target: string): Error {
+  return appError("schema_mismatch", {
+    detail: `The project files of the last update of ${target} are not kept any more; rows cannot be computed without them.`,
+    hint: `Update the tables by the files as they are now: cli schema update <app file> ${target}`,
+    meta: { target },
+  });
+}
+
+function notDeclared(target: string, table: string): Error {
+  return appError("schema_mismatch", {
+    detail: `No update says how rows of ${target}/${table} are made.`,
+    hint: `Bring the tables up to date: cli schema update <app file> ${target}`,
+    meta: { target, table },
+  });
+}

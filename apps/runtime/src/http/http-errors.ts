@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
+import { AppError, appError, toProblem } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { printBadHttp, refuseBadHttp } from "@appdb/http/bad-http";
+
+/** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. `url`: the request's. */
+export function fromHttpError(error: unknown, url = ""): unknown {
+  if (error instanceof AppError || !(error instanceof Error) || !("code" in error)) return error;
+  switch (error.code) {
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+    case "FST_ERR_CTP_INVALID_TYPE":
+      return unsupportedMediaType(undefined);
+    case "FST_ERR_BAD_URL":
+      return appError("invalid_request", {
+        detail: `The path ${url.slice(0, 200)} holds a % that begins no character of UTF-8.`,
+        hint: "Write a % itself as %25, and other characters as their bytes in UTF-8.",
+        cause: error,
+      });
+    case "ECONNRESET":
+    case "ERR_STREAM_PREMATURE_CLOSE":
+      return appError("invalid_json", {
+        detail: "The request broke off before its body had come whole.",
+        hint: "Send the request again.",
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+export function unsupportedMediaType(contentType: string | undefined): AppError {
+  const sent =
+    contentType === undefined ? "no content type" : `content type ${JSON.stringify(contentType.slice(0, 100))}`;
+  return appError("unsupported_media_type", {
+    detail: `The request has ${sent}; routes take application/json.`,
+    hint: "Send the header content-type: application/json; for many rows of an insert route content-type: application/x-ndjson",
+  });
+}
+
+export function noWebSockets(): AppError {
+  return appError("no_websockets", {
+    detail: "The request asks for a WebSocket, but services do not support them.",
+    hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
+  });
+}
+
+export function notFound(path: string, nearest: string | undefined): AppError {
+  return appError("not_found", {
+    detail: `There is nothing at ${path.slice(0, 200)}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`,
+    hint: "/openapi.json lists the routes, /docs shows them.",
+  });
+}
+
+export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): AppError {
+  return appError("method_not_allowed", {
+    detail: `${path} does not answer ${method}; it answers ${allowed.join(", ")}.`,
+    hint: `Use ${allowed[0]}.`,
+    meta: { allowed },
+  });
+}
+
+/** Answers bytes that are no HTTP: there is no request to reply to, only a socket. */
+export function answerBadHttp(error: Error & { code?: string }, socket: Socket, log: Logger): void {
+  // a client that broke off: a request that had begun is told as one whose client went away
+  if (error.code === "ECONNRESET" || error.code === "HPE_INVALID_EOF_STATE" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = refuseBadHttp(error.code, "Send HTTP/1.1; services speak no TLS.");
+  const id = randomUUID();
+  const { code, message: detail } = refusal.error;
+  log.info({ req: id, code, status: refusal.status, detail }, "request refused");
+  socket.end(printBadHttp(refusal, id, toProblem(refusal.error, id)));
+}

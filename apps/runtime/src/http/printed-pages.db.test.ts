@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { toProblem } from "@appdb/contract/errors";
+import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
+import { openQueriesStage } from "@appdb/testkit/queries-stage";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { testRuntime } from "@appdb/testkit/test-runtime";
+import { expect, test } from "vitest";
+import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts";
+import { serveEndpoints } from "./serve-endpoints.ts";
+
+/** Pages of docs that print an application and what it answers, how many of its answers at least, and how many blocks that are refused. */
+const PAGES: readonly [page: string, examples: number, refused: number][] = [
+  ["queries.md", 9, 1],
+  ["columns.md", 2, 2],
+  ["defaults.md", 1, 0],
+  ["expressions.md", 2, 1],
+  ["udfs.md", 8, 0],
+  ["resource-pools.md", 1, 0],
+  ["routes.md", 6, 0],
+  ["indexes.md", 3, 0],
+  ["queries-over-http.md", 5, 0],
+  ["many-rows.md", 6, 0],
+];
+/** Pages with Python that nothing runs: an export wants another database. */
+const WITH_MORE_PYTHON = ["many-rows.md"];
+
+test.each(PAGES)(
+  "docs/%s works as it is printed",
+  async (name, least) => {
+    const { app, examples, unchecked } = readPrintedExamples(name);
+    expect(examples.length).toBeGreaterThanOrEqual(least);
+    if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
+    await using stage = await openQueriesStage(app);
+    const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
+    await using served = await serveEndpoints(stage.endpoints, options);
+    for (const example of examples) expect(await runPrinted(example, served.port)).toMatch(example.printed);
+  },
+  60_000,
+);
+
+test.each(PAGES.filter(([, , refused]) => refused > 0))("docs/%s prints what is refused", async (name, _, count) => {
+  const { refused } = readPrintedExamples(name);
+  expect(refused).toHaveLength(count);
+  const projectRoot = mkdtempSync(join(tmpdir(), "appdb-refused-"));
+  try {
+    for (const { app, printed } of refused) {
+      writeFileSync(join(projectRoot, "app.py"), app);
+      const reading = readManifest({ runtime: testRuntime(projectRoot), app_file: "app.py" });
+      const { detail, hint } = toProblem(await reading.catch((error: unknown) => error));
+      expect(`error: ${detail}\nhint: ${hint}\n`).toMatch(printed);
+    }
+  } finally {
+    rmSync(projectRoot, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,164 @@
+/**
+ * HTTP for compiled routes (engine/src/endpoints): a request's bytes go to the route's handler as they came, its answer
+ * goes out as it is. Everything else here is for requests that no route answers.
+ */
+import { chmodSync } from "node:fs";
+import { AppError } from "@appdb/contract/errors";
+import { nearestName } from "@appdb/contract/nearest";
+import { answerError } from "@appdb/engine/answers/answers";
+import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { Logger } from "@appdb/engine/ports";
+import { preflightHeaders } from "@appdb/http/cors";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { addRoute } from "./add-route.ts";
+import { Connections } from "./connections.ts";
+import { createServer, listen } from "./create-server.ts";
+import { fromHttpError, methodNotAllowed, notFound } from "./http-errors.ts";
+import { addHealth, addMetrics, addOwnPages } from "./own-pages.ts";
+import { PathMethods } from "./path-methods.ts";
+import { sendReply } from "./send-reply.ts";
+import type { MetricsPage } from "./service-metrics.ts";
+import { findShadowed } from "./shadowed-paths.ts";
+
+export interface CarryOptions {
+  readonly log: Logger;
+  /** Largest request body. */
+  readonly body_bytes: number;
+  /** Prints the numbers of `/metrics`; without it there is no such page. */
+  readonly metrics?: () => Promise<MetricsPage>;
+  /** Where the outside finds the root of this server, when that is not its root: `/ingest`. */
+  readonly prefix?: string;
+  /** Whether every request but that of `/health` has to show an API key; false when left out. */
+  readonly needs_key?: boolean;
+  /** Called before there is any route: for hooks. */
+  prepare?(server: FastifyInstance): void;
+}
+
+export interface ServeOptions extends CarryOptions {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+/** What of endpoints is carried by HTTP. */
+export type ServedRoutes = Omit<Endpoints, "inside" | "background">;
+
+export interface ServedEndpoints extends AsyncDisposable {
+  readonly address: string;
+  readonly port: number;
+}
+
+const SWEEP_MS = 20;
+const REFUSALS: ReadonlySet<string> = new Set(["unauthorized", "forbidden", "keys_unavailable"]);
+
+export interface ServedSocket extends AsyncDisposable {
+  /** Ends the answers that have no end of their own; everything else is still answered. */
+  beginDrain(): void;
+}
+
+/**
+ * Listens and answers: one service at the root, several each under `/<service>`; beside the routes `/docs`,
+ * `/openapi.json` and `/health`, for this machine alone also `/metrics`. Disposing takes no new connection and waits for the requests that are running.
+ * @throws port_taken
+ */
+export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOptions): Promise<ServedEndpoints> {
+  const { server, connections } = carryEndpoints(endpoints, options);
+  const { address, port } = await listen(server, options);
+  return { address, port, [Symbol.asyncDispose]: () => drain(server, connections) };
+}
+
+/** The same on a unix socket, which its owner alone may use. What lies at its path must be gone. */
+export async function serveOnSocket(
+  endpoints: ServedRoutes,
+  options: CarryOptions & { readonly socket: string },
+): Promise<ServedSocket> {
+  const { server, connections } = carryEndpoints(endpoints, options);
+  await server.listen({ path: options.socket });
+  chmodSync(options.socket, 0o600);
+  return {
+    beginDrain: () => connections.beginDrain(),
+    [Symbol.asyncDispose]: () => drain(server, connections),
+  };
+}
+
+/** A server that answers for routes, before it listens. */
+function carryEndpoints(
+  endpoints: ServedRoutes,
+  options: CarryOptions,
+): { readonly server: FastifyInstance; readonly connections: Connections } {
+  const { log, needs_key: needsKey = false, prefix = "" } = options;
+  const server = createServer(options);
+  const connections = new Connections(server.server);
+  const paths = new PathMethods();
+  options.prepare?.(server);
+  const places = endpoints.services.map((service) => ({
+    service,
+    mount: endpoints.services.length === 1 ? "" : `/${service}`,
+  }));
+  for (const { service, mount } of places) {
+    const routes = endpoints.routes.filter((candidate) => candidate.service === service);
+    for (const route of routes) {
+      addRoute(server, { connections, log, mount, prefix }, route);
+      paths.add(route.method, mount + route.path, route.cors ?? null);
+    }
+    addOwnPages(server, paths, endpoints, { service, mount, prefix, needs_key: needsKey });
+    for (const { method, path } of findShadowed(routes)) {
+      const refuse = (request: FastifyRequest, reply: FastifyReply) => answerElsewhere(request, reply, paths, log);
+      if (server.hasRoute({ method, url: mount + path })) continue;
+      // Before its body is looked at: whatever that is, the method is what is wrong.
+      server.route({ method, url: mount + path, onRequest: refuse, handler: refuse });
+    }
+  }
+  if (!places.some(({ mount }) => mount === "")) addHealth(server, paths, endpoints, "");
+  // A route of the person's at this path wins.
+  const isTaken = paths.methodsOf("/metrics").length > 0 || paths.methodsOf("/*").length > 0;
+  if (!isTaken && options.metrics !== undefined) addMetrics(server, paths, options.metrics);
+  server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, log));
+  server.setErrorHandler((error, request, reply) => {
+    // Where no route is, that is what is wrong, whatever Fastify found before it looked.
+    if (request.is404 && !isRefusal(error)) answerElsewhere(request, reply, paths, log);
+    else sendReply(request, reply, answerError(fromHttpError(error), request.id, log));
+  });
+  return { server, connections };
+}
+
+/** Who may not call learns nothing, not even which paths there are. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof AppError && REFUSALS.has(error.code);
+}
+
+/**
+ * Node closes the connections that are idle at the moment; one whose last request is answered later, or that a browser
+ * opened ahead and never used, would hold up the end.
+ */
+async function drain(server: FastifyInstance, connections: Connections): Promise<void> {
+  const sweep = setInterval(() => {
+    server.server.closeIdleConnections();
+    connections.closeUnused();
+  }, SWEEP_MS);
+  connections.beginDrain();
+  try {
+    await server.close();
+  } finally {
+    clearInterval(sweep);
+  }
+}
+
+/** 404, 405, and what a browser asks before it posts. */
+function answerElsewhere(request: FastifyRequest, reply: FastifyReply, paths: PathMethods, log: Logger): void {
+  const path = request.url.split("?", 1)[0] ?? request.url;
+  const allowed = paths.methodsOf(path);
+  if (allowed.length === 0) {
+    sendReply(request, reply, answerError(notFound(path, nearestName(path, paths.names())), request.id, log));
+    return;
+  }
+  reply.header("allow", [...allowed, "OPTIONS"].join(", "));
+  if (request.method === "OPTIONS") {
+    const origin = request.headers.origin;
+    const headers = origin === undefined ? {} : preflightHeaders(origin, allowed, paths.corsOf(path));
+    sendReply(request, reply, { status: 204, headers, body: "" }, paths.corsOf(path));
+    return;
+  }
+  const refused = answerError(methodNotAllowed(request.method, path, allowed), request.id, log);
+  sendReply(request, reply, refused, paths.corsOf(path));
+}

@@ -1,0 +1,352 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { VERSION } from "@appdb/contract/version";
+import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { withClient } from "@appdb/postgres/cluster/database-admin";
+import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
+import { commandLine, isProcessAlive } from "@appdb/system/processes/process-identity";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../testing/daemon-harness.ts";
+import { openPodHarness, type PodHarness } from "../testing/pod-harness.ts";
+import type { StartedPod } from "../testing/started-pods.ts";
+
+const TIMEOUT = 60_000;
+
+const APP = `
+import appdb as db
+from texts.shorten import shorten
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    short = shorten(title)
+`;
+const SHORTEN = `
+import appdb as db
+
+
+@db.udf
+def shorten(title: str) -> str:
+    return title[:4] + "."
+`;
+const ADDED = `    long = lengthen(title)\n`;
+const LENGTHEN = `
+import time
+
+import appdb as db
+
+
+@db.udf
+def lengthen(title: str) -> str:
+    time.sleep(0.3)
+    return title + "!"
+`;
+
+/** One database, whose pod the tests stop, kill and start in turn. */
+let harness: PodHarness;
+let pod: StartedPod;
+let files: string;
+
+beforeAll(async () => {
+  harness = openPodHarness();
+  files = harness.putTree({ "app.py": APP, "texts/shorten.py": SHORTEN });
+  pod = harness.start(await harness.spec());
+  await pod.ready();
+}, TIMEOUT);
+
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]();
+});
+
+async function restart(): Promise<void> {
+  pod = harness.start(await harness.spec());
+  await pod.ready();
+}
+
+async function planned(
+  digest: string,
+): Promise<{ app_file: string; files: string; folders: []; catalog_version: number }> {
+  const question = { app_file: "app.py", files: digest, folders: [] as [] };
+  const { plan } = (await pod.ask("POST", "/v1/schema/plan", question)).json<{ plan: { catalog_version: number } }>();
+  return { ...question, catalog_version: plan.catalog_version };
+}
+
+test("a new database takes a schema and rows with a function, and has them after a restart", {
+  timeout: TIMEOUT,
+}, async () => {
+  const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
+  expect(read.json()).toMatchObject({ imported: [{ path: "app.py" }, { path: "texts/shorten.py" }] });
+  expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [] });
+  const { manifest } = read.json<{ manifest: object }>();
+  const check = async () => (await pod.ask("POST", "/v1/schema/check", { manifest, folders: [] })).json();
+  expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "there is no table docs" }] });
+  const applied = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
+  expect(applied.lines().at(-1)).toMatchObject({
+    event: "done",
+    plan: { target: "cloud://acme:main", tables: [{ path: "cloud://acme:main/docs" }], in_agreement: true },
+  });
+  expect(await check()).toEqual({ hindrances: [] });
+
+  const one = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "The first" });
+  expect([one.status, one.json()]).toEqual([200, { id: 1, title: "The first", short: "The ." }]);
+  const lines = ["2", "3", "9007199254740993"].map((id) => `{"id":${id},"title":"Title ${id}"}\n`).join("");
+  const many = await pod.ask("POST", "/v1/tables/docs/rows", lines, { "content-type": "application/x-ndjson" });
+  expect([many.status, many.text.split("\n").length]).toEqual([200, 4]);
+  const twice = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "Again" });
+  expect([twice.status, twice.json().code]).toEqual([409, "unique_violation"]);
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({
+    path: "docs",
+    rows: 4,
+    errors: 0,
+    columns: [{ name: "id", type: "Int", is_key: true }, { is_computed: false }, { value: "shorten(title)" }],
+  });
+  await pod.ask("POST", "/v1/stop");
+  expect(await pod.ended()).toBe(0);
+
+  await restart();
+  const first = await pod.ask("GET", "/v1/tables/docs/rows?limit=3");
+  // the newest first (those of one request in any order), and every digit of a large number
+  expect(first.text).toContain('{"id":9007199254740993,"title":"Title 9007199254740993","short":"Titl."}');
+  const { next, rows } = first.json<{ next: string; rows: { id: number }[] }>();
+  expect(rows.map(({ id }) => Math.min(id, 4)).sort()).toEqual([2, 3, 4]);
+  const second = await pod.ask("GET", `/v1/tables/docs/rows?limit=3&cursor=${next}`);
+  expect(second.json()).toEqual({ rows: [{ id: 1, title: "The first", short: "The ." }], next: null });
+  const more = await pod.ask("POST", "/v1/tables/docs/rows", { id: 5, title: "Later" });
+  expect(more.json()).toEqual({ id: 5, title: "Later", short: "Late." });
+});
+
+test("a request without the pod's token learns nothing, and the socket is its owner's alone", async () => {
+  for (const [method, path] of [
+    ["GET", "/v1/health"],
+    ["GET", "/v1/tables/docs/rows"],
+    ["POST", "/v1/stop"],
+    ["GET", "/nowhere"],
+  ] as const) {
+    const answer = await pod.ask(method, path, undefined, { authorization: "Bearer wrong" });
+    expect([answer.status, answer.json().code]).toEqual([401, "unauthorized"]);
+    expect(answer.text).not.toContain("acme");
+  }
+  const { run_folder: runFolder } = await harness.spec();
+  expect(statSync(join(runFolder, "pod.sock")).mode & 0o777).toBe(0o600);
+});
+
+test("what is not there is told by the name that a person knows it by", async () => {
+  const missing = await pod.ask("GET", "/v1/tables/reports%2Fdocs");
+  expect(missing.json()).toMatchObject({ status: 404, detail: "There is no table cloud://acme:main/reports/docs." });
+  const tree = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: "0".repeat(64) });
+  expect(tree.json()).toMatchObject({ code: "blobs_missing" });
+  const broken = harness.putTree({ "app.py": "import appdb\nnonsense(" });
+  const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: broken });
+  expect(read.json()).toMatchObject({ code: "app_invalid", meta: { source: { file: "app.py" } } });
+  expect(read.text).not.toContain(harness.folder);
+});
+
+test("an application that signals its process group while it is read stops itself, and its engine goes on", {
+  timeout: TIMEOUT,
+}, async () => {
+  const signals = (name: string) => harness.putTree({ "app.py": `import os, signal\n\nos.kill(0, signal.${name})\n` });
+  const ended = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: signals("SIGTERM") });
+  expect(ended.json()).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("signal SIGTERM") });
+  const asked = pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: signals("SIGSTOP") });
+  const stopped = () => pod.processes().find(({ pid }) => /^State:\tT/m.test(statusOf(pid)));
+  await waitFor(() => stopped() !== undefined);
+  expect((await pod.ask("GET", "/v1/health")).json()).toMatchObject({ state: "ready" });
+  process.kill(stopped()?.pid ?? 0, "SIGKILL");
+  expect((await asked).json()).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("SIGKILL") });
+});
+
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    // it has ended since it was listed
+    return "";
+  }
+}
+
+test("PostgreSQL that is killed comes back by itself with every row, and health says so meanwhile", {
+  timeout: TIMEOUT,
+}, async () => {
+  const server = pod.processes().find(({ pid }) => /\/postgres /.test(commandLine(pid) ?? ""));
+  process.kill(server?.pid ?? 0, "SIGKILL");
+  await waitFor(async () => {
+    const health = await pod.ask("GET", "/v1/health");
+    return health.status === 503 && health.json().state === "starting";
+  });
+  await pod.ready();
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 5 });
+  const { metered } = (await pod.ask("GET", "/v1/health")).json<{ metered: { cpu_ms: number; awake_ms: number } }>();
+  expect(metered.awake_ms).toBeGreaterThan(metered.cpu_ms / 16);
+  // to start Node alone takes more
+  expect(metered.cpu_ms).toBeGreaterThan(50);
+});
+
+test("a full disk refuses rows and updates and names its size, reads go on, and room heals it", {
+  timeout: TIMEOUT,
+}, async () => {
+  const { data_folder: dataFolder } = await harness.spec();
+  const filler = join(dataFolder, "filler");
+  // blocks without contents: a file of this size costs no time
+  execFileSync("fallocate", ["-l", "900M", filler]);
+  // a connection that ends with its answer would not take the rest of the lines
+  const type = { "content-type": "application/x-ndjson", connection: "keep-alive" };
+  const lines = new PassThrough();
+  const { dsn } = (await pod.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" })).json<{ dsn: string }>();
+  await using service = createPgPool({ dsn, max: 1, application_name: "appdb service test" });
+  const direct = { text: "update docs set title = title where id = 1" };
+  expect((await service.query(direct)).row_count).toBe(1);
+  try {
+    const stream = pod.ask("POST", "/v1/tables/docs/rows", lines, type);
+    lines.write('{"id":100,"title":"before"}\n');
+    await waitFor(async () => {
+      // a database that nobody uses is hardly ever measured
+      await pod.ask("GET", "/v1/tables/docs/rows?limit=1");
+      return (await pod.ask("GET", "/v1/health")).json().is_disk_full === true;
+    }, 45_000);
+    const insert = await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "Too much" });
+    expect(insert.json()).toMatchObject({ status: 507, code: "disk_full" });
+    expect(insert.text).toMatch(/The disk of cloud:\/\/acme:main is full: 0\.9\d GB are used, disk_gb is 1\./);
+    lines.end('{"id":101,"title":"after"}\n');
+    expect((await stream).status).toBe(507);
+    const apply = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
+    expect(apply.status).toBe(507);
+    // services write past the pod
+    await expect(service.query(direct)).rejects.toMatchObject({ code: "disk_full" });
+    expect((await service.query({ text: "select count(*) from docs" })).rows).toEqual([["5"]]);
+    expect((await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).status).toBe(200);
+  } finally {
+    rmSync(filler);
+  }
+  await waitFor(async () => (await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "More" })).status === 200);
+  await waitFor(() => service.query(direct).then(Boolean, () => false));
+  // of lines that were being sent when it became full none is stored
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
+});
+
+test("a pod that is killed leaves no process, and the next one goes on with the fill that it was at", {
+  timeout: TIMEOUT,
+}, async () => {
+  const app = APP.replace("import shorten", "import shorten\nfrom texts.lengthen import lengthen") + ADDED;
+  const later = harness.putTree({ "app.py": app, "texts/shorten.py": SHORTEN, "texts/lengthen.py": LENGTHEN });
+  const apply = pod.ask("POST", "/v1/schema/apply", { ...(await planned(later)), allow_destructive: false });
+  apply.catch(() => undefined);
+  await waitFor(async () => /1 job/.test(String((await pod.ask("GET", "/v1/health")).json().busy)));
+  await waitFor(() => pod.processes().some(({ pid }) => commandLine(pid)?.includes("appdb.worker") === true));
+  const all = pod.processes();
+  pod.child.kill("SIGKILL");
+  await waitFor(() => !all.some(isProcessAlive));
+  await restart();
+  expect((await pod.ask("GET", "/v1/trees")).json()).toEqual({ trees: [later] });
+  await waitFor(async () =>
+    (await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).text.includes(
+      '{"id":6,"title":"More","short":"More.","long":"More!"}',
+    ),
+  );
+});
+
+test("an upgrade that fails ends the pod with the step that failed; the rows are there, and a copy of them", {
+  timeout: TIMEOUT,
+}, async () => {
+  const {
+    data_folder: dataFolder,
+    run_folder: runFolder,
+    postgres_bin: postgresBin,
+    template_folder: templateFolder,
+    log_folder: logFolder,
+  } = await harness.spec();
+  const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
+  const newest = CATALOG_FORMAT.newest;
+  // a database that says it is of the version before, and is not
+  const forget = `delete from appdb.migrations where id = ${newest}`;
+  await withClient(dsn, async (client) => void (await client.query(forget)));
+  pod.child.kill("SIGTERM");
+  expect(await pod.ended()).toBe(0);
+  const folder = join(dataFolder, "postgres");
+  const mark = join(folder, "18", "format.json");
+  expect(JSON.parse(readFileSync(mark, "utf8"))).toEqual({ catalog: newest, version: VERSION });
+  // and was made before clusters were marked
+  rmSync(mark);
+  pod = harness.start(await harness.spec());
+  expect(await pod.ended()).toBe(1);
+  expect(pod.said()).toMatch(
+    /error: Step \d+ of bringing the database to version \S+ failed: .*Nothing of it was changed\./,
+  );
+  expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
+
+  // the version that it comes from works with it
+  const log = createSilentLog();
+  const logFile = join(logFolder, "postgres.log");
+  await using postgres = new EmbeddedPostgres({
+    bin: postgresBin,
+    folder,
+    runtime_folder: runFolder,
+    keeps_runtime_folder: true,
+    log_file: logFile,
+    log,
+    template_folder: templateFolder,
+  });
+  await postgres.start();
+  const restored = clusterDsn(folder, "main");
+  const restore = `insert into appdb.migrations (id, breaking, product_version) values (${newest}, true, '${VERSION}')`;
+  await withClient(restored, async (client) => void (await client.query(restore)));
+  await postgres.stop();
+  await restart();
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
+});
+
+test("data of a newer product or of another PostgreSQL is refused by name", { timeout: TIMEOUT }, async () => {
+  const { data_folder: dataFolder } = await harness.spec();
+  const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
+  const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
+  await withClient(dsn, async (client) => void (await client.query(migration)));
+  // its function takes a while: what is under way ends before the pod does
+  const insert = pod.ask("POST", "/v1/tables/docs/rows", { id: 7, title: "Last" });
+  await waitFor(async () => (await pod.ask("GET", "/v1/health")).json().busy === "1 request");
+  pod.child.kill("SIGTERM");
+  expect((await insert).json()).toEqual({ id: 7, title: "Last", short: "Last.", long: "Last!" });
+  expect(await pod.ended()).toBe(0);
+  pod = harness.start(await harness.spec());
+  expect(await pod.ended()).toBe(1);
+  expect(pod.said()).toContain("The database was written by version 99.1.0");
+
+  const major = "18";
+  writeFileSync(join(dataFolder, "postgres", major, "PG_VERSION"), "17\n");
+  pod = harness.start(await harness.spec());
+  expect(await pod.ended()).toBe(1);
+  expect(pod.said()).toMatch(/The data is of PostgreSQL 17, the server of this installation is PostgreSQL 18/);
+  expect(readFileSync(join(harness.folder, "log", "pod.log"), "utf8")).not.toContain((await harness.spec()).token);
+});
+
+test("what is no spec ends the pod with one plain line and makes nothing", { timeout: TIMEOUT }, async () => {
+  const spec = await harness.spec({ data_folder: join(harness.folder, "other") });
+  const wrong = harness.start(JSON.stringify({ ...spec, resources: { ...spec.resources, memory_mb: "lots" } }));
+  const none = harness.start("hello");
+  const launched = harness.start(spec, { SERVICE_POD_LAUNCHER: "bwrap" });
+  expect(await Promise.all([wrong, none, launched].map((one) => one.ended()))).toEqual([1, 1, 1]);
+  expect(wrong.said()).toContain("error: What the pod was told is not valid: resources.memory_mb: ");
+  expect(none.said()).toContain("error: The pod's standard input is not a JSON document.");
+  expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is not a JSON array of texts.");
+  expect(readdirSync(harness.folder)).not.toContain("other");
+});
+
+test("a pod whose home is removed ends, with its PostgreSQL and all that it started", {
+  timeout: TIMEOUT,
+}, async () => {
+  await using other = openPodHarness();
+  const left = other.start(await other.spec());
+  await left.ready();
+  const processes = left.processes();
+  expect(processes.length).toBeGreaterThan(3);
+  rmSync(other.folder, { recursive: true, force: true });
+  // in order, or at the end of its time where PostgreSQL finds no file any more
+  expect([0, 1]).toContain(await left.ended());
+  await waitFor(() => processes.every((one) => !isProcessAlive(one)));
+});

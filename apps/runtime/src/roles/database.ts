@@ -1,0 +1,63 @@
+/**
+ * A database pod: one hosted database, with PostgreSQL as its child, the engine's data API on a unix socket
+ * (database-api/server.ts), and Python when rows need it. Started by a driver of pods, which writes on its standard input
+ * what it is told (contract/src/pod-spec.ts). It ends when it is told to; what it started ends with it, also when it is killed.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type DatabasePodSpec, databasePodSpecSchema } from "@appdb/contract/pod-spec";
+import { VERSION } from "@appdb/contract/version";
+import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
+import type { Logger } from "@appdb/engine/ports";
+import { SOLE_DATABASE } from "@appdb/postgres/cluster/cluster-template";
+import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
+import { postgresSettings } from "@appdb/postgres/cluster/postgres-settings";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { listenForStop } from "../daemon/listen-for-stop.ts";
+import { runPodWork } from "./pod-work.ts";
+import { listenToPod, runPod } from "./run-pod.ts";
+
+/**
+ * Runs until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP.
+ * @throws pod_failed for what is no spec; postgres_failed, postgres_unsupported, catalog_too_new
+ */
+export async function runDatabaseRole(): Promise<number> {
+  return await runPod(databasePodSpecSchema, serveDatabase);
+}
+
+async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> {
+  mkdirSync(spec.data_folder, { recursive: true });
+  const stop = listenForStop("pod", log);
+  await using postgres = new EmbeddedPostgres({
+    bin: spec.postgres_bin,
+    folder: join(spec.data_folder, "postgres"),
+    runtime_folder: spec.run_folder,
+    keeps_runtime_folder: true,
+    log_file: join(spec.log_folder, "postgres.log"),
+    log,
+    template_folder: spec.template_folder,
+    settings: postgresSettings(spec.resources),
+    dies_with_parent: true,
+    format: CATALOG_FORMAT,
+  });
+  // it takes longest: it starts while the rest of the program is loaded
+  const starting = postgres.start();
+  starting.catch(() => undefined);
+  const [{ composeDatabase }, { createDatabaseApi }] = await Promise.all([
+    import("../composition/compose-database.ts"),
+    import("../database-api/server.ts"),
+  ]);
+  await using deps = composeDatabase({ spec, log, postgres, database: SOLE_DATABASE, requestStop: stop.request });
+  await using _api = await listenToPod(createDatabaseApi(deps), spec.run_folder);
+  log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
+  // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended
+  await Promise.race([deps.ready().then(() => setReady(deps)), stop.requested]);
+  await using _work = runPodWork(deps);
+  const reason = await stop.requested;
+  deps.lifecycle.is_stopping = true;
+  log.info({ reason }, "the pod stops");
+}
+
+function setReady({ lifecycle }: DatabasePodDeps): void {
+  lifecycle.is_ready = true;
+}

@@ -1,0 +1,261 @@
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLocalClient } from "@appdb/contract/clients/local-client";
+import { HOME_PATHS } from "@appdb/contract/home";
+import { withClient } from "@appdb/postgres/cluster/database-admin";
+import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type DaemonHarness, hasEnded, openHarness, processOf, waitFor } from "../testing/daemon-harness.ts";
+import { findService, insertUntilTaken, serveExample } from "../testing/example-service.ts";
+
+const TIMEOUT = 90_000;
+let harness: DaemonHarness;
+
+beforeEach(() => {
+  harness = openHarness();
+});
+
+afterEach(async () => {
+  await harness[Symbol.asyncDispose]();
+}, TIMEOUT);
+
+/** An application with a route that takes what `insertDoc` sends. */
+function makeApp(more: string): string {
+  return `import time
+
+import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+@db.udf
+def slow_length(text: str) -> int:
+    time.sleep(0.5)
+    return len(text)
+
+
+class Docs(Base, name="docs"):
+    title: db.String
+    body: db.String
+${more}
+
+ingest = Router("ingest")
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title, Docs.body], outputs=[Docs.title])
+`;
+}
+
+test("of twenty daemons started at once one stays, and each starter finds it", { timeout: TIMEOUT }, async () => {
+  const starters = Array.from({ length: 20 }, () => harness.spawnDaemon());
+  await waitFor(() => starters.filter((child) => !hasEnded(child)).length === 1, 60_000);
+  const winner = starters.find((child) => !hasEnded(child));
+  expect(starters.filter((child) => child !== winner).map((child) => child.exitCode)).toEqual(Array(19).fill(0));
+  const health = await harness.client().call("health", {});
+  expect(health).toMatchObject({ pid: winner?.pid, services: 0 });
+});
+
+test("PostgreSQL, a service and the daemon are killed, and every row is there after each", {
+  timeout: TIMEOUT,
+}, async () => {
+  let client = await harness.startDaemon();
+  const app = await harness.readApp("main");
+  const served = await serveExample(client, app);
+  await insertUntilTaken(served.endpoint, "first");
+
+  const postgres = harness.findPostgres();
+  process.kill(postgres?.pid ?? 0, "SIGKILL");
+  // its backends may take a row before they notice
+  await waitFor(() => harness.findPostgres()?.pid !== postgres?.pid);
+  await insertUntilTaken(served.endpoint, "second");
+
+  process.kill(processOf(await findService(client, "main/ingest")).pid, "SIGKILL");
+  await insertUntilTaken(served.endpoint, "third");
+
+  const before = await findService(client, "main/ingest");
+  const left: ProcessIdentity[] = [processOf(before), harness.findPostgres()].filter((one) => one !== undefined);
+  process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
+  client = await harness.startDaemon();
+  // nothing is to be changed, and yet who asks for the service is told when it is there
+  const applied = (
+    await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: false } })
+  ).plan;
+  expect(applied.services).toMatchObject([{ resolution: "up_to_date", state: "AVAILABLE" }]);
+  await insertUntilTaken(served.endpoint, "fourth");
+  expect(left.filter(isProcessAlive)).toEqual([]);
+  expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
+});
+
+test("a new Python column on a table with rows is filled, also when the daemon is killed meanwhile", {
+  timeout: TIMEOUT,
+}, async () => {
+  const write = (more: string) => writeFileSync(join(harness.project_root, "app.py"), makeApp(more));
+  write("");
+  let client = await harness.startDaemon();
+  const served = await serveExample(client, await harness.readApp("main"));
+  for (const title of ["one", "two", "three", "four"]) await insertUntilTaken(served.endpoint, title);
+
+  write("    length = slow_length(title)\n");
+  const app = await harness.readApp("main");
+  const { catalog_version: catalogVersion, tables } = (
+    await client.call("schemaPlan", {
+      body: {
+        target: "main",
+        manifest: app.manifest,
+      },
+    })
+  ).plan;
+  expect(tables).toMatchObject([{ resolution: "update_additive" }]);
+  const update = client
+    .call("schemaApply", { body: { ...app, catalog_version: catalogVersion, allow_destructive: false } })
+    .catch((error: unknown) => error);
+  await waitFor(async () => (await client.call("health", {})).busy > 2);
+  process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
+  expect(await update).toMatchObject({ code: "daemon_failed" });
+
+  client = await harness.startDaemon();
+  await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: true } });
+  // the service is all that it is busy with once the fill has ended
+  await waitFor(async () => (await client.call("health", {})).busy === 1, 60_000);
+  await insertUntilTaken(served.endpoint, "five!");
+  const { dsn } = await client.call("openTarget", { body: app });
+  const lengths = await withClient(dsn, async (connection) => {
+    const found = await connection.query<{ length: string }>("select length from docs order by length");
+    return found.rows.map((row) => Number(row.length));
+  });
+  expect(lengths).toEqual([3, 3, 4, 5, 5]);
+});
+
+test("a daemon killed while it makes its cluster leaves nothing that hinders the next", {
+  timeout: TIMEOUT,
+}, async () => {
+  const folder = join(harness.home, HOME_PATHS.postgres);
+  const unfinished = () =>
+    (existsSync(folder) ? readdirSync(folder) : []).filter((name) => name.startsWith("unfinished-"));
+  const first = harness.spawnDaemon();
+  await waitFor(() => unfinished().length > 0);
+  first.kill("SIGKILL");
+  const client = await harness.startDaemon();
+  await waitFor(async () => (await client.call("health", {})).postgres === "up");
+  await waitFor(() => unfinished().length === 0);
+});
+
+test("an own server serves tables and services, and is left running", { timeout: TIMEOUT }, async () => {
+  await using other = openHarness();
+  const theirs = await other.startDaemon();
+  const app = await harness.readApp("main");
+  await theirs.call("schemaApply", { body: { ...app, catalog_version: 0, allow_destructive: false } });
+  // of a role that may create databases
+  const url = clusterDsn(join(other.home, "postgres"), "postgres");
+  const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: url });
+  const served = await serveExample(client, { ...app, target: "elsewhere" });
+  await insertUntilTaken(served.endpoint, "Hello");
+  expect(harness.findPostgres()).toBeUndefined();
+  await client.call("stop", {});
+  await waitFor(() => harness.readDaemonFile() === undefined);
+  const again = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: url });
+  expect(
+    (await again.call("schemaPlan", { body: { target: "elsewhere", manifest: app.manifest } })).plan,
+  ).toMatchObject({
+    in_agreement: true,
+  });
+  expect(other.findPostgres()).toBeDefined();
+});
+
+test("an own server that does not answer is told by each command, not by a daemon that is gone", {
+  timeout: TIMEOUT,
+}, async () => {
+  const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: "postgresql://me:s3cret@127.0.0.1:9/main" });
+  const { manifest } = await harness.readApp("main");
+  const planned = client.call("schemaPlan", { body: { target: "main", manifest } });
+  const failure = await planned.catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "database_unavailable" });
+  expect(await client.call("health", {})).toMatchObject({ postgres: "down" });
+  expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
+});
+
+test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", { timeout: TIMEOUT }, async () => {
+  const client = await harness.startDaemon();
+  const served = await serveExample(client, await harness.readApp("main"));
+  await insertUntilTaken(served.endpoint, "row");
+  const daemon = harness.readDaemonFile();
+  const socketFolder = nameRuntimeFolder(realpathSync(harness.home), process.env.XDG_RUNTIME_DIR);
+  expect(existsSync(socketFolder)).toBe(true);
+  const running = [processOf(served), harness.findPostgres()].filter((one) => one !== undefined);
+  const workers = childrenOf(served.pid ?? 0);
+  expect(workers.length).toBeGreaterThan(0);
+  expect((await client.call("health", {})).busy).toBeGreaterThan(0);
+  expect(existsSync(join(harness.home, HOME_PATHS.postgres, "18", "format.json"))).toBe(true);
+  await client.call("stop", {});
+  await waitFor(() => !running.some(isProcessAlive) && harness.findPostgres() === undefined);
+  await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
+  await waitFor(() => harness.readDaemonFile() === undefined);
+  // the file goes first, so that no command finds a daemon that stops; its process ends when all else has
+  await waitFor(() => !existsSync(`/proc/${daemon?.pid}/cwd`));
+  expect(existsSync(socketFolder)).toBe(false);
+  await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).call("health", {})).rejects.toMatchObject({
+    code: "daemon_not_running",
+  });
+
+  // what was served is served again, on its port
+  const next = await harness.startDaemon();
+  await insertUntilTaken(served.endpoint, "row after the stop");
+  expect(await findService(next, "main/ingest")).toMatchObject({ port: served.port });
+});
+
+test("a home that is a file, and a setting that is none, end the daemon with one plain line", {
+  timeout: TIMEOUT,
+}, async () => {
+  mkdirSync(join(harness.home, ".."), { recursive: true });
+  writeFileSync(harness.home, "");
+  expect(await failStart({})).toMatch(/^error: The home folder .* cannot be written: .*\nhint: Set SERVICE_HOME/);
+  expect(
+    await failStart({ SERVICE_HOME: join(harness.folder, "home"), SERVICE_LOCAL_DATABASE_URL: "mysql://x" }),
+  ).toMatch(/^error: SERVICE_LOCAL_DATABASE_URL is not a PostgreSQL address/);
+  expect(await failStart({ SERVICE_WORKERS: "many" })).toMatch(
+    /^error: The environment is not valid: SERVICE_WORKERS: /,
+  );
+});
+
+async function failStart(env: Record<string, string>): Promise<string> {
+  const child = harness.spawnDaemon(env);
+  let said = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    said += chunk.toString("utf8");
+  });
+  await once(child, "close");
+  expect(child.exitCode).toBe(1);
+  return said;
+}
+
+function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  return readFileSync(path, "utf8")
+    .trim()
+    .split(" ")
+    .filter((text) => text !== "")
+    .map(Number);
+}
+
+test("a daemon whose home was removed ends with all of its own, and the next one works", {
+  timeout: TIMEOUT,
+}, async () => {
+  const client = await harness.startDaemon();
+  await serveExample(client, await harness.readApp("main"));
+  const old = harness.readDaemonFile()?.pid ?? 0;
+  const left = [processOf(await findService(client, "main/ingest")), harness.findPostgres()];
+  rmSync(harness.home, { recursive: true, force: true });
+  const next = await harness.startDaemon();
+  const served = await serveExample(next, await harness.readApp("main"));
+  await waitFor(
+    () => [identifyProcess(old), ...left].every((one) => one === undefined || !isProcessAlive(one)),
+    30_000,
+  );
+  await insertUntilTaken(served.endpoint, "after");
+  const postgres = harness.findPostgres();
+  expect(await next.call("health", {})).toMatchObject({ postgres: "up", services: 1 });
+  expect(harness.readDaemonFile()?.pid).not.toBe(old);
+  expect(harness.findPostgres()).toEqual(postgres);
+});

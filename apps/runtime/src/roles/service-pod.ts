@@ -1,0 +1,137 @@
+/**
+ * A service pod: one instance of a hosted service. The same service as the local one (with-service.ts), with an API for whoever runs
+ * it (service-api/server.ts), and a socket on which it answers those who show a key. Started by a driver of pods, which writes on
+ * its standard input what it is told (contract/src/pod-spec.ts). What it started ends with it, also when it is killed.
+ */
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type ServicePodHealth, type ServicePodSpec, servicePodSpecSchema } from "@appdb/contract/pod-spec";
+import { VERSION } from "@appdb/contract/version";
+import type { Logger, SqlPool } from "@appdb/engine/ports";
+import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
+import { createSteadyClock } from "@appdb/system/processes/steady-clock";
+import { Secret } from "@appdb/system/secret";
+import { listenForStop } from "../daemon/listen-for-stop.ts";
+import type { RequestLog } from "../daemon/logger.ts";
+import { serveOnSocket } from "../http/serve-endpoints.ts";
+import { printMetrics } from "../http/service-metrics.ts";
+import { openServiceKeys } from "../service-api/caller-keys.ts";
+import { LinkCarrier } from "../service-api/carry-link.ts";
+import { createRequestMetrics } from "../service-api/request-metrics.ts";
+import { createServiceApi } from "../service-api/server.ts";
+import { TrafficCounter } from "../service-api/traffic-counter.ts";
+import { watchRequests } from "../service-api/watch-requests.ts";
+import { awaitCatalog } from "./await-catalog.ts";
+import { listenToPod, runPod } from "./run-pod.ts";
+import { type WorkingService, type WorkingSpec, withService } from "./with-service.ts";
+
+/** A gateway that has not heard of the other instance yet sends its next request within this. */
+const QUIET_MS = 300;
+/** Below the patience of whoever asked for the drain, so that the pod ends by itself. */
+const DRAIN_MS = 55_000;
+/** What requests have to end once no more are taken. */
+const STOP_MS = 8_000;
+
+/**
+ * Runs until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP, or until it has been drained.
+ * @throws pod_failed for what is no spec; schema_mismatch, database_unavailable, app_invalid, worker_unavailable
+ */
+export async function runServicePod(): Promise<number> {
+  return await runPod(servicePodSpecSchema, serveService);
+}
+
+async function serveService(spec: ServicePodSpec, log: Logger, logRequest: RequestLog): Promise<void> {
+  const stop = listenForStop("pod", log);
+  let requestDrain = () => {};
+  const drained = new Promise<string>((resolve) => {
+    requestDrain = () => resolve("drained");
+  });
+  const keys = openServiceKeys(spec, log);
+  const traffic = new TrafficCounter(createSteadyClock());
+  const metrics = createRequestMetrics(() => traffic.in_flight);
+  const lifecycle: { state: ServicePodHealth["state"] } = { state: "starting" };
+  let stats: WorkingService["stats"] = () => undefined;
+  const api = createServiceApi({
+    spec,
+    log,
+    keys,
+    traffic,
+    lifecycle,
+    metrics: () => Promise.all([metrics.print(), printMetrics(stats())]),
+    requestDrain,
+    requestStop: stop.request,
+  });
+  await using _api = await listenToPod(api, spec.run_folder);
+  log.info({ version: VERSION, uri: spec.uri, instance: spec.instance }, "the pod listens");
+  mkdirSync(spec.scratch_folder, { recursive: true });
+  const awaitTables = (sql: SqlPool) => awaitCatalog(sql, stop.requested);
+  await withService({ ...workingSpec(spec), awaitTables }, log, async (service) => {
+    stats = service.stats;
+    const socket = join(spec.run_folder, "http.sock");
+    // of a pod that was killed
+    rmSync(socket, { force: true });
+    await using http = await serveOnSocket(service.endpoints, {
+      socket,
+      log,
+      body_bytes: spec.limits.body_bytes,
+      prefix: `/${spec.service}`,
+      needs_key: true,
+      prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
+    });
+    const carrier = new LinkCarrier(service.endpoints.routes, spec.limits.body_bytes, {
+      traffic,
+      metrics,
+      logRequest,
+      log,
+    });
+    await using link = await listenToGateway(spec, carrier, log);
+    await Promise.race([service.startPython(), stop.requested]);
+    lifecycle.state = "ready";
+    log.info({ uri: spec.uri, instance: spec.instance }, "service listens");
+    const reason = await Promise.race([stop.requested, drained]);
+    lifecycle.state = "draining";
+    log.info({ reason }, "the pod stops");
+    http.beginDrain();
+    link.drain();
+    service.stopJobs();
+    if (reason === "drained") await awaitQuiet(traffic, stop.requested, log);
+    // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
+    setTimeout(() => {
+      log.warn({ after_ms: STOP_MS }, "requests that still ran were cut");
+      process.exit(0);
+    }, STOP_MS).unref();
+  });
+}
+
+/** Takes the gateway's links, which show the token of whoever runs the pod. */
+async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: Logger): Promise<LinkServer> {
+  const socket = join(spec.run_folder, "link.sock");
+  // of a pod that was killed
+  rmSync(socket, { force: true });
+  const { about } = carrier;
+  const token = new Secret(spec.token);
+  return await serveLink({ socket, token, about, log, handle: (...asked) => carrier.handle(...asked) });
+}
+
+/** Answers what comes until nothing comes any more. */
+async function awaitQuiet(traffic: TrafficCounter, stopped: Promise<string>, log: Logger): Promise<void> {
+  const stopping = new AbortController();
+  void stopped.then(() => stopping.abort());
+  const isQuiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });
+  if (!isQuiet) log.warn({ in_flight: traffic.in_flight }, "requests are still under way at the end of the drain");
+}
+
+function workingSpec(spec: ServicePodSpec): WorkingSpec {
+  const { dsn, manifest, runtime, limits, resources, scratch_folder: scratchFolder } = spec;
+  const cut = spec.uri.lastIndexOf("/");
+  return {
+    dsn,
+    manifest,
+    runtime,
+    scratch_folder: scratchFolder,
+    export_reach: spec.may_export_private ? "private" : "public",
+    target: spec.uri.slice(0, cut),
+    services: [spec.uri.slice(cut + 1)],
+    limits: { ...limits, workers: resources.workers },
+  };
+}

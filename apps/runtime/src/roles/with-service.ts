@@ -1,0 +1,123 @@
+import { toProblem } from "@appdb/contract/errors";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+import { VERSION } from "@appdb/contract/version";
+import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { HandlerRunner, Logger, SqlPool, UdfStats } from "@appdb/engine/ports";
+import type { CompiledRoute } from "@appdb/engine/routes/route";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { createFileSpool } from "@appdb/system/files/file-spool";
+import { openTracer } from "@appdb/system/traces/open-tracer";
+import { collectHourly } from "../databases/collect-hourly.ts";
+import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
+import { callsFunctions } from "./calls-functions.ts";
+import { ExportPools, type ExportReach } from "./export-pools.ts";
+import { workInBackground } from "./work-in-background.ts";
+
+/** What a service is made of, wherever it is served. */
+export interface WorkingSpec
+  extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits"> {
+  /** For answers that are put down before they are sent; the system's folder for what is temporary when left out. */
+  readonly scratch_folder?: string;
+  /** Where its routes may export rows to; `own` when left out. */
+  readonly export_reach?: ExportReach;
+  /** Waits until the tables can be read; false when it is not to be served after all. At once when left out. */
+  awaitTables?(sql: SqlPool): Promise<boolean>;
+}
+
+/** A service whose routes can be carried. */
+export interface WorkingService {
+  readonly endpoints: Endpoints;
+  /** What the workers count; undefined before the first is wanted. */
+  stats(): UdfStats | undefined;
+  /** Starts Python where routes need it, ahead of the first row. @throws worker_unavailable when every route needs it and it cannot be had */
+  startPython(): Promise<void>;
+  /** Takes no further background job; those that run may end. */
+  stopJobs(): void;
+}
+
+/**
+ * Opens what a service works with (connections, compiled routes, workers, background jobs) for as long as `serve` takes, and
+ * ends it in order.
+ * @throws what openEndpoints throws
+ */
+export async function withService(
+  spec: WorkingSpec,
+  log: Logger,
+  serve: (service: WorkingService) => Promise<void>,
+): Promise<void> {
+  await using sql = createPgPool({
+    dsn: spec.dsn,
+    max: spec.limits.connections,
+    statement_timeout_ms: spec.limits.statement_timeout_ms,
+    application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
+    log,
+    status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
+  });
+  // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
+  await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
+  const udf = () => workers.get();
+  // Python takes as long as all that follows
+  if (callsFunctions(spec.manifest, spec.services)) void workers.start();
+  if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
+  await using handlers = new LazyHandlers(spec, log, () => endpoints);
+  const { manifest, target, services, scratch_folder: scratchFolder } = spec;
+  await using exports = new ExportPools(spec.runtime.env, spec.export_reach ?? "own");
+  const name = `${target}/${services.join(",")}`;
+  await using tracer = await openTracer(spec.runtime.env, { name, version: VERSION, role: "service" }, log);
+  await using endpoints = await openEndpoints(
+    {
+      sql,
+      udf,
+      log,
+      handlers: () => handlers.get(),
+      clock: { now: Date.now },
+      openSpool: () => createFileSpool(scratchFolder),
+      connectExport: (to) => exports.connect(to),
+      tracer,
+    },
+    { manifest, target, services, limits: spec.limits },
+  );
+  if (!endpoints.uses_python) await workers.end();
+  using _collecting = collectHourly(endpoints, log);
+  await using background = workInBackground(endpoints, log);
+  await serve({
+    endpoints,
+    stats: () => workers.stats(),
+    startPython: async () => {
+      if (endpoints.uses_python) await startWorkers(workers, endpoints, log);
+      if (endpoints.routes.some(isHandler)) await startHandlers(handlers.get(), endpoints, log);
+    },
+    stopJobs: () => background.stop(),
+  });
+}
+
+/**
+ * Starts the workers ahead of the first row. When they cannot be started the service goes on for the routes that need
+ * none, and the others say why.
+ * @throws worker_unavailable when every route needs them
+ */
+async function startWorkers(workers: LazyWorkers, endpoints: Endpoints, log: Logger): Promise<void> {
+  try {
+    await workers.start();
+  } catch (error) {
+    if (endpoints.routes.every((route) => route.uses_python)) throw error;
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the workers cannot be started; routes that need them will say so");
+  }
+}
+
+/** As `startWorkers`, for the processes that run handlers. @throws worker_unavailable when every route needs them */
+async function startHandlers(handlers: HandlerRunner, endpoints: Endpoints, log: Logger): Promise<void> {
+  try {
+    await handlers.start();
+  } catch (error) {
+    if (endpoints.routes.every(isHandler)) throw error;
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the handlers' workers cannot be started; handlers will say so");
+  }
+}
+
+function isHandler(route: CompiledRoute): boolean {
+  return route.is_handler === true;
+}

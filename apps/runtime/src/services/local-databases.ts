@@ -1,0 +1,96 @@
+import { appError } from "@appdb/contract/errors";
+import { parseLocalTarget, serviceText } from "@appdb/contract/names";
+import { nearestName } from "@appdb/contract/nearest";
+import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
+import { withClient } from "@appdb/postgres/cluster/database-admin";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { catalogOf, describeTables } from "../databases/data-tables.ts";
+import type { OpenDatabases } from "../databases/open-databases.ts";
+import type { Services } from "./service-processes.ts";
+
+export interface LocalDatabasesDeps {
+  readonly databases: OpenDatabases;
+  readonly postgres: PostgresProvider;
+  readonly services: Services;
+}
+
+/** Databases that are asked at once. */
+const AT_ONCE = 8;
+
+/** All databases of the home's PostgreSQL: what is in them, and whose it is. */
+export async function listLocalDatabases({ postgres, services }: LocalDatabasesDeps): Promise<LocalDatabase[]> {
+  const names = [...(await postgres.listDatabases())];
+  const found: LocalDatabase[] = [];
+  for (let at = 0; at < names.length; at += AT_ONCE) {
+    const some = names.slice(at, at + AT_ONCE);
+    found.push(...(await Promise.all(some.map(async (name) => await describe(postgres, services, name)))));
+  }
+  return found;
+}
+
+/**
+ * Deletes a database with all that is in it, and forgets its services, which must not run. A dry run only says what would go.
+ * @throws database_not_found, service_state, invalid_target
+ */
+export async function deleteLocalDatabase(
+  { databases, postgres, services }: LocalDatabasesDeps,
+  input: { readonly name: string; readonly dry_run: boolean },
+): Promise<LocalDeletion> {
+  const { database, folders } = parseLocalTarget(input.name);
+  if (folders.length > 0 || !(await postgres.hasDatabase(database)))
+    throw notFound(input.name, await postgres.listDatabases());
+  const own = servicesOf(services, database);
+  const running = own.filter(({ endpoint }) => endpoint !== null);
+  if (running.length > 0) throw stillServed(database, running);
+  const open = await databases.find(database);
+  const tables = open === undefined ? [] : await describeTables(open.sql, (await catalogOf(open.sql)).tables);
+  const deletion = {
+    name: database,
+    tables: tables.map(({ path, rows }) => ({ path: `${database}/${path}`, rows })),
+    services: own.map(serviceText),
+  };
+  if (input.dry_run) return deletion;
+  for (const service of own) await services.forget(serviceText(service));
+  await databases.remove(database);
+  return deletion;
+}
+
+async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
+  const told = await withClient(postgres.dsn(name), async (client) => {
+    const size = "pg_database_size(current_database())::float8 as bytes";
+    const known = await client.query<{ known: boolean; bytes: number }>(
+      `select ${size}, exists (select from information_schema.columns
+        where table_schema = 'appdb' and table_name = 'tables' and column_name = 'project') as known`,
+    );
+    const { bytes = 0, known: hasTables = false } = known.rows[0] ?? {};
+    if (!hasTables) return { bytes, tables: 0, projects: [] };
+    const tables = await client.query<{ tables: number; projects: string[] | null }>(
+      "select count(*)::int as tables, array_agg(distinct project) filter (where project is not null) as projects from appdb.tables",
+    );
+    return { bytes, tables: tables.rows[0]?.tables ?? 0, projects: tables.rows[0]?.projects ?? [] };
+  });
+  const own = servicesOf(services, name);
+  return { name, ...told, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };
+}
+
+function servicesOf(services: Services, database: string): ServiceRecord[] {
+  return services.list(undefined).filter((record) => parseLocalTarget(record.catalog_path).database === database);
+}
+
+function notFound(name: string, known: readonly string[]): Error {
+  const near = nearestName(name, known);
+  return appError("database_not_found", {
+    detail: `No local database named '${name}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`,
+    hint: "See which there are: cli db list --local",
+    meta: { database: name },
+  });
+}
+
+function stillServed(database: string, running: readonly ServiceRecord[]): Error {
+  const names = running.map(serviceText);
+  return appError("service_state", {
+    detail: `${database} is served by ${names.join(", ")}; a database is deleted when none of its services runs.`,
+    hint: `Stop them first: cli service stop ${names.join(" ")}`,
+    meta: { database, services: names },
+  });
+}

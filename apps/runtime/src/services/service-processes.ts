@@ -1,0 +1,271 @@
+import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { parseLocalTarget } from "@appdb/contract/names";
+import { nearestName } from "@appdb/contract/nearest";
+import type { ServiceRecord } from "@appdb/contract/routes/local";
+import type { Clock, Logger } from "@appdb/engine/ports";
+import { describeRoutes } from "@appdb/engine/services/describe-routes";
+import { fileNameOf } from "@appdb/system/files/file-name";
+import { endProcess } from "@appdb/system/processes/end-process";
+import { isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
+import type { PresentLocalService } from "./plan-local-services.ts";
+import { ServiceLog } from "./service-log.ts";
+import { ServiceProcess } from "./service-process.ts";
+import type { ServiceStore, StoredService } from "./service-store.ts";
+
+const ORPHAN_STEPS = [
+  { signal: "SIGTERM", wait_ms: 3_000 },
+  { signal: "SIGKILL", wait_ms: 5_000 },
+] as const;
+
+export interface ServicesDeps {
+  readonly store: ServiceStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly log_folder: string;
+  /** Starts the process of a service as it is stored. */
+  fork(service: StoredService): Promise<ChildProcess>;
+}
+
+interface Entry {
+  stored: StoredService;
+  readonly process: ServiceProcess;
+  readonly log: ServiceLog;
+}
+
+/** All services of the home: what is stored, and the process of each that shall run. */
+export class Services implements AsyncDisposable {
+  readonly #deps: ServicesDeps;
+  readonly #entries = new Map<string, Entry>();
+  /** What is being done to each service: two commands at once take turns. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(deps: ServicesDeps) {
+    this.#deps = deps;
+    const { services, unreadable } = deps.store.readAll();
+    for (const stored of services) this.#entries.set(nameOf(stored), this.#createEntry(stored));
+    for (const file of unreadable) deps.log.error({ ...file }, "a service's file cannot be read");
+  }
+
+  /** Starts every service that shall run; processes that an earlier daemon left are ended first. */
+  async startAll(): Promise<void> {
+    await Promise.all([...this.#entries.values()].map((entry) => this.#endOrphan(entry.stored)));
+    for (const entry of this.#entries.values()) {
+      if (entry.stored.desired === "running" && entry.process.state === "STOPPED") entry.process.start();
+    }
+  }
+
+  /** Number of services that shall run. */
+  countRunning(): number {
+    return [...this.#entries.values()].filter((entry) => isUp(entry.process.state)).length;
+  }
+
+  /** Whether a service of a local database shall run. */
+  isServing(database: string): boolean {
+    return [...this.#entries.values()].some(
+      ({ process, stored }) => isUp(process.state) && parseLocalTarget(stored.target).database === database,
+    );
+  }
+
+  /** Services of one target, the one service of that name, of all targets when undefined; sorted by name. */
+  list(target: string | undefined): ServiceRecord[] {
+    const all = this.#sorted(undefined);
+    const found = all.filter(({ stored }) => [undefined, stored.target, nameOf(stored)].includes(target));
+    return found.map((entry) => this.#record(entry));
+  }
+
+  /** Services of a target as a plan compares them. */
+  present(target: string): PresentLocalService[] {
+    return this.#sorted(target).map((entry) => ({
+      stored: entry.stored,
+      state: entry.process.state,
+      endpoint: endpointOf(entry),
+      is_file_there: existsSync(join(entry.stored.runtime.project_root, entry.stored.manifest.app_file)),
+    }));
+  }
+
+  ports(): Set<number> {
+    return new Set([...this.#entries.values()].map((entry) => entry.stored.port));
+  }
+
+  /** Full name of a service: `main/ingest`, or `ingest` when only one target has it. @throws service_not_found */
+  resolve(text: string): string {
+    if (this.#entries.has(text)) return text;
+    const same = [...this.#entries.values()]
+      .filter((entry) => entry.stored.service === text)
+      .map((one) => nameOf(one.stored));
+    if (same.length === 1 && same[0] !== undefined) return same[0];
+    const known = [...this.#entries.keys()].sort();
+    const near = nearestName(text, known);
+    throw appError("service_not_found", {
+      detail:
+        same.length > 1
+          ? `'${text}' is the name of ${same.length} services: ${same.join(", ")}.`
+          : `There is no service '${text}'; there ${known.length === 0 ? "are none" : `is ${known.join(", ")}`}.`,
+      hint: near === undefined ? "cli service list" : `Did you mean ${near}?`,
+      meta: { name: text, known },
+    });
+  }
+
+  record(name: string): ServiceRecord {
+    return this.#record(this.#entry(name));
+  }
+
+  log(name: string): ServiceLog {
+    return this.#entry(name).log;
+  }
+
+  /** Stores what a service shall be and starts it, ending what ran before. `settled` tells how it went. */
+  async replace(stored: StoredService): Promise<void> {
+    const name = nameOf(stored);
+    await this.#inTurn(name, async () => {
+      const found = this.#entries.get(name);
+      if (found !== undefined) await found.process.stop();
+      this.#deps.store.save(stored);
+      const entry = found ?? this.#createEntry(stored);
+      entry.stored = stored;
+      this.#entries.set(name, entry);
+      entry.process.start();
+    });
+  }
+
+  /** Waits until a service is AVAILABLE, FAILED or STOPPED. */
+  async settled(name: string): Promise<ServiceRecord> {
+    const entry = this.#entry(name);
+    await entry.process.settled();
+    return this.#record(entry);
+  }
+
+  async restart(name: string): Promise<ServiceRecord> {
+    const entry = this.#entry(name);
+    await this.replace({ ...entry.stored, desired: "running" });
+    return await this.settled(name);
+  }
+
+  /** Stops a service; it stays known, with its port, until `forget`. */
+  async stop(name: string): Promise<ServiceRecord> {
+    return await this.#inTurn(name, async () => {
+      const entry = this.#entry(name);
+      entry.stored = { ...entry.stored, desired: "stopped" };
+      this.#deps.store.save(entry.stored);
+      await entry.process.stop();
+      return this.#record(entry);
+    });
+  }
+
+  /** Stops a service and forgets it; its log stays. */
+  async forget(name: string): Promise<void> {
+    await this.#inTurn(name, async () => {
+      const entry = this.#entry(name);
+      await entry.process.stop();
+      this.#entries.delete(name);
+      this.#deps.store.remove(entry.stored.target, entry.stored.service);
+      entry.log[Symbol.dispose]();
+    });
+  }
+
+  /** Ends all processes; what shall run is started again by the next daemon. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#entries.values()].map((entry) => entry.process.stop()));
+    for (const entry of this.#entries.values()) entry.log[Symbol.dispose]();
+  }
+
+  #createEntry(stored: StoredService): Entry {
+    const { clock, fork, log, log_folder: logFolder } = this.#deps;
+    const { service, target } = stored;
+    const folders = target.split("/").map((part) => fileNameOf(part));
+    const serviceLog = new ServiceLog(join(logFolder, ...folders, `${fileNameOf(service)}.log`));
+    const entry: Entry = {
+      stored,
+      log: serviceLog,
+      process: new ServiceProcess({
+        clock,
+        log,
+        service_log: serviceLog,
+        fork: () => fork(entry.stored),
+        remember: (identity) => this.#remember(stored, identity),
+      }),
+    };
+    return entry;
+  }
+
+  /** A full disk must not end a service: its process notices the end of this daemon by itself, the note is for one that hangs. */
+  #remember(stored: StoredService, identity: ProcessIdentity | undefined): void {
+    try {
+      this.#deps.store.saveProcess(stored.target, stored.service, identity);
+    } catch (error) {
+      this.#deps.log.warn({ err: error, service: nameOf(stored) }, "a service's process could not be noted");
+    }
+  }
+
+  /** A service ends with its daemon; one that was too busy to notice is ended here, before its port is needed. */
+  async #endOrphan(stored: StoredService): Promise<void> {
+    const { log, store } = this.#deps;
+    const orphan = store.findProcess(stored.target, stored.service);
+    if (orphan === undefined) return;
+    if (isProcessAlive(orphan)) {
+      log.warn({ pid: orphan.pid, service: nameOf(stored) }, "ending a service that an earlier daemon left");
+      await endProcess(orphan, ORPHAN_STEPS);
+    }
+    store.saveProcess(stored.target, stored.service, undefined);
+  }
+
+  async #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    // how the turn before ended is its own caller's
+    const turn = before.then(work, work);
+    this.#turns.set(name, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+    }
+  }
+
+  #entry(name: string): Entry {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw appError("service_not_found", { detail: `There is no service '${name}'.` });
+    return entry;
+  }
+
+  #sorted(target: string | undefined): Entry[] {
+    return [...this.#entries.values()]
+      .filter((entry) => target === undefined || entry.stored.target === target)
+      .sort((left, right) => (nameOf(left.stored) < nameOf(right.stored) ? -1 : 1));
+  }
+
+  #record(entry: Entry): ServiceRecord {
+    const { process, stored } = entry;
+    return {
+      name: stored.service,
+      catalog_path: stored.target,
+      endpoint: endpointOf(entry),
+      port: stored.port,
+      state: process.state,
+      error: process.error ?? null,
+      ...(process.hint === undefined ? {} : { hint: process.hint }),
+      restarts: process.restarts,
+      pid: process.pid ?? null,
+      started_at: process.started_at === undefined ? null : new Date(process.started_at).toISOString(),
+      app_file: stored.manifest.app_file,
+      project_root: stored.runtime.project_root,
+      routes: describeRoutes(stored.manifest, stored.service),
+      log_file: entry.log.path,
+    };
+  }
+}
+
+/** `main/ingest`. */
+export function nameOf(service: { readonly target: string; readonly service: string }): string {
+  return `${service.target}/${service.service}`;
+}
+
+function isUp(state: ServiceRecord["state"]): boolean {
+  return state === "STARTING" || state === "AVAILABLE";
+}
+
+function endpointOf(entry: Entry): string | null {
+  return isUp(entry.process.state) ? `http://127.0.0.1:${entry.stored.port}` : null;
+}

@@ -1,0 +1,126 @@
+import { appError } from "@appdb/contract/errors";
+import type { MissingPart, PodDriver, PodDriverInput } from "./driver/pod-driver.ts";
+import { listPodRecords } from "./driver/pod-state.ts";
+
+const GRACE_MS = 15_000;
+
+/** One that may be chosen: what this machine lacks for it, and how it is made. */
+export interface PodDriverChoice {
+  check(input: PodDriverInput): Promise<readonly MissingPart[]>;
+  create(input: PodDriverInput): Promise<PodDriver>;
+}
+
+/** Their modules are loaded when they are asked. */
+const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
+  process: {
+    check: async () => [],
+    create: async (input) => (await import("./driver/process-pods.ts")).createProcessPods(input),
+  },
+  sandbox: {
+    check: async (input) => await (await import("./sandbox/sandbox-check.ts")).checkSandbox(input),
+    create: async (input) => await (await import("./sandbox/sandbox-pods.ts")).createSandboxPods(input),
+  },
+};
+
+/** What speaks against plain processes where nobody asked for them. */
+export interface Standing {
+  readonly is_root: boolean;
+  /** Why pods must be isolated from each other: `it has 3 organizations`; undefined when nothing demands it. */
+  readonly isolated_because: string | undefined;
+}
+
+/**
+ * Makes the driver that is wanted. `auto` is `sandbox` where the machine has what it needs. Otherwise it is `process`, which the log
+ * says, unless pods would run as root or must be isolated (`standing`). Pods that another driver has left in the folder are ended
+ * first: they would be taken for this one's, without its bounds.
+ * @throws pods_unavailable with all that the machine lacks, and what to do about each
+ */
+export async function choosePodDriver(
+  wanted: "auto" | PodDriver["name"],
+  input: PodDriverInput,
+  choices = CHOICES,
+  standing: Standing = { is_root: process.getuid?.() === 0, isolated_because: undefined },
+): Promise<PodDriver> {
+  const driver = await makeDriver(wanted, input, choices, standing);
+  await endOthers(driver.name, input);
+  return driver;
+}
+
+async function makeDriver(
+  wanted: "auto" | PodDriver["name"],
+  input: PodDriverInput,
+  choices: typeof CHOICES,
+  { is_root: isRoot, isolated_because: isolatedBecause }: Standing,
+): Promise<PodDriver> {
+  if (wanted === "process" && isRoot) {
+    input.log.warn({}, "pods run as root: code of every member can read and change everything on this machine");
+  }
+  if (wanted !== "auto") {
+    const missing = await choices[wanted].check(input);
+    if (missing.length > 0) throw unavailable(wanted, missing);
+    return await choices[wanted].create(input);
+  }
+  const missing = await choices.sandbox.check(input);
+  if (missing.length === 0) return await choices.sandbox.create(input);
+  if (isolatedBecause !== undefined) throw unavailable("sandbox", missing, isolatedBecause);
+  if (isRoot) throw unavailable("sandbox", missing, ROOT_REASON);
+  input.log.warn(
+    { missing: missing.map(({ what }) => what), remedies: missing.map(({ remedy }) => remedy) },
+    "pods run as plain processes: this machine cannot keep organizations apart, so it serves one",
+  );
+  return await choices.process.create(input);
+}
+
+export interface DriverProblem {
+  readonly code: "pods_run_as_root" | "pods_not_isolated";
+  readonly what: string;
+}
+
+const AS_ROOT: DriverProblem = {
+  code: "pods_run_as_root",
+  what: "Pods run as root without isolation: code of every member can read and change everything on this machine.",
+};
+const AS_PROCESSES: DriverProblem = {
+  code: "pods_not_isolated",
+  what: "Pods run as plain processes without isolation: code of every member can read and change what the server can.",
+};
+
+/** What an operator must know of a driver; undefined for one that isolates pods. */
+export function driverProblem(
+  { isolates }: Pick<PodDriver, "isolates">,
+  isRoot = process.getuid?.() === 0,
+): DriverProblem | undefined {
+  if (isolates) return undefined;
+  return isRoot ? AS_ROOT : AS_PROCESSES;
+}
+
+/** Whatever they were started by, they are processes of this machine. */
+async function endOthers(name: PodDriver["name"], input: PodDriverInput): Promise<void> {
+  const others = listPodRecords(input.folder).filter(({ driver = "process" }) => driver !== name);
+  if (others.length === 0) return;
+  const { createProcessPods } = await import("./driver/process-pods.ts");
+  await using plain = createProcessPods(input);
+  await Promise.all(
+    others.map(async ({ driver = "process", id }) => {
+      await plain.stop(id, GRACE_MS);
+      await plain.forget(id);
+      input.log.warn({ pod: id, driver }, "a pod was ended that another driver had started");
+    }),
+  );
+}
+
+const ROOT_REASON = "the server runs as root, and as plain processes the pods would too";
+
+/** `because` says why plain processes do not take its place. */
+function unavailable(name: PodDriver["name"], missing: readonly MissingPart[], because?: string): Error {
+  const remedies = missing.map(({ remedy }) => remedy).filter((remedy) => remedy !== "");
+  const what = missing.map(({ what }) => what).join("; ");
+  const reason = because === undefined ? "" : ` Plain processes do not take its place: ${because}.`;
+  const otherwise = "or choose another driver: SERVICE_PODS=process serves one organization";
+  const asRoot = `${otherwise}, and every member who deploys code to it is root`;
+  return appError("pods_unavailable", {
+    detail: `The driver ${name} cannot run pods on this machine: ${what}.${reason}`,
+    hint: [...remedies, because === ROOT_REASON ? asRoot : otherwise].join("; "),
+    meta: { driver: name, missing: missing.map(({ what }) => what) },
+  });
+}

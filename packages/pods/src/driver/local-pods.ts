@@ -1,0 +1,194 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { waitForLock } from "@appdb/system/processes/numbered-lock";
+import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
+import type { PodDriver, PodDriverInput, PodExit, PodLabels, PodSpec, PodStatus, PodTask } from "./pod-driver.ts";
+import { type LaunchInput, launch } from "./pod-launch.ts";
+import { boundOutput, readPodLog } from "./pod-log.ts";
+import { endRun, readRun } from "./pod-run.ts";
+import {
+  hasLabels,
+  listPodRecords,
+  type PodRecord,
+  readPodRecord,
+  removePodRecord,
+  removeRun,
+  writePodRecord,
+} from "./pod-state.ts";
+import { specHash } from "./spec-hash.ts";
+
+/** How long a pod that gives way to another spec may take to end. */
+const REPLACE_GRACE_MS = 15_000;
+const LOCK = "lock.";
+/** Of the folder: who may be in it is looked at, and one more is written down, by one at a time. */
+const PLACES = ".places";
+
+/** All that a pod gets of an environment, so that none of the server's secrets is in it. */
+export const POD_ENVIRONMENT = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LANG: "C.UTF-8",
+} as const;
+
+/** What a driver whose pods are processes of this machine does in its own way. */
+export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
+  /** Refuses an organization beside those that are here. @throws pods_one_organization */
+  admit(organizationId: string, others: readonly string[]): void;
+  /** Makes what one start of a pod needs, and says how its program is run. Nothing of an earlier start is left. @throws pod_failed */
+  prepare(spec: PodSpec, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
+  /** Starts it in another way than as a process of this one's; writes what `launch` does. @throws pod_failed; the abort's reason */
+  launch?(spec: PodSpec, launched: LaunchInput, signal: AbortSignal): Promise<ProcessIdentity | null>;
+  /** Resolves when the program itself runs, or everything before it has ended. */
+  begun(record: PodRecord, signal: AbortSignal): Promise<void>;
+  /** Processes of a start that are not found by whom they come from. */
+  processes(record: PodRecord): number[];
+  memoryBytes(record: PodRecord): number | null;
+  isOutOfMemory(record: PodRecord, exit: PodExit): boolean;
+  /** Lets go of what `prepare` made, once all processes have ended. Safe to repeat. */
+  release(record: PodRecord): Promise<void>;
+  forgetDatabase: PodDriver["forgetDatabase"];
+  run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
+}
+
+/** Pods as processes of this machine, remembered in files: what all drivers of such pods do alike. */
+export function createLocalPods(
+  { folder, log, clock }: Omit<PodDriverInput, "program">,
+  host: LocalPodHost,
+): PodDriver {
+  const stopping = new AbortController();
+  const tasks = new Map<Promise<unknown>, string>();
+  const until = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal]);
+
+  async function ensure(spec: PodSpec, signal: AbortSignal): Promise<PodStatus> {
+    using _lock = await waitForLock(join(folder, spec.id), LOCK, signal);
+    const spec_hash = specHash(spec);
+    const former = readPodRecord(folder, spec.id);
+    if (former !== undefined) {
+      const status = former.spec_hash === spec_hash ? statusOf(former) : undefined;
+      // written down once the pod has its whole input: whoever was killed before may have left it with a part
+      if (status?.state === "running" && former.process !== null) return status;
+      await end(former, REPLACE_GRACE_MS);
+    }
+    const record = await takePlace(spec, spec_hash, signal);
+    if (former !== undefined) removeRun(folder, former);
+    try {
+      const launched = await host.prepare(spec, record);
+      const { log_folder: logFolder } = spec;
+      const { run } = record;
+      const runFolder = join(folder, spec.id, run);
+      const input = spec.input.reveal();
+      const whole = { ...launched, run, run_folder: runFolder, input, log_folder: logFolder };
+      const identity = await (host.launch?.(spec, whole, until(signal)) ?? launch(whole, until(signal)));
+      const started = { ...record, process: identity };
+      writePodRecord(folder, started);
+      await host.begun(started, until(signal));
+      log.info({ pod: spec.id, pid: identity?.pid, database: spec.labels.database_id }, "a pod was started");
+      const status = statusOf(started);
+      if (status !== undefined) return status;
+      throw appError("pod_failed", { detail: `The process of the pod ${spec.id} did not come to run.` });
+    } catch (error) {
+      await end(record, 0);
+      throw error;
+    }
+  }
+
+  /** Writes the pod down before anything of it runs. @throws pods_one_organization */
+  async function takePlace(spec: PodSpec, spec_hash: string, signal: AbortSignal): Promise<PodRecord> {
+    using _lock = await waitForLock(join(folder, PLACES), LOCK, signal);
+    admit(spec.labels);
+    const { id, labels, log_folder: logFolder } = spec;
+    const startedAt = new Date(clock.now()).toISOString();
+    const run = randomBytes(8).toString("hex");
+    const driver = host.name;
+    const record: PodRecord = {
+      id,
+      labels,
+      driver,
+      spec_hash,
+      started_at: startedAt,
+      log_folder: logFolder,
+      run,
+      process: null,
+    };
+    writePodRecord(folder, record);
+    return record;
+  }
+
+  function admit({ organization_id: organizationId }: PodLabels): void {
+    const others = [...listPodRecords(folder).map(({ labels }) => labels.organization_id), ...tasks.values()];
+    host.admit(organizationId, others);
+  }
+
+  async function end(record: PodRecord, graceMs: number): Promise<void> {
+    await endRun(folder, record, graceMs, () => host.processes(record));
+    await host.release(record);
+  }
+
+  /** A lock is a file. A disk without room for one keeps no pod running: nobody starts one there, and ending one twice does no harm. */
+  async function lockToEnd(id: string): Promise<Disposable | null> {
+    try {
+      return await waitForLock(join(folder, id), LOCK);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      log.warn({ pod: id }, "a pod is ended without its lock: the disk is full");
+      return null;
+    }
+  }
+
+  function statusOf(record: PodRecord): PodStatus | undefined {
+    const run = readRun(folder, record);
+    if (run.state === "unstarted") return undefined;
+    const { id, labels, spec_hash, started_at: startedAt } = record;
+    const known = { id, labels, spec_hash, started_at: startedAt, memory_bytes: null };
+    if (run.state === "running") return { ...known, state: "running", pid: run.program?.pid ?? null, exit: null };
+    const exit = { ...run.exit, is_out_of_memory: host.isOutOfMemory(record, run.exit) };
+    return { ...known, state: "exited", pid: null, exit };
+  }
+
+  return {
+    name: host.name,
+    isolates: host.isolates,
+    ensure,
+    async stop(id, graceMs) {
+      if (readPodRecord(folder, id) === undefined) return;
+      using _lock = await lockToEnd(id);
+      const record = readPodRecord(folder, id);
+      if (record !== undefined) await end(record, graceMs);
+    },
+    async inspect(id) {
+      const record = readPodRecord(folder, id);
+      const status = record === undefined ? undefined : statusOf(record);
+      if (record === undefined || status?.state !== "running") return status;
+      return { ...status, memory_bytes: host.memoryBytes(record) };
+    },
+    async list(labels) {
+      const records = listPodRecords(folder).filter((record) => hasLabels(record.labels, labels));
+      for (const { log_folder: logFolder } of records) boundOutput(logFolder);
+      return records.flatMap((record) => statusOf(record) ?? []);
+    },
+    logs: (logFolder, input) => readPodLog(logFolder, { ...input, signal: until(input.signal) }),
+    async forget(id) {
+      if (readPodRecord(folder, id) === undefined) return;
+      using _lock = await lockToEnd(id);
+      const record = readPodRecord(folder, id);
+      if (record === undefined) return;
+      if (readRun(folder, record).state === "running") {
+        throw appError("pod_failed", { detail: `The pod ${id} runs; it can be forgotten once it was stopped.` });
+      }
+      await end(record, 0);
+      removePodRecord(folder, id, record.run);
+    },
+    forgetDatabase: host.forgetDatabase,
+    async run(task, signal) {
+      admit(task.labels);
+      const running = host.run(task, until(signal));
+      tasks.set(running, task.labels.organization_id);
+      return await running.finally(() => tasks.delete(running));
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort(appError("interrupted", { detail: "The service is stopping." }));
+      await Promise.allSettled(tasks.keys());
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { appError } from "@appdb/contract/errors";
+import { proportionalMemory } from "@appdb/system/processes/process-table";
+import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
+import type { PodDriver, PodDriverInput, PodFolder, PodSpec } from "./pod-driver.ts";
+import { giveFolders } from "./pod-folders.ts";
+import { runFamily } from "./pod-run.ts";
+import { runProcessTask } from "./process-task.ts";
+
+/**
+ * Pods as processes of the user that we are, each in a session of its own. It keeps nothing apart and bounds nothing but a
+ * task's time and disk; so it serves one organization. A process that leaves its session is still found by its environment
+ * (Linux), unless it threw that away too.
+ */
+export function createProcessPods(input: PodDriverInput): PodDriver {
+  const { file, node_options: nodeOptions } = input.program;
+  return createLocalPods(input, {
+    name: "process",
+    isolates: false,
+    admit(organizationId, others) {
+      if (others.every((other) => other === organizationId)) return;
+      throw appError("pods_one_organization", {
+        detail: "The driver `process` keeps nothing apart, and pods of another organization are on this machine.",
+        hint: "Run the server with the driver `sandbox` to serve several organizations.",
+      });
+    },
+    async prepare(spec) {
+      // of a driver that had given them to a user of the pod's own
+      if (process.getuid?.() === 0) giveFolders(writtenBy(spec), 0);
+      return { argv: [process.execPath, ...nodeOptions, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
+    },
+    begun: async () => undefined,
+    processes: () => [],
+    memoryBytes(record) {
+      const pids = runFamily(input.folder, record).map(({ pid }) => pid);
+      return proportionalMemory(pids) ?? null;
+    },
+    isOutOfMemory: () => false,
+    release: async () => undefined,
+    forgetDatabase: async () => undefined,
+    run: runProcessTask,
+  });
+}
+
+function writtenBy({ folders, log_folder: logFolder, run_folder: runFolder }: PodSpec): PodFolder[] {
+  const own = [runFolder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
+  return [...folders.filter(({ mode }) => mode === "write"), ...own];
+}

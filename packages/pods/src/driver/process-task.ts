@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { type Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { createLineSplitter } from "@appdb/system/processes/output-lines";
+import { findFamily, killAll } from "@appdb/system/processes/process-table";
+import type { PodExit, PodTask } from "./pod-driver.ts";
+import { MARKER } from "./pod-launch.ts";
+import { exitOf } from "./pod-state.ts";
+import { watchTask } from "./task-watch.ts";
+
+/**
+ * Runs the program as it is, and kills its group when our end of the pipe closes: a task does not outlive whoever waits for it,
+ * however that ended.
+ */
+const SHELL = `exec 3<&0 </dev/null
+(read -r line <&3; kill -KILL 0) >/dev/null 2>&1 &
+watcher=$!
+exec 3<&-
+"$@"
+status=$?
+kill -KILL $watcher
+exit $status`;
+
+/** How a task's program is run, and what else belongs to it. */
+export interface TaskRun {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** What it may read from descriptor 5; in no file and no argument. */
+  readonly options?: string;
+  /** Processes that are not found by whom they come from. */
+  processes?(): number[];
+}
+
+const KILL_TIMEOUT_MS = 10_000;
+const DRAIN_TIMEOUT_MS = 1_000;
+
+/**
+ * Runs a task as a process group of ours, bounded in time and in what it writes. Its environment is the task's, and a variable by
+ * which its processes are known. When it ends, all that it started is killed.
+ * @throws pod_failed when it could not be started; the abort's reason
+ */
+export async function runProcessTask(task: PodTask, signal: AbortSignal): Promise<PodExit> {
+  const { args, cwd, env, program } = task;
+  return await runTask(task, { argv: [program, ...args], env, cwd }, signal);
+}
+
+/** As `runProcessTask`, of a program that is run in another way than it is named. */
+export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal): Promise<PodExit> {
+  signal.throwIfAborted();
+  const run = randomBytes(8).toString("hex");
+  const child = spawn("/bin/sh", ["-c", SHELL, "task", ...how.argv], {
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe", "ignore", "ignore", how.options === undefined ? "ignore" : "pipe"],
+    env: { ...how.env, [MARKER]: run },
+    cwd: how.cwd,
+  });
+  giveOptions(child, how.options);
+  const ended = endOf(child);
+  const { pid } = child;
+  if (pid === undefined)
+    throw appError("pod_failed", { detail: `The task ${task.id} could not be started: ${await ended}.` });
+  const family = () =>
+    findFamily([...(isRunning(child) ? [pid] : []), ...(how.processes?.() ?? [])], `${MARKER}=${run}`);
+  const endAll = () => killAll(family, KILL_TIMEOUT_MS);
+  const drained = readLines(child, task.onLine);
+  const watch = await watchTask(task, () => void endAll());
+  const abort = () => void endAll();
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  const failure = await ended;
+  signal.removeEventListener("abort", abort);
+  const exceeded = await watch.finish();
+  const isOver = await endAll();
+  // who left the family with an environment of its own may hold the pipes for ever
+  if (!(await Promise.race([drained.then(() => true), sleep(DRAIN_TIMEOUT_MS, false, { ref: false })]))) {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  }
+  signal.throwIfAborted();
+  if (failure !== undefined || !isOver) {
+    const detail = failure ?? "its processes do not end";
+    throw appError("pod_failed", { detail: `The task ${task.id} failed: ${detail}.` });
+  }
+  const code = child.signalCode === null ? (child.exitCode ?? undefined) : SIGKILL_STATUS;
+  const exit = exitOf(code);
+  return { ...exit, exceeded: exceeded ?? exit.exceeded };
+}
+
+function giveOptions(child: ChildProcess, options: string | undefined): void {
+  const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
+  const pipe = pipes[5];
+  if (options === undefined || !(pipe instanceof Writable)) return;
+  // a program that ends without reading them says why by how it ends
+  pipe.on("error", () => undefined);
+  pipe.end(options);
+}
+
+/** As a shell would say of itself when it was killed with its group. */
+const SIGKILL_STATUS = 128 + 9;
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+/** Why it could not be started; undefined once it has ended. */
+function endOf(child: ChildProcess): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("exit", () => resolve(undefined));
+  });
+}
+
+async function readLines(child: ChildProcess, onLine: (line: string) => void): Promise<void> {
+  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
+  await Promise.all(
+    streams.map(async (stream) => {
+      const lines = createLineSplitter(onLine);
+      stream.on("data", (bytes: Buffer) => lines.push(bytes));
+      await new Promise<void>((resolve) => stream.once("close", resolve));
+      lines.end();
+    }),
+  );
+}

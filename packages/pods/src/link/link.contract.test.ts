@@ -1,0 +1,300 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Secret } from "@appdb/system/secret";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FrameReader, FrameWriter, KIND, numberOf } from "./frames.ts";
+import { FRAME_BYTES, LINK_WINDOW_BYTES, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
+import { type Link, openLink } from "./open-link.ts";
+import { type LinkAsked, type LinkServer, serveLink } from "./serve-link.ts";
+
+const TOKEN = "a-token";
+const ABOUT = { routes: ["POST /docs"] };
+
+let folder: string;
+let socket: string;
+let opened: Disposable[];
+let servers: AsyncDisposable[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "link-"));
+  socket = join(folder, "link.sock");
+  opened = [];
+  servers = [];
+});
+afterEach(async () => {
+  for (const one of opened) one[Symbol.dispose]();
+  for (const one of servers) await one[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+type Handle = (request: LinkRequest, asked: LinkAsked) => Promise<LinkAnswer>;
+
+async function serve(handle: Handle): Promise<LinkServer> {
+  const server = await serveLink({ socket, token: new Secret(TOKEN), about: ABOUT, log: createSilentLog(), handle });
+  servers.push(server);
+  return server;
+}
+
+async function open(token = TOKEN): Promise<Link> {
+  const link = await openLink({ connect: () => connect(socket), token: new Secret(token), log: createSilentLog() });
+  opened.push(link);
+  return link;
+}
+
+function request(more: Partial<LinkRequest> = {}): LinkRequest {
+  return {
+    method: "POST",
+    path: "/docs",
+    search: "",
+    headers: { "content-type": "application/json" },
+    id: "r1",
+    body: Buffer.from('{"a":1}'),
+    caller: { id: "k1", name: "backend" },
+    ...more,
+  };
+}
+
+async function textOf({ body }: LinkAnswer): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  if (Buffer.isBuffer(body)) return body.toString();
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
+
+const echo: Handle = async ({ body, ...head }) => ({
+  status: 200,
+  headers: ["x-head", JSON.stringify(head), "set-cookie", "a=1", "set-cookie", "b=2"],
+  body,
+});
+
+describe("both ends of a link", () => {
+  test("a request comes as it was sent, and its answer goes back as it was made", async () => {
+    await serve(echo);
+    const link = await open();
+    expect(link.about).toEqual(ABOUT);
+    const sent = request({ search: "a=%20", headers: { accept: "*/*", cookie: ["a", "b"] }, caller: null });
+    const { body, headers, status } = await link.request(sent, undefined);
+    const { body: sentBody, ...head } = sent;
+    expect(status).toBe(200);
+    expect(body).toEqual(sentBody);
+    expect(JSON.parse(headers[1] ?? "")).toEqual(head);
+    expect(headers.slice(2)).toEqual(["set-cookie", "a=1", "set-cookie", "b=2"]);
+  });
+
+  test("a thousand at once are answered each with its own, of whatever length", async () => {
+    await serve(async ({ body }) => {
+      if (body.length % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
+      return { status: 200, headers: [], body };
+    });
+    const link = await open();
+    const bodies = Array.from({ length: 1_000 }, (_, n) => Buffer.alloc(n * 100, `${n} `));
+    const answers = await Promise.all(bodies.map((body) => link.request(request({ body }), undefined)));
+    for (const [n, answer] of answers.entries()) expect(await textOf(answer), String(n)).toBe(bodies[n]?.toString());
+    expect(link.in_flight).toBe(0);
+  });
+
+  test("an answer that streams waits for its reader and holds up no other", async () => {
+    let made = 0;
+    await serve(async ({ path }) => {
+      if (path !== "/long") return { status: 200, headers: [], body: Buffer.from("short") };
+      const pieces = async function* () {
+        for (; made < 100; made += 1) yield Buffer.alloc(65_536, "x");
+      };
+      return { status: 200, headers: [], body: pieces() };
+    });
+    const link = await open();
+    const long = await link.request(request({ path: "/long" }), undefined);
+    await eventually(() => expect(made * 65_536).toBeGreaterThanOrEqual(LINK_WINDOW_BYTES));
+    expect(await textOf(await link.request(request(), undefined))).toBe("short");
+    expect(made).toBeLessThan(10);
+    expect((await textOf(long)).length).toBe(6_553_600);
+  });
+
+  test("whoever leaves an answer, or gives a request up, ends it at the other end", async () => {
+    let left = 0;
+    await serve(async ({ path }, { signal }) => {
+      signal.addEventListener("abort", () => {
+        left += 1;
+      });
+      if (path === "/silent") return await new Promise<never>(() => undefined);
+      const endless = async function* () {
+        try {
+          for (;;) yield Buffer.alloc(1_000);
+        } finally {
+          left += 1;
+        }
+      };
+      return { status: 200, headers: [], body: endless() };
+    });
+    const link = await open();
+    const givingUp = new AbortController();
+    const silent = link.request(request({ path: "/silent" }), givingUp.signal);
+    givingUp.abort(new Error("the client left"));
+    await expect(silent).rejects.toThrow("the client left");
+    const { body } = await link.request(request(), undefined);
+    if (Buffer.isBuffer(body)) throw new Error("It does not stream.");
+    for await (const _ of body) break;
+    await eventually(() => expect(left).toBe(3));
+    expect(link.in_flight).toBe(0);
+  });
+
+  test("an answer that comes after its caller has left is ended as well", async () => {
+    let hasEnded = false;
+    await serve(async (_, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      const pieces = async function* () {
+        try {
+          yield Buffer.from("late");
+        } finally {
+          hasEnded = true;
+        }
+      };
+      return { status: 200, headers: [], body: pieces() };
+    });
+    const link = await open();
+    await expect(link.request(request(), AbortSignal.timeout(20))).rejects.toThrow();
+    await eventually(() => expect(hasEnded).toBe(true));
+  });
+
+  test("a pod that drains is asked for nothing further, and answers what it was asked for", async () => {
+    const waiting: ((answer: LinkAnswer) => void)[] = [];
+    const server = await serve(() => new Promise((resolve) => waiting.push(resolve)));
+    const link = await open();
+    const running = link.request(request(), undefined).then(textOf);
+    await eventually(() => expect(waiting).toHaveLength(1));
+    server.drain();
+    await eventually(() => expect(link.is_open).toBe(false));
+    await expect(link.request(request(), undefined)).rejects.toMatchObject({ outcome: "not_sent" });
+    await eventually(async () => expect((await open()).is_open).toBe(false));
+    waiting[0]?.({ status: 200, headers: [], body: Buffer.from("late") });
+    expect(await running).toBe("late");
+  });
+
+  test("of a link that is cut nobody knows what became of its requests; an answer that breaks off says so", async () => {
+    const server = await serve(async ({ path }) => {
+      if (path === "/silent") return await new Promise<never>(() => undefined);
+      const breaking = async function* () {
+        yield Buffer.from("begun");
+        throw new Error("broken");
+      };
+      return { status: 200, headers: [], body: breaking() };
+    });
+    const link = await open();
+    const breaking = await link.request(request(), undefined);
+    await expect(textOf(breaking)).rejects.toBeInstanceOf(LinkBroken);
+    const silent = expect(link.request(request({ path: "/silent" }), undefined)).rejects.toMatchObject({
+      outcome: "unknown",
+    });
+    await server[Symbol.asyncDispose]();
+    await silent;
+    await expect(link.request(request(), undefined)).rejects.toMatchObject({ outcome: "not_sent" });
+    await expect(open()).rejects.toMatchObject({ outcome: "not_sent" });
+  });
+});
+
+describe("a pod's end", () => {
+  test("hangs up on another token, on no hello, and on what no caller sends", async () => {
+    await serve(echo);
+    await expect(open("another")).rejects.toMatchObject({ outcome: "not_sent" });
+    const hello = Buffer.from(JSON.stringify({ versions: [1], token: TOKEN }));
+    const cases: readonly ((writer: FrameWriter, raw: Socket) => void)[] = [
+      (_, raw) => raw.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
+      (writer) => writer.send(KIND.request, 1, Buffer.alloc(0)),
+      (writer) => writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ versions: [99], token: TOKEN }))),
+      (_, raw) => raw.write(Buffer.concat([numberOf(FRAME_BYTES + 1), Buffer.alloc(5)])),
+      (_, raw) => raw.write(Buffer.alloc(9)),
+      (writer) => {
+        writer.send(KIND.hello, 0, hello);
+        writer.send(KIND.piece, 1, hello);
+      },
+      (writer) => {
+        writer.send(KIND.hello, 0, hello);
+        for (let twice = 0; twice < 2; twice += 1) writer.send(KIND.request, 5, numberOf(0));
+      },
+    ];
+    for (const send of cases) {
+      const raw = connect(socket);
+      raw.on("error", () => undefined).resume();
+      send(new FrameWriter(raw), raw);
+      await new Promise((resolve) => raw.once("close", resolve));
+    }
+    // others are served all the while
+    expect((await (await open()).request(request(), undefined)).status).toBe(200);
+  });
+});
+
+describe("a caller's end", () => {
+  const RANDOM_CASES = 300;
+
+  /** A pod that answers the hello, and then whatever `say` writes to the first request. */
+  async function garble(say: (writer: FrameWriter, raw: Socket) => void): Promise<void> {
+    const server = createServer((raw) => {
+      const reader = new FrameReader();
+      const writer = new FrameWriter(raw);
+      raw.on("error", () => undefined);
+      raw.on("data", (chunk: Buffer) => {
+        reader.read(chunk, (kind) => {
+          if (kind === KIND.hello) writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version: 1, about: null })));
+          else if (kind === KIND.request) say(writer, raw);
+        });
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    servers.push({ [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) });
+  }
+
+  test("ends a link whose pod answers garbage, and fails its requests by a typed error", async () => {
+    let seed = 20_261_123;
+    const random = (most: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      return seed % most;
+    };
+    await garble((writer, raw) => {
+      if (random(2) === 0) raw.write(Buffer.from(Array.from({ length: 1 + random(60) }, () => random(256))));
+      else {
+        const payload = Buffer.from(Array.from({ length: random(40) }, () => random(256)));
+        writer.send((1 + random(9)) as 1, 1 + random(2), payload);
+      }
+      raw.end();
+    });
+    for (let round = 0; round < RANDOM_CASES; round += 1) {
+      const link = await open();
+      const outcome = await link.request(request(), undefined).then(textOf, (error) => error);
+      expect(outcome).toBeInstanceOf(LinkBroken);
+      opened.pop()?.[Symbol.dispose]();
+    }
+  });
+
+  test("takes no more of an answer than it made room for", async () => {
+    await garble((writer) => {
+      writer.sendHead(KIND.answer, 1, [200, false, []], Buffer.alloc(0));
+      for (let piece = 0; piece < 6; piece += 1) writer.send(KIND.piece, 1, Buffer.alloc(65_536));
+    });
+    const link = await open();
+    const answer = await link.request(request(), undefined);
+    await eventually(() => expect(link.is_open).toBe(false));
+    await expect(textOf(answer)).rejects.toBeInstanceOf(LinkBroken);
+  });
+
+  test("takes no status or header that is none, and no piece of what has not begun", async () => {
+    const answers: readonly ((writer: FrameWriter) => void)[] = [
+      (writer) => writer.sendHead(KIND.answer, 1, [99, true, []], Buffer.alloc(0)),
+      (writer) => writer.sendHead(KIND.answer, 1, [200, true, ["name"]], Buffer.alloc(0)),
+      (writer) => writer.sendHead(KIND.answer, 1, [200, true, [1, 2]], Buffer.alloc(0)),
+      (writer) => writer.send(KIND.answer, 1, numberOf(1_000)),
+      (writer) => writer.send(KIND.answer, 7, numberOf(0)),
+      (writer) => writer.send(KIND.piece, 1, Buffer.from("a")),
+      (writer) => writer.send(KIND.end, 1),
+    ];
+    let next = 0;
+    await garble((writer) => answers[next]?.(writer));
+    for (; next < answers.length; next += 1) {
+      const link = await open();
+      await expect(link.request(request(), undefined).then(textOf), String(next)).rejects.toBeInstanceOf(LinkBroken);
+      expect(link.is_open).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,253 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type Socket } from "node:net";
+import type { Logger } from "@appdb/engine/ports";
+import type { Secret } from "@appdb/system/secret";
+import { FrameReader, FrameWriter, KIND, splitHead, type TakeFrame } from "./frames.ts";
+import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, type LinkRequest } from "./link.ts";
+
+export interface ServeLinkInput {
+  /** Path of a unix socket, of which nothing is left by a server before. */
+  readonly socket: string;
+  readonly token: Secret;
+  /** What a caller is told of the pod: JSON. */
+  readonly about: unknown;
+  readonly log: Logger;
+  /** Answers a request; never rejects. */
+  handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer>;
+}
+
+/** Whoever asked. */
+export interface LinkAsked {
+  /** Nobody waits any more. */
+  readonly is_gone: boolean;
+  /** Aborts then; made when it is asked for, because it costs as much as the rest of a short request. */
+  readonly signal: AbortSignal;
+}
+
+export interface LinkServer extends AsyncDisposable {
+  /** Asks callers for no further requests; what comes all the same is answered. */
+  drain(): void;
+}
+
+/** Members of a request's head. */
+const REQUEST_HEAD = 7;
+/** How long a caller may take to say hello. */
+const HELLO_MS = 5_000;
+
+/** Takes links on a socket. Disposing hangs up. @throws what the system says of a socket that cannot be had */
+export async function serveLink(input: ServeLinkInput): Promise<LinkServer> {
+  const ends = new Set<LinkEnd>();
+  let is_draining = false;
+  const server = createServer({ noDelay: true }, (socket) => {
+    const end = new LinkEnd(socket, input, () => is_draining);
+    ends.add(end);
+    socket.once("close", () => ends.delete(end));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(input.socket, resolve);
+  });
+  return {
+    drain() {
+      is_draining = true;
+      for (const end of ends) end.drain();
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const end of ends) end.hangUp();
+      await closed;
+    },
+  };
+}
+
+class Running implements LinkAsked {
+  /** Bytes that may be sent before the caller says that it took some. */
+  window = LINK_WINDOW_BYTES;
+  wake: () => void = NOBODY;
+  is_gone = false;
+  #stop: AbortController | undefined;
+
+  get signal(): AbortSignal {
+    this.#stop ??= new AbortController();
+    if (this.is_gone) this.#stop.abort(gone());
+    return this.#stop.signal;
+  }
+
+  /** So many bytes more may be sent. */
+  widen(bytes: number): void {
+    this.window += bytes;
+    this.wake();
+  }
+
+  leave(): void {
+    this.is_gone = true;
+    this.#stop?.abort(gone());
+    this.wake();
+  }
+}
+
+const NOBODY = () => undefined;
+
+function gone(): Error {
+  return new Error("The caller is gone.");
+}
+
+class LinkEnd {
+  readonly #socket: Socket;
+  readonly #input: ServeLinkInput;
+  readonly #isDraining: () => boolean;
+  readonly #reader = new FrameReader();
+  readonly #writer: FrameWriter;
+  readonly #running = new Map<number, Running>();
+  #isKnown = false;
+  #last = 0;
+
+  constructor(socket: Socket, input: ServeLinkInput, isDraining: () => boolean) {
+    this.#socket = socket;
+    this.#input = input;
+    this.#isDraining = isDraining;
+    this.#writer = new FrameWriter(socket);
+    const late = setTimeout(() => socket.destroy(), HELLO_MS);
+    const take: TakeFrame = (kind, request, payload) => {
+      if (this.#isKnown) this.#take(kind, request, payload);
+      else {
+        this.#greet(kind, payload);
+        clearTimeout(late);
+      }
+    };
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        this.#reader.read(chunk, take);
+      } catch (error) {
+        input.log.warn({ why: String(error) }, "a link was ended: what came is not of a caller's");
+        socket.destroy();
+      }
+    });
+    socket.on("error", () => undefined);
+    socket.once("close", () => {
+      clearTimeout(late);
+      for (const running of this.#running.values()) running.leave();
+    });
+  }
+
+  drain(): void {
+    if (this.#isKnown) this.#writer.send(KIND.drain, 0);
+  }
+
+  hangUp(): void {
+    this.#writer.flush();
+    this.#socket.end();
+    this.#socket.destroySoon();
+  }
+
+  #take(kind: number, request: number, payload: Buffer): void {
+    switch (kind) {
+      case KIND.request:
+        if (request <= this.#last) throw new Error("a request's number came again");
+        this.#last = request;
+        this.#begin(request, payload);
+        return;
+      case KIND.cancel:
+        this.#running.get(request)?.leave();
+        return;
+      case KIND.window:
+        this.#running.get(request)?.widen(payload.readUInt32BE(0));
+        return;
+      default:
+        throw new Error(`a frame of the kind ${kind}`);
+    }
+  }
+
+  #greet(kind: number, payload: Buffer): void {
+    if (kind !== KIND.hello) throw new Error("no hello");
+    const { token, versions } = readHello(payload);
+    if (!isSame(token, this.#input.token.reveal())) throw new Error("another token");
+    const version = LINK_VERSIONS.findLast((known) => versions.includes(known));
+    if (version === undefined) throw new Error("no version that both speak");
+    this.#isKnown = true;
+    this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version, about: this.#input.about })));
+    if (this.#isDraining()) this.drain();
+  }
+
+  /** Has a request answered; a short answer goes out without another promise. */
+  #begin(number: number, payload: Buffer): void {
+    const running = new Running();
+    this.#running.set(number, running);
+    const broke = (error: unknown) => {
+      this.#running.delete(number);
+      this.#input.log.error({ err: error }, "an answer broke off");
+      this.#writer.send(KIND.abort, number);
+    };
+    const answered = (answer: LinkAnswer): Promise<void> | undefined => {
+      const { body, headers, status } = answer;
+      const isWhole = Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES;
+      if (!isWhole) return this.#sendPieces(number, running, answer);
+      this.#running.delete(number);
+      if (!running.is_gone) this.#writer.sendHead(KIND.answer, number, [status, true, headers], body);
+      return undefined;
+    };
+    try {
+      this.#input.handle(readRequest(payload), running).then(answered).catch(broke);
+    } catch (error) {
+      broke(error);
+    }
+  }
+
+  async #sendPieces(number: number, running: Running, answer: LinkAnswer): Promise<void> {
+    if (running.is_gone) await leave(answer);
+    else await this.#sendStream(number, running, answer);
+    this.#running.delete(number);
+  }
+
+  async #sendStream(number: number, running: Running, { body, headers, status }: LinkAnswer): Promise<void> {
+    this.#writer.sendHead(KIND.answer, number, [status, false, headers], Buffer.alloc(0));
+    const pieces = Buffer.isBuffer(body) ? [body] : body;
+    for await (const piece of pieces) {
+      const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+      for (let at = 0; at < bytes.length; ) {
+        while (running.window <= 0 && !running.is_gone) {
+          await new Promise<void>((resolve) => {
+            running.wake = resolve;
+          });
+        }
+        if (running.is_gone) return;
+        const part = bytes.subarray(at, at + Math.min(running.window, LINK_WINDOW_BYTES));
+        running.window -= part.length;
+        at += part.length;
+        this.#writer.send(KIND.piece, number, part);
+      }
+      if (running.is_gone) return;
+    }
+    this.#writer.send(KIND.end, number);
+  }
+}
+
+/** @throws Error for what is no hello */
+function readHello(payload: Buffer): { readonly token: string; readonly versions: readonly unknown[] } {
+  const said: unknown = JSON.parse(payload.toString("utf8"));
+  if (typeof said === "object" && said !== null && "token" in said && "versions" in said) {
+    const { token, versions } = said;
+    if (typeof token === "string" && Array.isArray(versions)) return { token, versions };
+  }
+  throw new Error("a hello without token and versions");
+}
+
+/** Whoever has shown the token is believed in the shape of what it asks. @throws Error for what is no request */
+function readRequest(payload: Buffer): LinkRequest {
+  const { body, head } = splitHead(payload);
+  if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("no head of a request");
+  const [method, path, search, id, callerId, callerName, headers] = head;
+  const caller = callerId === null ? null : { id: callerId, name: callerName };
+  return { method, path, search, id, headers, body, caller };
+}
+
+/** Nobody reads it: what makes it ends. It is begun first, because a generator that was never begun would not come to its end. */
+async function leave({ body }: LinkAnswer): Promise<void> {
+  if (Buffer.isBuffer(body)) return;
+  for await (const _ of body) break;
+}
+
+function isSame(shown: string, token: string): boolean {
+  const hash = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(hash(shown), hash(token));
+}

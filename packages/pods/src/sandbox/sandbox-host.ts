@@ -1,0 +1,51 @@
+import { statSync } from "node:fs";
+import { appError } from "@appdb/contract/errors";
+import type { PodDriverInput, PodSpec } from "../driver/pod-driver.ts";
+import { POD_USERS, type UserRange } from "../driver/pod-users.ts";
+import type { ControlGroups } from "./control-groups.ts";
+import { openControlGroups } from "./open-groups.ts";
+import { type AllowedHost, machineAddresses, networkRules, uplinkOptions } from "./sandbox-network.ts";
+import type { EntryInput } from "./sandbox-scripts.ts";
+import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
+
+const GROUP = "/appdb";
+
+export interface SandboxPodsInput extends PodDriverInput {
+  /** The control group below which those of pods are made, as a path from the root of the groups (`openControlGroups`); `/appdb` when left out. */
+  readonly group?: string;
+}
+
+/** What all sandboxes of a driver are made with. */
+export interface SandboxHost {
+  readonly folder: string;
+  readonly users: UserRange;
+  readonly groups: ControlGroups;
+  readonly machine: FilterMachine;
+  /** Whether each database has a user of its own; else pods run as the user that we are. */
+  readonly is_root: boolean;
+}
+
+/** Looks what sandboxes are made with here. @throws pods_unavailable */
+export function openSandboxHost({ folder, group, users }: SandboxPodsInput): SandboxHost {
+  if (!isFilterMachine(process.arch)) {
+    throw appError("pods_unavailable", {
+      detail: `No system call filter for machines of the kind ${process.arch}.`,
+      hint: "Run the service with another driver: SERVICE_PODS=process",
+    });
+  }
+  const groups = openControlGroups(group ?? GROUP);
+  return { folder, groups, machine: process.arch, users: users ?? POD_USERS, is_root: process.getuid?.() === 0 };
+}
+
+/** The network of a sandbox as its entry makes it, with the machine's addresses as they are now. */
+export function entryNetwork(network: PodSpec["network"], allowed: readonly AllowedHost[]): EntryInput["network"] {
+  if (network === "none") return null;
+  const machine = machineAddresses();
+  return { rules: networkRules(machine, allowed), uplink_options: uplinkOptions(machine) };
+}
+
+/** Whether the device by which networks are made is root's alone here; most systems give it to everybody, since it gives no right. */
+export function isTunnelClosed(): boolean {
+  const device = statSync("/dev/net/tun", { throwIfNoEntry: false });
+  return device !== undefined && (device.mode & 0o006) !== 0o006;
+}

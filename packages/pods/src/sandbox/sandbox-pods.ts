@@ -1,0 +1,147 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { optionsText } from "@appdb/system/processes/bubblewrap-options";
+import { createLocalPods, POD_ENVIRONMENT } from "../driver/local-pods.ts";
+import type { PodDriver, PodFolder, PodSpec } from "../driver/pod-driver.ts";
+import { giveFolders, refuseLinksTo } from "../driver/pod-folders.ts";
+import { readLastWords } from "../driver/pod-log.ts";
+import { readRun } from "../driver/pod-run.ts";
+import type { PodRecord } from "../driver/pod-state.ts";
+import { allotUser, retireUser } from "../driver/pod-users.ts";
+import { codeMounts, PLACE } from "./code-sandbox.ts";
+import { boundPod, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
+import { writeSettings } from "./sandbox-files.ts";
+import {
+  entryNetwork,
+  isTunnelClosed,
+  openSandboxHost,
+  type SandboxHost,
+  type SandboxPodsInput,
+} from "./sandbox-host.ts";
+import { boxOptions, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
+import { isOfSystem, stageMounts } from "./sandbox-reach.ts";
+import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
+import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";
+import { seccompFilter } from "./seccomp-filter.ts";
+
+/** Of its memory, what may lie in a pod's temporary folder. */
+const TEMPORARY_SHARE = 0.5;
+const BYTES_PER_MB = 1024 * 1024;
+
+const BEGIN_TIMEOUT_MS = 20_000;
+const POLL_MS = 2;
+const LAST_LINES = 5;
+
+/**
+ * Pods as sandboxes of Linux: a user of the database's own, namespaces, a filter of system calls, bounds by control groups.
+ * Within a pod the application's code has a sandbox of its own. See docs/pods.md. What tasks of a killed driver have left is
+ * ended first.
+ * @throws pods_unavailable where sandboxes cannot be made at all
+ */
+export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDriver> {
+  const host = openSandboxHost(input);
+  const { folder, groups } = host;
+  await endLeftTasks(host);
+  const runFolder = (record: PodRecord) => join(folder, record.id, record.run);
+  const groupsOf = ({ id, labels }: PodRecord) => podGroups(labels.database_id, id);
+
+  return createLocalPods(input, {
+    name: "sandbox",
+    isolates: true,
+    admit: () => undefined,
+    async prepare(spec, record) {
+      const argv = preparePod(host, input.program, spec, runFolder(record), groupsOf(record));
+      return { argv, env: { ...POD_ENVIRONMENT, SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) } };
+    },
+    begun: (record, signal) => waitForBegin(folder, record, runFolder(record), signal),
+    processes: (record) => groups.processes(groupsOf(record).pod),
+    memoryBytes: (record) => groups.memoryBytes(groupsOf(record).pod) ?? null,
+    isOutOfMemory(record, exit) {
+      if (exit.code === 0) return false;
+      return existsSync(join(runFolder(record), KILLS)) || groups.memoryKills(groupsOf(record).engine) > 0;
+    },
+    async release(record) {
+      const { database, engine, pod } = groupsOf(record);
+      if (groups.memoryKills(engine) > 0 && existsSync(runFolder(record)))
+        writeFileSync(join(runFolder(record), KILLS), "");
+      if (!(await groups.remove(pod))) input.log.warn({ pod: record.id }, "a group of processes cannot be removed");
+      for (const above of [database, ""]) groups.removeIfEmpty(above);
+    },
+    forgetDatabase: async (databaseId) => retireUser(join(folder, USERS), podGroups(databaseId, "").database),
+    run: (task, signal) => runSandboxTask(host, task, signal),
+  });
+}
+
+const USERS = ".users";
+/** Outlives the group that counted: the pod was killed because memory had run out. */
+const KILLS = "memory-kills";
+
+/** Makes what one start of a pod needs; gives how its program is run. */
+function preparePod(
+  host: SandboxHost,
+  program: SandboxPodsInput["program"],
+  spec: PodSpec,
+  run_folder: string,
+  names: PodGroups,
+): string[] {
+  const { groups, is_root: isRoot } = host;
+  const shown = join(run_folder, "shown");
+  mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
+  const uid = isRoot ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
+  const folders = foldersOf(spec);
+  const given = uid === null ? refuseLinksTo(folders) : giveFolders(folders, uid);
+  boundPod(groups, names, spec.limits, uid);
+  enterGroup(groups, names.engine, run_folder);
+  const ofProgram = [dirname(program.file), ...(program.folders ?? [])];
+  const programs = [...ofProgram, process.execPath].filter((path) => !isOfSystem(path));
+  const sights: Sight[] = [
+    ...systemSettings(),
+    ...writeSettings(shown, spec.network === "internet", []),
+    ...codeMounts(host.machine, shown, spec),
+    ...groups
+      .entrances(names.code)
+      .map((source, at): Sight => ({ source, target: `${PLACE}/groups/${at}`, mode: "write" })),
+    ...programs.map((path): Sight => ({ source: path, target: path, mode: "read" })),
+    ...folders.map(({ mode, path }): Sight => ({ source: path, target: path, mode: mode === "write" ? mode : "read" })),
+  ];
+  const gathered = [shown, ...ofProgram, dirname(process.execPath), ...folders.map(({ path }) => path)];
+  const options = boxOptions({
+    uid: POD_UID,
+    programs: systemPrograms(),
+    sights: stageMounts(sights, gathered, run_folder, isRoot, given),
+    temporary: { size_bytes: Math.floor(spec.limits.memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
+    network: spec.network === "none" ? "own" : "given",
+    is_outer: true,
+    cwd: "/",
+    env: null,
+  });
+  writeFileSync(join(run_folder, "options"), optionsText(options), { mode: 0o600 });
+  writeFileSync(join(run_folder, "filter"), seccompFilter(host.machine, "pod"), { mode: 0o600 });
+  const network = entryNetwork(spec.network, []);
+  const entry = entryCommand({ run_folder, uid, makes_tunnel: isTunnelClosed(), network });
+  return [...entry, process.execPath, ...program.node_options, program.file, ...spec.args.slice(1)];
+}
+
+/** All that a pod of this spec sees of the machine, beside system and program. */
+function foldersOf({ folders, log_folder: logFolder, run_folder }: PodSpec): PodFolder[] {
+  const own = [run_folder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
+  return [...folders.filter(({ path }) => path !== run_folder && path !== logFolder), ...own];
+}
+
+/** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */
+async function waitForBegin(folder: string, record: PodRecord, run_folder: string, signal: AbortSignal): Promise<void> {
+  const hasBegun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
+  for (const until = performance.now() + BEGIN_TIMEOUT_MS; !hasBegun(); await sleep(POLL_MS)) {
+    signal.throwIfAborted();
+    const hasEnded = readRun(folder, record).state === "exited" && !hasBegun();
+    if (!hasEnded && performance.now() < until) continue;
+    const said = await readLastWords(record.log_folder, new Date(record.started_at), LAST_LINES);
+    const ofNetwork = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
+    throw appError("pod_failed", {
+      detail: `The sandbox of the pod ${record.id} was not made: ${[...said, ...ofNetwork].filter(Boolean).join("; ")}`,
+      hint: "Restart the server with SERVICE_PODS=sandbox: it reports everything that this machine lacks",
+    });
+  }
+}

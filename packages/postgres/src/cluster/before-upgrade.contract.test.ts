@@ -1,0 +1,219 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { VERSION } from "@appdb/contract/version";
+import { CATALOG_FORMAT, ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { MIGRATIONS } from "@appdb/engine/catalog/migrations";
+import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
+import { canMount } from "@appdb/testkit/can-mount";
+import { eventually } from "@appdb/testkit/eventually";
+import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createPgPool } from "../client/pg-pool.ts";
+import { EmbeddedPostgres } from "./embedded-postgres.ts";
+import { nameRuntimeFolder } from "./runtime-folder.ts";
+
+const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
+const ROOT = findCheckout(import.meta.dirname);
+
+/** Versions of the product, by what they make of a database. What the newer one makes is nothing for the older one. */
+const OLD = MIGRATIONS.slice(
+  0,
+  MIGRATIONS.findLastIndex(({ breaking }) => breaking),
+);
+const NEW = MIGRATIONS;
+const newestOf = (migrations: typeof NEW) => migrations.at(-1)?.id ?? 0;
+const [OLD_CATALOG, NEW_CATALOG] = [newestOf(OLD), newestOf(NEW)];
+
+let home: string;
+let runtimeFolder: string;
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "appdb-upgrade-"));
+  runtimeFolder = nameRuntimeFolder(home, undefined);
+});
+
+afterAll(() => {
+  for (const folder of [home, runtimeFolder]) rmSync(folder, { recursive: true, force: true });
+});
+
+const inCluster = (...path: string[]) => join(home, "postgres", "18", ...path);
+const copies = () => readdirSync(join(home, "postgres", "before-upgrade"));
+const unfinished = () => readdirSync(join(home, "postgres")).filter((name) => name.startsWith("unfinished-"));
+const readMark = (folder: string) => JSON.parse(readFileSync(join(folder, "format.json"), "utf8"));
+
+/** The PostgreSQL of a version. */
+function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): EmbeddedPostgres {
+  return new EmbeddedPostgres({
+    bin,
+    folder,
+    runtime_folder: runtimeFolder,
+    log_file: join(home, "postgres.log"),
+    log: createSilentLog(),
+    // no power is cut here, and other tests keep the disk busy
+    settings: { fsync: "off" },
+    format: { ...CATALOG_FORMAT, newest: newestOf(migrations) },
+  });
+}
+
+/** Starts a version, lets it work in the database `main`, and stops it; answers the rows and the catalog that it leaves. */
+async function runVersion(migrations: typeof NEW, statement = "select 1") {
+  await using postgres = makePostgres(migrations);
+  await postgres.ensureDatabase("main");
+  await using sql = createPgPool({ dsn: postgres.dsn("main"), max: 2, application_name: "upgrade test" });
+  await ensureCatalog(sql, migrations);
+  await sql.query({ text: statement });
+  const { rows } = await sql.query({
+    text: "select (select array_agg(id order by id) from notes), (select max(id) from appdb.migrations)",
+  });
+  return rows[0];
+}
+
+const insert = (id: number) => `insert into notes values (${id})`;
+
+test("a database of an older version is copied once and upgraded, and the way back that is documented has its rows", async () => {
+  const made = await runVersion(OLD, `create table notes (id int primary key); ${insert(1)}`);
+  expect([made, existsSync(join(home, "postgres", "before-upgrade"))]).toEqual([["{1}", String(OLD_CATALOG)], false]);
+
+  expect(await runVersion(NEW, insert(2))).toEqual(["{1,2}", String(NEW_CATALOG)]);
+  expect(copies()).toEqual([VERSION]);
+  const copy = join(home, "postgres", "before-upgrade", VERSION);
+  expect([readMark(copy), readMark(inCluster())]).toEqual([
+    { catalog: OLD_CATALOG, version: VERSION },
+    { catalog: NEW_CATALOG, version: VERSION },
+  ]);
+  const modeOf = (...path: string[]) => statSync(join(copy, ...path)).mode & 0o777;
+  expect([modeOf(), modeOf("global", "pg_control")]).toEqual([0o700, 0o600]);
+  // the older one is refused, and does not count as what ran last: no copy of what is upgraded takes the copy's place
+  await expect(runVersion(OLD)).rejects.toMatchObject({ code: "catalog_too_new" });
+  const { ino } = statSync(copy);
+  expect(await runVersion(NEW, insert(3))).toEqual(["{1,2,3}", String(NEW_CATALOG)]);
+  expect(statSync(copy).ino).toBe(ino);
+
+  goBack();
+  expect(copies()).toEqual([`undone-${VERSION}`]);
+  expect(await runVersion(OLD, insert(4))).toEqual(["{1,4}", String(OLD_CATALOG)]);
+});
+
+test("an upgrade that fails leaves the database to the version that it comes from", async () => {
+  const broken = { id: NEW_CATALOG + 1, breaking: true, sql: "alter table appdb.nowhere add column n int" };
+  await expect(runVersion([...NEW, broken])).rejects.toMatchObject({ code: "upgrade_failed" });
+  expect(copies()).toContain(VERSION);
+  expect(await runVersion(OLD, insert(5))).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
+});
+
+test("a start that is killed while it copies changes nothing, and the next one copies all that there is by then", async () => {
+  const copy = join(home, "postgres", "before-upgrade", VERSION);
+  const { ino } = statSync(copy);
+  await killWhileCopying();
+  expect([statSync(copy).ino, readMark(inCluster()).catalog]).toEqual([ino, OLD_CATALOG]);
+  expect(await runVersion(NEW, insert(6))).toEqual(["{1,4,5,6}", String(NEW_CATALOG)]);
+  expect([statSync(copy).ino === ino, unfinished()]).toEqual([false, []]);
+  rmSync(join(home, "postgres", "before-upgrade", `undone-${VERSION}`), { recursive: true });
+  goBack();
+  expect(await runVersion(OLD)).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
+});
+
+test("a disk that turns out too short is told by name, and a stop while it copies is not waited out; both change nothing", async () => {
+  await withTool("cp", 'echo "cp: error writing here: No space left on device" >&2; exit 1', async () => {
+    const error = await runVersion(NEW).catch((met: unknown) => met);
+    expect(error).toMatchObject({
+      code: "disk_full",
+      message: expect.stringMatching(
+        /^The database is copied before .*: less was free than it takes\. Nothing was changed\.$/,
+      ),
+    });
+  });
+  expect(unfinished()).toEqual([]);
+  await withTool("cp", HALFWAY, async () => {
+    const postgres = makePostgres(NEW);
+    const starting = postgres.start().catch((error: unknown) => error);
+    await eventually(() => expect(isHalfway()).toBe(true), { timeout_ms: 40_000 });
+    await postgres.stop();
+    expect(await starting).toMatchObject({ code: "postgres_failed", message: expect.stringContaining("was stopped") });
+  });
+  expect([unfinished(), readMark(inCluster()).catalog]).toEqual([[], OLD_CATALOG]);
+});
+
+test.skipIf(!canMount())(
+  "a disk without room for the copy is told with what is needed before anything is done",
+  async () => {
+    const small = join(home, "small");
+    mkdirSync(small);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m,mode=0700", "tmpfs", small]);
+    try {
+      execFileSync("cp", ["-r", join(home, "postgres", "18"), small]);
+      await using postgres = makePostgres(NEW, small);
+      await expect(postgres.start()).rejects.toMatchObject({
+        code: "disk_full",
+        message: expect.stringMatching(/no room for that: \d+ MB are needed, \d+ MB are free\. Nothing was changed\.$/),
+      });
+      expect([readdirSync(small), readMark(join(small, "18")).catalog]).toEqual([["18"], OLD_CATALOG]);
+    } finally {
+      execFileSync("umount", [small]);
+    }
+  },
+);
+
+/** A `cp` that stops in the middle. */
+const HALFWAY = 'for to do :; done; mkdir "$to" && echo 18 >"$to/PG_VERSION" && exec sleep 60';
+const isHalfway = () => unfinished().some((name) => existsSync(join(home, "postgres", name, "PG_VERSION")));
+
+/** Puts a program of the system aside for a time. */
+async function withTool(name: string, script: string, work: () => Promise<void>): Promise<void> {
+  const [tools, path] = [join(home, "tools"), process.env.PATH];
+  mkdirSync(tools, { recursive: true });
+  writeFileSync(join(tools, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  process.env.PATH = `${tools}:${path}`;
+  try {
+    await work();
+  } finally {
+    process.env.PATH = path;
+    rmSync(tools, { recursive: true });
+  }
+}
+
+/** A process of its own starts the new version, and is killed while it copies. */
+async function killWhileCopying(): Promise<void> {
+  const [folder, logFile] = [join(home, "postgres"), join(home, "postgres.log")];
+  const script = `
+    import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
+    import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const options = ${JSON.stringify({ bin, folder, runtime_folder: runtimeFolder, log_file: logFile })};
+    await new EmbeddedPostgres({ ...options, log, format: CATALOG_FORMAT }).start();
+  `;
+  const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "-e", script];
+  const cwd = join(ROOT, "packages", "testkit");
+  await withTool("cp", HALFWAY, async () => {
+    const child = spawn(process.execPath, args, { cwd, env: process.env, stdio: "inherit" });
+    const exited = once(child, "exit");
+    try {
+      await eventually(() => expect(isHalfway()).toBe(true), { timeout_ms: 40_000 });
+    } finally {
+      child.kill("SIGKILL");
+      await exited;
+    }
+  });
+}
+
+/** Does what docs/upgrades.md says. */
+function goBack(): void {
+  const page = readFileSync(join(ROOT, "docs", "upgrades.md"), "utf8");
+  const script = /<!-- way back -->\n```sh\n(.*?)```/s.exec(page)?.[1] ?? "";
+  const env = { ...process.env, SERVICE_HOME: home };
+  const said = execFileSync("sh", ["-c", script.replace("VERSION=0.9.0", `VERSION=${VERSION}`)], { env });
+  expect(JSON.parse(String(said))).toEqual({ catalog: expect.any(Number), version: VERSION });
+}

@@ -1,0 +1,84 @@
+import { appError } from "@appdb/contract/errors";
+import type { Client } from "pg";
+import { DATABASE_OPTIONS } from "./init-cluster.ts";
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const DUPLICATE_DATABASE = "42P04";
+/** Two CREATE DATABASE of one name at once: the loser may hit the catalog's unique index first. */
+const UNIQUE_VIOLATION = "23505";
+
+/** Tells whether a database exists on the server behind `dsn` (any database of it). */
+export async function hasDatabase(dsn: string, database: string): Promise<boolean> {
+  return await withClient(dsn, async (client) => {
+    const found = await client.query("select 1 from pg_database where datname = $1", [database]);
+    return found.rowCount === 1;
+  });
+}
+
+/** Names of the databases that people made, sorted. */
+export async function listPostgresDatabases(dsn: string): Promise<readonly string[]> {
+  return await withClient(dsn, async (client) => {
+    const found = await client.query<{ datname: string }>(
+      "select datname from pg_database where datallowconn and not datistemplate and datname <> 'postgres' order by 1",
+    );
+    return found.rows.map((row) => row.datname);
+  });
+}
+
+/** Makes a database unless it exists; text in it orders and maps case as Python does. Safe to race. */
+export async function createDatabase(dsn: string, database: string): Promise<void> {
+  await withClient(dsn, (client) => createWith(client, database));
+}
+
+/** Drops a database, if it exists, and ends the connections to it. `dsn` is of another one. */
+export async function dropDatabase(dsn: string, database: string): Promise<void> {
+  await withClient(dsn, async (client) => {
+    await client.query(`drop database if exists ${client.escapeIdentifier(database)} with (force)`);
+  });
+}
+
+/** The same over a connection that is open. */
+export async function createWith(client: Client, database: string): Promise<void> {
+  const found = await client.query("select 1 from pg_database where datname = $1", [database]);
+  if (found.rowCount === 1) return;
+  try {
+    await client.query(`create database ${client.escapeIdentifier(database)} ${DATABASE_OPTIONS}`);
+  } catch (error) {
+    const sqlstate = (error as { code?: unknown }).code;
+    if (sqlstate !== DUPLICATE_DATABASE && sqlstate !== UNIQUE_VIOLATION) throw error;
+  }
+}
+
+/**
+ * Lends one connection for the time of `work`, which may be done again.
+ * @throws database_unavailable when the server cannot be reached or goes away meanwhile
+ */
+export async function withClient<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const pg = await import("pg");
+  const client = new pg.default.Client({
+    connectionString: dsn,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    application_name: "appdb admin",
+  });
+  // a server that goes away while the connection is idle says so here; the next query tells it to the caller
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+  } catch (cause) {
+    throw appError("database_unavailable", { detail: "PostgreSQL does not answer.", cause });
+  }
+  try {
+    return await work(client);
+  } catch (error) {
+    const { isLost, unavailableError } = await import("../client/pg-errors.ts");
+    throw isLost(error) || isBroken(error) ? unavailableError(error) : error;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The driver's words for a connection that broke under a statement or before it. */
+function isBroken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return / is not queryable$|^Connection terminated/.test(error.message) || ("syscall" in error && "code" in error);
+}

@@ -1,0 +1,132 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { moveFile } from "@appdb/system/files/move-file";
+import { readIfExists } from "@appdb/system/files/read-if-exists";
+import { writeRules } from "./cluster-access.ts";
+import { ControlledServer } from "./controlled-server.ts";
+import type { LocalAddress } from "./local-address.ts";
+import { childHandle, type ServerHandle } from "./server-handle.ts";
+import { asServerUser, boundToParent } from "./server-user.ts";
+import { readLock } from "./stale-locks.ts";
+import { startFailure } from "./start-failure.ts";
+
+const POLL_MS = 5;
+const START_TIMEOUT_MS = 120_000;
+const LOG_BYTES = 5_000_000;
+
+export interface ServerPaths {
+  readonly bin: string;
+  readonly data_folder: string;
+  readonly address: LocalAddress;
+  readonly log_file: string;
+  /** In place of those of a local server, and beside them. */
+  readonly settings?: Readonly<Record<string, string>> | undefined;
+  /** It ends in order when this process does, even when that is killed. */
+  readonly dies_with_parent?: boolean | undefined;
+  /** Who starts and signals it: we ourselves, or pg_ctl where a system asks for that. */
+  readonly way: ServerWay;
+}
+
+export type ServerWay = "child" | "pg_ctl";
+
+/** How a system wants its servers started. */
+export const SERVER_WAY: ServerWay = process.platform === "win32" ? "pg_ctl" : "child";
+
+/** Settings of a local server. Durability is PostgreSQL's own: fsync, full_page_writes and synchronous_commit stay on. */
+const SETTINGS = {
+  max_connections: "200",
+  shared_buffers: "128MB",
+  wal_buffers: "4MB",
+  min_wal_size: "64MB",
+  max_wal_size: "1GB",
+  checkpoint_timeout: "15min",
+  synchronous_commit: "on",
+  jit: "off",
+  // a large table is read from its beginning each time: sums of Floats depend on the order
+  synchronize_seqscans: "off",
+  // neither is used locally, each would be a process
+  io_method: "sync",
+  max_logical_replication_workers: "0",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  // an ERROR of a statement belongs to who sent it, and its text may hold a row's values
+  log_min_messages: "log",
+  log_checkpoints: "off",
+} as const;
+
+/**
+ * Starts a server and resolves when it accepts connections. `onSpawn` gets it before that.
+ * @throws postgres_failed with its last words when it ends or does not answer in two minutes; disk_full
+ */
+export async function startPostgres(place: ServerPaths, onSpawn: (server: ServerHandle) => void): Promise<void> {
+  const { address, data_folder: dataFolder } = place;
+  const rules = { hba_file: writeRules(dataFolder, address.rule) };
+  const settings = { ...SETTINGS, ...place.settings, ...address.settings(), ...rules };
+  if (place.way === "child") await startChild(place, settings, onSpawn);
+  else await startControlled(place, settings, onSpawn);
+}
+
+async function startControlled(
+  place: ServerPaths,
+  settings: Readonly<Record<string, string>>,
+  onSpawn: (server: ServerHandle) => void,
+): Promise<void> {
+  const logStart = rotateLog(place.log_file);
+  const server = new ControlledServer(place);
+  onSpawn(server);
+  const failure = await server.start({ ...place, settings });
+  if (failure !== undefined) throw failedStart(place, failure.replace(/\.$/, ""), logStart);
+}
+
+/** As our direct child, with a session of its own: Ctrl-C in a terminal reaches us alone, and we stop it in order. */
+async function startChild(
+  place: ServerPaths,
+  settings: Readonly<Record<string, string>>,
+  onSpawn: (server: ServerHandle) => void,
+): Promise<void> {
+  const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const server = { program: join(place.bin, "postgres"), args: ["-D", place.data_folder] };
+  const bound = place.dies_with_parent === true ? boundToParent(server, "INT") : server;
+  const command = asServerUser(bound.program, [...bound.args, ...options]);
+  const logStart = rotateLog(place.log_file);
+  const log = openSync(place.log_file, "a", 0o600);
+  const child = spawn(command.program, command.args, { stdio: ["ignore", log, log], detached: true });
+  closeSync(log);
+  let failure: string | undefined;
+  child.once("error", (error) => {
+    failure = `${command.program} cannot be run: ${error.message}`;
+  });
+  child.once("exit", (code, signal) => {
+    failure = `it ended with ${signal ?? `code ${code}`}`;
+  });
+  onSpawn(childHandle(child));
+  const until = performance.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const lock = readLock(place.data_folder);
+    if (lock?.pid === child.pid && lock?.status === "ready") return;
+    if (failure === undefined && performance.now() > until)
+      failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
+    if (failure !== undefined) throw failedStart(place, failure, logStart);
+    await sleep(POLL_MS);
+  }
+}
+
+function failedStart(
+  { data_folder: dataFolder, log_file: logFile }: ServerPaths,
+  failure: string,
+  logStart: number,
+): Error {
+  const said = (readIfExists(() => readFileSync(logFile)) ?? Buffer.alloc(0)).subarray(logStart).toString("utf8");
+  const { bavail, bsize } = statfsSync(dataFolder);
+  return startFailure({ failure, said, free_bytes: bavail * bsize });
+}
+
+/** Moves a log that has grown away and tells how long the one is to which the server will append. */
+function rotateLog(logFile: string): number {
+  const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
+  if (size < LOG_BYTES) return size;
+  moveFile(logFile, `${logFile}.1`);
+  return 0;
+}

@@ -1,0 +1,43 @@
+import { appError } from "@appdb/contract/errors";
+import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { checkEnvironment } from "../environments/check-environment.ts";
+import { takeManifest, type WrittenManifest } from "../workers/read-manifest.ts";
+import { isShareable, type SharedIndex } from "./lock-sources.ts";
+
+/** A run of the manifest writer in a tenant's environment. */
+export interface ManifestOutput {
+  readonly app_file: string;
+  /** The interpreter that ran it. */
+  readonly python: string;
+  readonly written: WrittenManifest;
+}
+
+/** What is computed from documents that tenants send. Everything given and answered can be sent between processes. */
+export const DOCUMENT_TASKS = {
+  /** @throws environment_refused */
+  check({ document }: { readonly document: EnvironmentDocument }): boolean {
+    checkEnvironment(document);
+    return true;
+  },
+  isShareable({ document, index }: { readonly document: EnvironmentDocument; readonly index: SharedIndex }): boolean {
+    return isShareable(document, index);
+  },
+  /** @throws app_invalid and its kin, manifest_invalid, manifest_too_new, environment_failed */
+  readManifest({ app_file: appFile, python, written }: ManifestOutput): Manifest {
+    const parsed = manifestSchema.safeParse(takeManifest({ app_file: appFile, runtime: { python } }, written));
+    if (parsed.success) return parsed.data;
+    const [first] = parsed.error.issues;
+    const place = first === undefined ? "" : `/${first.path.map(String).join("/")}: ${first.message}`;
+    throw appError("manifest_invalid", {
+      detail: `The library in the application's environment wrote an invalid manifest. ${place.slice(0, MAX_PLACE)}`,
+      hint: "Upgrade it in the project: uv lock --upgrade-package appdb",
+    });
+  },
+} as const;
+
+const MAX_PLACE = 300;
+
+export type DocumentTask = keyof typeof DOCUMENT_TASKS;
+export type DocumentTaskInput<Task extends DocumentTask> = Parameters<(typeof DOCUMENT_TASKS)[Task]>[0];
+export type DocumentTaskValue<Task extends DocumentTask> = ReturnType<(typeof DOCUMENT_TASKS)[Task]>;

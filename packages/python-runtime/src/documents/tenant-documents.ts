@@ -1,0 +1,209 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { createFairQueue } from "@appdb/system/processes/fair-queue";
+import {
+  DOCUMENT_TASKS,
+  type DocumentTask,
+  type DocumentTaskInput,
+  type DocumentTaskValue,
+  type ManifestOutput,
+} from "./document-tasks.ts";
+import type { SharedIndex } from "./lock-sources.ts";
+/** Bounds on the work for one document. */
+export interface DocumentLimits {
+  readonly timeout_ms: number;
+  /** Memory of the process that reads it, for what V8 keeps. */
+  readonly memory_mb: number;
+  /** Processes at a time; more documents wait. An organization has one at a time. */
+  readonly at_once: number;
+  /** Documents of one organization that wait at a time. */
+  readonly most_waiting: number;
+  /** Characters of a document that is small enough to be read in the server itself. */
+  readonly inline_length: number;
+}
+
+export const DOCUMENT_LIMITS: DocumentLimits = {
+  timeout_ms: 10_000,
+  memory_mb: 512,
+  at_once: 2,
+  most_waiting: 8,
+  inline_length: 16_384,
+};
+
+/**
+ * Reads documents that tenants send, within bounds of time and memory: one document never holds up the server. Organizations take turns,
+ * so that many documents of one hold up no other.
+ */
+export interface TenantDocuments {
+  /** @throws environment_refused, also for a document that takes too much time or memory; rate_limited when too many wait */
+  check(document: EnvironmentDocument, organizationId: string): Promise<void>;
+  /** @throws environment_refused for a document that takes too much time or memory; rate_limited when too many wait */
+  isShareable(document: EnvironmentDocument, index: SharedIndex, organizationId: string): Promise<boolean>;
+  /** @throws app_invalid and its kin, also for a manifest that takes too much time or memory; rate_limited when too many wait */
+  readManifest(output: ManifestOutput, organizationId: string): Promise<Manifest>;
+}
+
+/** What a process is given. */
+export interface DocumentRequest {
+  readonly task: DocumentTask;
+  readonly input: unknown;
+}
+
+/** What a process answers. */
+export type DocumentAnswer =
+  | { readonly value: unknown }
+  /** A mistake of ours, with its stack. */
+  | { readonly failure: string }
+  | {
+      readonly error: {
+        readonly code: ErrorCode;
+        readonly detail: string;
+        readonly hint: string | undefined;
+        readonly meta: Readonly<Record<string, unknown>>;
+      };
+    };
+
+/** The program of a process, and the options with which Node runs it. */
+interface WorkerProgram {
+  readonly entry: string;
+  readonly execArgv: readonly string[];
+}
+
+/** `worker` is in place of the program that lies next to this one, for tests. */
+export function createTenantDocuments(
+  limits: DocumentLimits = DOCUMENT_LIMITS,
+  worker: WorkerProgram = findWorker(),
+): TenantDocuments {
+  const queue = createFairQueue({ at_once: limits.at_once, of_one: 1 });
+
+  async function run<Task extends DocumentTask>(
+    task: Task,
+    input: DocumentTaskInput<Task>,
+    { length, organization_id: organizationId, refuse }: RunOptions,
+  ): Promise<DocumentTaskValue<Task>> {
+    if (length <= limits.inline_length) {
+      const inline: (input: never) => unknown = DOCUMENT_TASKS[task];
+      return inline(input as never) as DocumentTaskValue<Task>;
+    }
+    if (queue.waiting(organizationId) >= limits.most_waiting) throw tooMany(limits.most_waiting);
+    const value = await queue.run(organizationId, () => runApart({ task, input }, limits, worker, refuse));
+    return value as DocumentTaskValue<Task>;
+  }
+
+  const of = (document: EnvironmentDocument, organizationId: string): RunOptions => {
+    return { length: lengthOf(document), organization_id: organizationId, refuse: environmentTooMuch };
+  };
+
+  return {
+    async check(document, organizationId) {
+      await run("check", { document }, of(document, organizationId));
+    },
+    isShareable: (document, index, organizationId) =>
+      run("isShareable", { document, index }, of(document, organizationId)),
+    readManifest: (output, organizationId) => {
+      const refuse = (bound: string) => manifestTooMuch(output.app_file, bound);
+      return run("readManifest", output, {
+        length: output.written.stdout.length,
+        organization_id: organizationId,
+        refuse,
+      });
+    },
+  };
+}
+
+interface RunOptions {
+  /** Characters of the document. */
+  readonly length: number;
+  readonly organization_id: string;
+  /** The refusal of a document that takes more than `bound`. */
+  refuse(bound: string): AppError;
+}
+
+function lengthOf({ files }: EnvironmentDocument): number {
+  return files.reduce((sum, { path, text }) => sum + path.length + text.length, 0);
+}
+
+async function runApart(
+  request: DocumentRequest,
+  limits: DocumentLimits,
+  { entry, execArgv }: WorkerProgram,
+  refuse: RunOptions["refuse"],
+): Promise<unknown> {
+  const child = fork(entry, {
+    execArgv: [...execArgv, `--max-old-space-size=${limits.memory_mb}`],
+    serialization: "advanced",
+    // what Node says as it ends for want of memory is no line of the server's log
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    // nothing of the server's is in its reach
+    env: {},
+  });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const answer = await new Promise<DocumentAnswer>((resolve, reject) => {
+      timer = setTimeout(() => reject(refuse(`${limits.timeout_ms / 1000} seconds`)), limits.timeout_ms);
+      child.once("message", (message) => resolve(message as DocumentAnswer));
+      child.once("error", reject);
+      const failWhenGone = () => {
+        const { connected, exitCode, signalCode } = child;
+        // an answer may still be in the channel
+        if (connected || (exitCode === null && signalCode === null)) return;
+        if (signalCode !== null) reject(refuse(`${limits.memory_mb} MB of memory`));
+        else reject(new Error(`The process that reads a document ended with code ${exitCode}.`));
+      };
+      child.once("exit", failWhenGone);
+      child.once("disconnect", failWhenGone);
+      // one that ends while it is told tells why by its end
+      child.send(request, () => undefined);
+    });
+    if ("value" in answer) return answer.value;
+    if ("failure" in answer) throw new Error(answer.failure);
+    const { code, detail, hint, meta } = answer.error;
+    throw appError(code, { detail, meta, ...(hint === undefined ? {} : { hint }) });
+  } finally {
+    clearTimeout(timer);
+    await end(child);
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+/** In the bundle the worker lies beside the server. From source a process first loads what reads TypeScript. */
+function findWorker(): WorkerProgram {
+  const of = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  if (!import.meta.url.endsWith(".ts")) return { entry: of("./documents-worker.js"), execArgv: [] };
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+  return { entry: of("./documents-worker.ts"), execArgv: ["--conditions=source", "--import", tsx] };
+}
+
+function tooMany(mostWaiting: number): AppError {
+  return appError("rate_limited", {
+    detail: `The organization has ${mostWaiting} documents that wait to be read, and the maximum is ${mostWaiting}.`,
+    hint: "Wait until other updates of the organization are planned, then try again.",
+    meta: { most_waiting: mostWaiting, retry_after_s: 10 },
+  });
+}
+
+function environmentTooMuch(bound: string): AppError {
+  return appError("environment_refused", {
+    detail: `The environment cannot be built: to read its files takes more than ${bound}.`,
+    hint: "Correct the lock, or lock fewer packages: uv lock",
+  });
+}
+
+function manifestTooMuch(appFile: string, bound: string): AppError {
+  return appError("app_invalid", {
+    detail: `${appFile} cannot be read: its manifest takes more than ${bound} to read.`,
+    hint: "Declare fewer tables, or divide the application among several databases.",
+    meta: { app_file: appFile },
+  });
+}

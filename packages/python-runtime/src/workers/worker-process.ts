@@ -1,0 +1,214 @@
+import type { ChildProcess } from "node:child_process";
+import type { Runtime } from "@appdb/contract/runtime";
+import type { TypeKind } from "@appdb/contract/types";
+import {
+  type FromWorker,
+  type HttpInit,
+  type ToWorker,
+  WORKER_PROTOCOL,
+  type WorkerError,
+} from "@appdb/contract/worker-protocol";
+import { HAS_GROUPS, killGroup } from "@appdb/system/processes/kill-group";
+import { createLineSplitter } from "@appdb/system/processes/output-lines";
+import { spawnPython } from "@appdb/system/processes/spawn-python";
+import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
+import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
+
+/** A worker that has not imported the application's modules by then is ended. */
+const START_TIMEOUT_MS = 120_000;
+/** How long the frames of an ended process are still awaited: a process that it left behind may hold the pipe open. */
+const DRAIN_MS = 250;
+/** How long a worker that was asked to exit may take. */
+const EXIT_MS = 1_000;
+
+export type ReadyFrame = Extract<FromWorker, { t: "ready" }>;
+export type ProgressFrame = Exclude<FromWorker, ReadyFrame | { t: "failed" }>;
+
+export interface WorkerProcessOptions {
+  readonly runtime: Runtime;
+  readonly modules: readonly string[];
+  readonly memory_bytes: number;
+  readonly function_timeout_ms: number;
+  /** It answers HTTP requests and nothing else. */
+  readonly http?: HttpInit;
+  onOutput(line: string): void;
+  onReady(frame: ReadyFrame): void;
+  onFrame(frame: ProgressFrame): void;
+  /** Called once, after the last frame. */
+  onEnd(end: WorkerEnd): void;
+}
+
+export interface WorkerEnd {
+  readonly was_ready: boolean;
+  /** What the worker said when it could not import the application's modules. */
+  readonly import_error: WorkerError | undefined;
+  /** For people: `exit code 3`, `signal SIGKILL`. */
+  readonly reason: string;
+}
+
+/** Fields of the log for a worker that ended: what it could not import, when that is why. */
+export function describeEnd({ reason, import_error: importError }: WorkerEnd): {
+  readonly reason: string;
+  readonly error?: string;
+} {
+  return importError === undefined ? { reason } : { reason, error: `${importError.type}: ${importError.message}` };
+}
+
+/** One child process that speaks the worker protocol. It ends with its own process group. */
+export class WorkerProcess {
+  readonly #options: WorkerProcessOptions;
+  readonly #child: ChildProcess;
+  readonly #codec: FrameCodec = createFrameCodec();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #state: "starting" | "ready" | "ended" = "starting";
+  #importError: WorkerError | undefined;
+  #reason: string | undefined;
+  #lastLine = "";
+  #outgoing: Buffer[] = [];
+
+  constructor(options: WorkerProcessOptions) {
+    this.#options = options;
+    const { runtime } = options;
+    const env = { PYTHONUNBUFFERED: "1" };
+    this.#child = spawnPython(
+      { runtime, args: ["-P", "-m", "appdb.worker"], env, stdin: "pipe" },
+      {
+        cwd: runtime.project_root,
+        // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
+        detached: HAS_GROUPS,
+        windowsHide: true,
+      },
+    );
+    this.#listen();
+    this.send({
+      t: "init",
+      protocol: WORKER_PROTOCOL,
+      project_root: options.runtime.project_root,
+      modules: [...options.modules],
+      memory_bytes: options.memory_bytes,
+      function_timeout_ms: options.function_timeout_ms,
+      http: options.http ?? null,
+    });
+    this.#after(START_TIMEOUT_MS, () => {
+      if (this.#state === "starting") this.kill(`not ready after ${START_TIMEOUT_MS / 1000} s`);
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Memory that it has taken; undefined where the system does not say. */
+  async memoryBytes(): Promise<number | undefined> {
+    const { pid } = this.#child;
+    if (pid === undefined) return undefined;
+    return await (this.#options.runtime.launcher === undefined ? ownMemoryBytes(pid) : familyMemoryBytes(pid));
+  }
+
+  get isReady(): boolean {
+    return this.#state === "ready";
+  }
+
+  /** Sends a frame with all others of this turn of the event loop. */
+  send(frame: Exclude<ToWorker, ColumnFrame>): void {
+    this.#write(this.#codec.encode(frame));
+  }
+
+  /** Sends a frame that carries columns; `kinds` are theirs. */
+  sendColumns(frame: ColumnFrame, kinds: readonly TypeKind[]): void {
+    this.#write(this.#codec.encodeColumns(frame, kinds));
+  }
+
+  /** Lets the worker end what it runs, then ends it; by force after that time. */
+  exit(withinMs = EXIT_MS): void {
+    this.send({ t: "exit" });
+    this.#after(withinMs, () => this.kill("asked to exit"));
+  }
+
+  /** Ends the process and all that it started, at once. */
+  kill(reason: string): void {
+    if (this.#state === "ended") return;
+    this.#reason ??= reason;
+    killGroup(this.#child);
+  }
+
+  #listen(): void {
+    const lines = createLineSplitter((line) => {
+      if (line.trim() !== "") this.#lastLine = line;
+      this.#options.onOutput(line);
+    });
+    const child = this.#child;
+    child.stderr?.on("data", (bytes: Buffer) => lines.push(bytes));
+    child.stdout?.on("data", (bytes: Buffer) => this.#receive(bytes));
+    // A broken pipe is the worker's end, which `exit` reports with its reason.
+    child.stdin?.on("error", () => {});
+    child.on("error", (error) => this.#end(`cannot be started: ${error.message}`));
+    child.on("exit", (code, signal) => {
+      killGroup(child);
+      const reason = signal === null ? `exit code ${code}` : `signal ${signal}`;
+      const end = () => {
+        lines.end();
+        this.#end(reason);
+      };
+      child.on("close", end);
+      this.#after(DRAIN_MS, end);
+    });
+  }
+
+  #receive(bytes: Buffer): void {
+    try {
+      this.#codec.push(bytes, (frame) => this.#handle(frame));
+    } catch (error) {
+      this.kill(`its answers cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #handle(frame: FromWorker): void {
+    if (this.#state === "ended") return;
+    if (frame.t === "ready") {
+      if (frame.protocol !== WORKER_PROTOCOL) {
+        this.kill(`it speaks protocol ${frame.protocol}, ${WORKER_PROTOCOL} is spoken here`);
+        return;
+      }
+      this.#state = "ready";
+      this.#options.onReady(frame);
+    } else if (frame.t === "failed") {
+      this.#importError = frame.error;
+    } else {
+      this.#options.onFrame(frame);
+    }
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#outgoing.push(bytes) > 1) return;
+    process.nextTick(() => {
+      const frames = this.#outgoing;
+      this.#outgoing = [];
+      if (this.#child.stdin?.writable) {
+        this.#child.stdin.write(frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames));
+      }
+    });
+  }
+
+  #end(reason: string): void {
+    if (this.#state === "ended") return;
+    const wasReady = this.#state === "ready";
+    this.#state = "ended";
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
+    const said = wasReady || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;
+    this.#options.onEnd({
+      was_ready: wasReady,
+      import_error: this.#importError,
+      reason: (this.#reason ?? reason) + said,
+    });
+  }
+
+  #after(ms: number, work: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
