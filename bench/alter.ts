@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
-import { cliCommand, command, type Stage } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { cliCommand, command, type Stage } from "./support/stage.ts";
 
 const TARGET = "alter";
 const ROWS = 10_000;

@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Bench } from "./bench.ts";
 import { writeBigApp } from "./big-app.ts";
-import type { Measure } from "./report.ts";
-import { command, time } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { command, time } from "./support/stage.ts";
 import { installWheel } from "./wheel.ts";
 
 /** Seconds that a large application takes: its manifest alone, and `schema diff` with nothing to do, both of the wheel. */

@@ -5,9 +5,9 @@ import { createWriteStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
-import { type Stage, time } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { type Stage, time } from "./support/stage.ts";
 
 const ROWS = 100_000;
 const MANY = 1_000_000;
@@ -95,7 +95,7 @@ function rate(ms: number): number {
 
 /** Milliseconds of one request that sends a file; from a process of its own, as psql is one. */
 async function send(stage: Stage, path: string, file: string, prefer: string): Promise<number> {
-  const child = fork(new URL("./send-file.ts", import.meta.url), { execArgv: process.execArgv });
+  const child = fork(new URL("./support/send-file.ts", import.meta.url), { execArgv: process.execArgv });
   try {
     child.send({ url: stage.service + path, file, prefer });
     const [answer] = (await once(child, "message")) as [{ status: number; ms: number; text: string }];

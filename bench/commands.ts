@@ -2,10 +2,10 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Bench } from "./bench.ts";
 import { setHosted } from "./hosted.ts";
-import type { Measure } from "./report.ts";
-import { cliCommand, command, type Stage, time } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { cliCommand, command, type Stage, time } from "./support/stage.ts";
 import { installWheel } from "./wheel.ts";
 
 const QUICKSTART = fileURLToPath(new URL("../examples/quickstart", import.meta.url));

@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Bench } from "./bench.ts";
-import { query } from "./psql.ts";
-import type { Measure } from "./report.ts";
-import type { Stage } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import { query } from "./support/psql.ts";
+import type { Measure } from "./support/report.ts";
+import type { Stage } from "./support/stage.ts";
 
 const DATABASE = "control";
 const ORGANIZATION = "bench";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Hosted, setHosted } from "./hosted.ts";
-import { cliCommand, command, type Stage, time } from "./stage.ts";
+import { cliCommand, command, type Stage, time } from "./support/stage.ts";
 
 export const ORGANIZATION = "bench";
 export const MAIN = `cloud://${ORGANIZATION}:main`;

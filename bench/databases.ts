@@ -4,11 +4,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Bench } from "./bench.ts";
 import { type DatabaseStage, MAIN, ORGANIZATION, seconds, setDatabases } from "./database-stage.ts";
-import type { Measure } from "./report.ts";
-import { time } from "./stage.ts";
-import { spread } from "./statistics.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { time } from "./support/stage.ts";
+import { spread } from "./support/statistics.ts";
 
 /** Of a project. */
 const FILES = 1_000;

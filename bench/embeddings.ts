@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import pg from "pg";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
-import { cliCommand, command, type Stage, time } from "./stage.ts";
-import { spread } from "./statistics.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { cliCommand, command, type Stage, time } from "./support/stage.ts";
+import { spread } from "./support/statistics.ts";
 
 const TARGET = "embeddings";
 const DIMENSIONS = 384;

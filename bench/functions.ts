@@ -1,6 +1,6 @@
-import type { Bench } from "./bench.ts";
-import { loadWithProcess } from "./load.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import { loadWithProcess } from "./support/load.ts";
+import type { Measure } from "./support/report.ts";
 
 const CONNECTIONS = 64;
 const BODY = JSON.stringify({ title: "Hello", body: "A short text of a few words" });

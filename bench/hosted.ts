@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { startServer } from "../scripts/lib/hosted-server.mjs";
-import { cliCommand, type Stage } from "./stage.ts";
+import { cliCommand, type Stage } from "./support/stage.ts";
 
 const ACCOUNT = { email: "bench@example.com", name: "Bench", password: "a password for one run" };
 

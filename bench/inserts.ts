@@ -1,6 +1,6 @@
-import type { Bench } from "./bench.ts";
-import { runPgbench } from "./pgbench.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import { runPgbench } from "./support/pgbench.ts";
+import type { Measure } from "./support/report.ts";
 
 const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 const CONNECTIONS = [1, 16, 64];

@@ -3,8 +3,8 @@ import { writeKeyText } from "@appdb/contract/control/key-text";
 import { hashKey } from "@appdb/system/keys/key-hash";
 import { type SnapshotKey, signSnapshot } from "@appdb/system/keys/key-snapshot";
 import { createKeyVerifier } from "@appdb/system/keys/key-verifier";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
 
 const KEYS = 1_000;
 const ROUND = 200_000;

@@ -2,9 +2,9 @@
 import { type ClientRequest, get, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
-import type { Stage } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import type { Stage } from "./support/stage.ts";
 
 const TARGET = "bench";
 const READERS = 1_000;

@@ -2,7 +2,6 @@
 // nothing), every pair measured in turn in one run, medians with their spread, as one table. No test reads it.
 import { parseArgs } from "node:util";
 import { measureAlter } from "./alter.ts";
-import { type Group, openBench } from "./bench.ts";
 import { measureBigFile } from "./big-file.ts";
 import { measureBulk } from "./bulk.ts";
 import { measureCommands } from "./commands.ts";
@@ -16,9 +15,10 @@ import { measureLive } from "./live.ts";
 import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
-import { type Measure, report } from "./report.ts";
 import { measureServices } from "./services.ts";
 import { measureSize, printMachines } from "./size.ts";
+import { type Group, openBench } from "./support/bench.ts";
+import { type Measure, report } from "./support/report.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
 

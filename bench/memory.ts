@@ -1,5 +1,5 @@
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
 
 const ROWS = 100_000;
 

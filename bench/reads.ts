@@ -1,6 +1,6 @@
-import type { Bench } from "./bench.ts";
-import { query } from "./psql.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import { query } from "./support/psql.ts";
+import type { Measure } from "./support/report.ts";
 
 const ROWS = 10_000;
 /** Different requests that are sent in turn: fewer of them than connections would let equal requests share their runs. */

@@ -5,9 +5,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
-import { cliCommand, command, type Stage } from "./stage.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
+import { cliCommand, command, type Stage } from "./support/stage.ts";
 
 const TARGET = "recompute";
 const ROWS = 1_000_000;

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Bench } from "./bench.ts";
 import { seconds } from "./database-stage.ts";
-import { type LoadResult, loadWithProcess } from "./load.ts";
-import { type OpenResult, startOpenLoop } from "./open-loop.ts";
-import type { Measure } from "./report.ts";
-import { BODY, type ServiceStage, SLOW_BODY, setService } from "./service-stage.ts";
+import type { Bench } from "./support/bench.ts";
+import { type LoadResult, loadWithProcess } from "./support/load.ts";
+import { type OpenResult, startOpenLoop } from "./support/open-loop.ts";
+import type { Measure } from "./support/report.ts";
+import { BODY, type ServiceStage, SLOW_BODY, setService } from "./support/service-stage.ts";
 
 const CONNECTIONS = 64;
 const MANY_CONNECTIONS = 2_000;

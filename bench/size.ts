@@ -1,12 +1,12 @@
 // What one needs to know to choose a machine for the hosted service: what each part takes, and from that how many databases a machine holds.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Bench } from "./bench.ts";
 import { MAIN, setDatabases } from "./database-stage.ts";
 import { buildSmallImage } from "./databases.ts";
-import { loadWithProcess } from "./load.ts";
-import type { Measure } from "./report.ts";
-import { BODY, setService } from "./service-stage.ts";
-import { spread } from "./statistics.ts";
+import type { Bench } from "./support/bench.ts";
+import { loadWithProcess } from "./support/load.ts";
+import type { Measure } from "./support/report.ts";
+import { BODY, setService } from "./support/service-stage.ts";
+import { spread } from "./support/statistics.ts";
 
 const CONNECTIONS = 64;
 const LOAD_S = 5;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openPodHarness, type PodHarness } from "@appdb/runtime/testing/pod-harness";
 import type { StartedPod } from "@appdb/runtime/testing/started-pods";
-import type { Bench } from "./bench.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import type { Measure } from "./support/report.ts";
 
 const POLL_MS = 2;
 /** So long after its last request a database is idle for sure: what was opened is let go. */

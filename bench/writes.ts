@@ -1,7 +1,7 @@
-import type { Bench } from "./bench.ts";
-import { runPgbench } from "./pgbench.ts";
-import { query } from "./psql.ts";
-import type { Measure } from "./report.ts";
+import type { Bench } from "./support/bench.ts";
+import { runPgbench } from "./support/pgbench.ts";
+import { query } from "./support/psql.ts";
+import type { Measure } from "./support/report.ts";
 
 const ROWS = 10_000;
 /** Different requests that are sent in turn; more than connections, so that rows are seldom changed twice at a time. */

@@ -18,6 +18,7 @@ export const LAYERS = {
     ["idempotency"],
     ["statements"],
     ["write"],
+    ["query-plans"],
     ["queries"],
     ["jobs", "live"],
     ["routes", "schema"],

@@ -148,7 +148,7 @@ export const MUTATIONS = [
   },
   {
     takes: "the service with the longest name that fits is asked",
-    file: `${GATEWAY}/routing-table.ts`,
+    file: `${GATEWAY}/routing/routing-table.ts`,
     from: 'if (service !== undefined) found = { service, rest: slash < 0 ? "/" : path.slice(end) };',
     to: 'if (service !== undefined) found ??= { service, rest: slash < 0 ? "/" : path.slice(end) };',
     project: "db",
@@ -157,11 +157,11 @@ export const MUTATIONS = [
   },
   {
     takes: "a key may be used no more often than is said",
-    file: `${GATEWAY}/rate-limits.ts`,
+    file: `${GATEWAY}/admission/rate-limits.ts`,
     from: "const isAllowed = bucket.tokens >= 1;",
     to: "const isAllowed = true;",
     project: "unit",
-    test_file: `${GATEWAY}/rate-limits.test.ts`,
+    test_file: `${GATEWAY}/admission/rate-limits.test.ts`,
     test: "a key may be used as often as is said in a second, each key of each database by itself, and again when time has passed",
   },
   {

@@ -18,9 +18,9 @@ import { MANIFEST_TIMEOUT_MS, MAX_MANIFEST_BYTES } from "@appdb/python-runtime/w
 import { CONCURRENT_ROWS } from "@appdb/python-runtime/workers/worker-functions";
 import * as webhooks from "../../apps/server/src/audit/webhook-limits.ts";
 import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
+import * as strangers from "../../apps/server/src/gateway/admission/strangers.ts";
 import { STREAMS } from "../../apps/server/src/gateway/domain-server.ts";
-import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/send-by-link.ts";
-import * as strangers from "../../apps/server/src/gateway/strangers.ts";
+import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/forward/send-by-link.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/queue/shares.ts";
 import { MAX_LINE_BYTES } from "../../apps/server/src/reconciler/images/operation-lines.ts";
 import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";

@@ -2,7 +2,7 @@ import { TRAFFIC_KEPT_MINUTES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { ControlDatabase } from "./database/pool.ts";
-import type { Attempts } from "./identity/attempts.ts";
+import type { Attempts } from "./identity/second-factor/attempts.ts";
 import { cleanIdempotency } from "./requests/idempotency.ts";
 
 const HOUR_MS = 3_600_000;

@@ -12,7 +12,7 @@ export interface LoadResult {
   readonly p99_ms: number;
 }
 
-const PROGRAM = fileURLToPath(new URL("../../../bench/open-loop-process.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../../bench/support/open-loop-process.ts", import.meta.url));
 const SERVICE_PER_SECOND = 20;
 const CONTROL_PER_SECOND = 5;
 const CONNECTIONS = 8;

@@ -5,8 +5,8 @@ import type { Logger } from "@appdb/engine/ports";
 import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { doorFolder, localDoor } from "../edge/admin-socket.ts";
 import type { PodServerPaths } from "../pods/database-paths.ts";
-import type { RoutedDatabase, RoutingTable } from "./routing-table.ts";
-import type { ReadForwarded } from "./trusted-proxies.ts";
+import type { ReadForwarded } from "./admission/trusted-proxies.ts";
+import type { RoutedDatabase, RoutingTable } from "./routing/routing-table.ts";
 
 /** Whoever can open the socket says who asked, and what for. */
 export const readDoorForwarded: ReadForwarded = ({ headers }, _, host) => ({

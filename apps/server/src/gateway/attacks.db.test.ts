@@ -17,9 +17,9 @@ import { serviceTokenOf } from "../pods/service-token.ts";
 import { type Answer, type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
-import { answerProblem } from "./answer-problem.ts";
-import { beginAnswer } from "./begin-answer.ts";
-import type { GatewayRequest, GatewayResponse } from "./exchange.ts";
+import type { GatewayRequest, GatewayResponse } from "./exchange/exchange.ts";
+import { answerProblem } from "./forward/answer-problem.ts";
+import { beginAnswer } from "./forward/begin-answer.ts";
 
 const CLIENT_MS = 400;
 const REQUEST_MS = 1_000;

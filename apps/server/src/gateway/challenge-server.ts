@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { appError } from "@appdb/contract/errors";
-import { hostOf } from "./exchange.ts";
+import { hostOf } from "./exchange/exchange.ts";
 import { HTTP_OPTIONS } from "./serve-requests.ts";
 
 const CHALLENGE = /^\/\.well-known\/acme-challenge\/([\w-]{1,200})$/;

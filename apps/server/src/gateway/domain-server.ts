@@ -5,10 +5,10 @@ import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config/config-gateway.ts";
 import type { HealthProblem } from "../health/problems.ts";
+import { type Certificate, readCertificate, watchCertificate } from "./acme/certificate.ts";
 import type { HostCertificates } from "./acme/host-certificates.ts";
-import { type Certificate, readCertificate, watchCertificate } from "./certificate.ts";
-import type { ConnectionBounds } from "./connection-bounds.ts";
-import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { ConnectionBounds } from "./admission/connection-bounds.ts";
+import type { GatewayMetrics } from "./exchange/gateway-metrics.ts";
 import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
 /** Requests of one connection of HTTP/2 at once. */
 export const STREAMS = 100;

@@ -18,7 +18,7 @@ import { type GatewayStage, openGatewayStage, type StubPod } from "../testing/ga
 import { makeCertificate } from "../testing/make-certificate.ts";
 import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
-import { readCertificate, watchCertificate } from "./certificate.ts";
+import { readCertificate, watchCertificate } from "./acme/certificate.ts";
 
 const DOMAIN = "apps.test";
 /** Another address of this machine, of which requests come when they come by a proxy. */

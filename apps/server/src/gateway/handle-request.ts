@@ -5,33 +5,33 @@ import type { DocsFiles } from "@appdb/http/docs-files";
 import { keyAllows, type Verified } from "@appdb/system/keys/key-verifier";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import type { KeyUses } from "../edge/key-uses.ts";
-import { answerDocs } from "./answer-docs.ts";
-import { answerPreflight, answerProblem } from "./answer-problem.ts";
-import type { ByteBudget } from "./byte-budget.ts";
-import type { DatabaseKeys } from "./database-keys.ts";
-import { type Exchange, type GatewayRequest, isGone } from "./exchange.ts";
-import { ownerOf } from "./follow-answer.ts";
-import { hasBody } from "./forwarded-headers.ts";
-import { holdBody, letGoOfBody } from "./hold-body.ts";
-import type { PodAddresses } from "./pod-addresses.ts";
-import type { PodAgents } from "./pod-agents.ts";
-import type { PodLinks } from "./pod-links.ts";
-import { type ProxyLimits, proxyRequest, type Sent } from "./proxy-request.ts";
-import type { RateLimits } from "./rate-limits.ts";
-import * as refusals from "./refusals.ts";
-import type { RequestCounts } from "./request-counts.ts";
+import type { ByteBudget } from "./admission/byte-budget.ts";
+import type { RateLimits } from "./admission/rate-limits.ts";
+import type { Strangers } from "./admission/strangers.ts";
+import type { TurnShares } from "./admission/turn-shares.ts";
+import { type Exchange, type GatewayRequest, isGone } from "./exchange/exchange.ts";
+import * as refusals from "./exchange/refusals.ts";
+import type { RequestCounts } from "./exchange/request-counts.ts";
+import { answerDocs } from "./forward/answer-docs.ts";
+import { answerPreflight, answerProblem } from "./forward/answer-problem.ts";
+import { ownerOf } from "./forward/follow-answer.ts";
+import { hasBody } from "./forward/forwarded-headers.ts";
+import { holdBody, letGoOfBody } from "./forward/hold-body.ts";
+import type { PodAgents } from "./forward/pod-agents.ts";
+import type { PodLinks } from "./forward/pod-links.ts";
+import { type ProxyLimits, proxyRequest, type Sent } from "./forward/proxy-request.ts";
+import { fitsLink, sendByLink } from "./forward/send-by-link.ts";
+import { isAsleep, type Waking } from "./forward/waking.ts";
+import type { DatabaseKeys } from "./routing/database-keys.ts";
+import type { PodAddresses } from "./routing/pod-addresses.ts";
 import {
   type FoundService,
   type RoutedDatabase,
   type RoutedService,
   type RoutingTable,
   servingInstance,
-} from "./routing-table.ts";
-import { fitsLink, sendByLink } from "./send-by-link.ts";
+} from "./routing/routing-table.ts";
 import { HSTS } from "./serve-requests.ts";
-import type { Strangers } from "./strangers.ts";
-import type { TurnShares } from "./turn-shares.ts";
-import { isAsleep, type Waking } from "./waking.ts";
 export interface HandleDeps {
   readonly log: Logger;
   readonly places: PodAddresses;

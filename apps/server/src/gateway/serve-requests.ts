@@ -3,13 +3,13 @@ import { createServer, type Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
 import { createRequestIds } from "@appdb/http/request-ids";
 import type { GatewayConfig } from "../config/config-gateway.ts";
+import type { ConnectionBounds } from "./admission/connection-bounds.ts";
+import type { ReadForwarded } from "./admission/trusted-proxies.ts";
 import { answerMalformedHttp } from "./bad-http.ts";
-import type { ConnectionBounds } from "./connection-bounds.ts";
-import { type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
-import type { GatewayMetrics } from "./gateway-metrics.ts";
-import type { GatewayTraffic } from "./gateway-traffic.ts";
-import type { RoutedDatabase } from "./routing-table.ts";
-import type { ReadForwarded } from "./trusted-proxies.ts";
+import { type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange/exchange.ts";
+import type { GatewayMetrics } from "./exchange/gateway-metrics.ts";
+import type { GatewayTraffic } from "./exchange/gateway-traffic.ts";
+import type { RoutedDatabase } from "./routing/routing-table.ts";
 
 /** How long a request's headers may take to come; bodies are watched where they are read. */
 const HEADERS_TIMEOUT_MS = 30_000;

@@ -6,7 +6,7 @@ import { AUTH_PATH, type ControlRoute, type ControlRouteName } from "@appdb/cont
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { cookiePrefix } from "../identity/session-cookie.ts";
+import { cookiePrefix } from "../identity/tokens/session-cookie.ts";
 
 type Json = { [key: string]: unknown };
 

@@ -11,8 +11,8 @@ import {
 } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
-import { refuseForeignSite, type Site } from "../identity/csrf.ts";
 import type { Identity } from "../identity/identity.ts";
+import { refuseForeignSite, type Site } from "../identity/tokens/csrf.ts";
 import type { CallerLimits } from "../requests/caller-limits.ts";
 import { authorize, demandPermissions, type FindOrg, type PathNames } from "../requests/checked-route.ts";
 import { toAppError } from "../requests/problems.ts";

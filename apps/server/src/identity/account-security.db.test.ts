@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Credential, openServer, type TestServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson, makeSession, openOrgStage, type TestPerson } from "../testing/people.ts";
-import { totpCode } from "./totp.ts";
+import { totpCode } from "./second-factor/totp.ts";
 
 let server: TestServer;
 

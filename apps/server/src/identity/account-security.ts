@@ -13,11 +13,10 @@ import type * as z from "zod";
 import type { RecordEvent } from "../audit/event.ts";
 import type { CallClient } from "../audit/principal.ts";
 import type { Tx } from "../database/pool.ts";
-import type { Site } from "./csrf.ts";
 import type { Identity } from "./identity.ts";
 import type { Mail } from "./mail.ts";
 import type { Person } from "./person.ts";
-import { noteProof } from "./recent-proof.ts";
+import { noteProof } from "./second-factor/recent-proof.ts";
 import {
   beginSecondFactor,
   demandSecondFactor,
@@ -25,8 +24,9 @@ import {
   hasSecondFactor,
   removeSecondFactor,
   type SecondFactorDeps,
-} from "./second-factor.ts";
-import { assertStrongPassword } from "./weak-passwords.ts";
+} from "./second-factor/second-factor.ts";
+import { assertStrongPassword } from "./second-factor/weak-passwords.ts";
+import type { Site } from "./tokens/csrf.ts";
 
 export interface AccountDeps extends SecondFactorDeps {
   readonly identity: Identity;

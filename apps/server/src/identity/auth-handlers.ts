@@ -5,15 +5,15 @@ import type { RecordEvent } from "../audit/event.ts";
 import type { CallClient, Principal } from "../audit/principal.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
-import type { Attempts } from "./attempts.ts";
 import { asAllowedSignUp } from "./auth.ts";
 import type { AuthCall, AuthHandlers } from "./auth-call.ts";
-import { hashCredential } from "./hashed-tokens.ts";
 import type { Identity } from "./identity.ts";
-import { demandRecentProof } from "./recent-proof.ts";
+import type { Attempts } from "./second-factor/attempts.ts";
+import { demandRecentProof } from "./second-factor/recent-proof.ts";
+import { assertStrongPassword } from "./second-factor/weak-passwords.ts";
 import { signInByPassword } from "./sign-in.ts";
 import { assertMaySignUp } from "./sign-up.ts";
-import { assertStrongPassword } from "./weak-passwords.ts";
+import { hashCredential } from "./tokens/hashed-tokens.ts";
 
 export interface AuthHandlerDeps {
   readonly db: ControlDatabase;

@@ -10,12 +10,12 @@ import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { OidcConfig } from "../config/config.ts";
 import { type ControlDatabase, isTaken } from "../database/pool.ts";
-import type { Site } from "./csrf.ts";
-import { hashCredentials } from "./hashed-tokens.ts";
-import { cookiePrefix } from "./session-cookie.ts";
-import { IDLE_S, type SessionLives, startSession } from "./session-lives.ts";
-import { chooseOrg } from "./session-orgs.ts";
 import { accountExists } from "./sign-up.ts";
+import type { Site } from "./tokens/csrf.ts";
+import { hashCredentials } from "./tokens/hashed-tokens.ts";
+import { cookiePrefix } from "./tokens/session-cookie.ts";
+import { IDLE_S, type SessionLives, startSession } from "./tokens/session-lives.ts";
+import { chooseOrg } from "./tokens/session-orgs.ts";
 
 export const PASSWORD_CHARACTERS = { min: 10, max: 200 } as const;
 export const OIDC_PROVIDER = "oidc";

@@ -3,8 +3,8 @@ import type { Device } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { CallClient } from "../audit/principal.ts";
 import type { ControlDatabase } from "../database/pool.ts";
-import type { Attempts } from "./attempts.ts";
 import type { Person } from "./person.ts";
+import type { Attempts } from "./second-factor/attempts.ts";
 
 export interface DeviceDeps {
   readonly db: ControlDatabase;

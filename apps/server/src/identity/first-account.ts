@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
 import { hasNoUser } from "./sign-up.ts";
-import { hashToken, makeToken } from "./tokens.ts";
+import { hashToken, makeToken } from "./tokens/tokens.ts";
 
 /** Any number: who holds it makes the first account. */
 const LOCK = 7_341_905_624;

@@ -4,14 +4,14 @@ import type { FastifyRequest } from "fastify";
 import type { OidcConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
-import type { Site } from "./csrf.ts";
-import { createKnownDevice, type KnownDevice } from "./known-device.ts";
 import type { Mail } from "./mail.ts";
 import { type Resolved, readSessionIn, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
-import { createSessionCookie, type SessionCookie } from "./session-cookie.ts";
-import type { SessionLives } from "./session-lives.ts";
+import { createKnownDevice, type KnownDevice } from "./second-factor/known-device.ts";
 import { assertMaySignUp } from "./sign-up.ts";
-import { makeToken } from "./tokens.ts";
+import type { Site } from "./tokens/csrf.ts";
+import { createSessionCookie, type SessionCookie } from "./tokens/session-cookie.ts";
+import type { SessionLives } from "./tokens/session-lives.ts";
+import { makeToken } from "./tokens/tokens.ts";
 
 export interface IdentityDeps {
   readonly db: ControlDatabase;

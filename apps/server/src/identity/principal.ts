@@ -2,9 +2,9 @@ import { appError } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
 import type { Principal } from "../audit/principal.ts";
 import { type ControlDatabase, writtenOnce } from "../database/pool.ts";
-import { hashCredential } from "./hashed-tokens.ts";
-import type { SessionCookie } from "./session-cookie.ts";
-import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./session-lives.ts";
+import { hashCredential } from "./tokens/hashed-tokens.ts";
+import type { SessionCookie } from "./tokens/session-cookie.ts";
+import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./tokens/session-lives.ts";
 
 /** What a good key says of itself. */
 export type KeyPrincipal = Omit<Principal, "session_id" | "shown"> & { readonly kind: "key" | "grant_key" };

@@ -3,13 +3,13 @@ import type * as z from "zod";
 import type { RecordEvent } from "../audit/event.ts";
 import type { CallClient, Principal } from "../audit/principal.ts";
 import type { ControlDatabase } from "../database/pool.ts";
-import type { Attempts } from "./attempts.ts";
 import { ADDRESS_HEADER, asAllowedSignUp, handleAuth } from "./auth.ts";
-import type { Site } from "./csrf.ts";
 import { useFirstAccount } from "./first-account.ts";
 import type { Identity } from "./identity.ts";
+import type { Attempts } from "./second-factor/attempts.ts";
+import { assertStrongPassword } from "./second-factor/weak-passwords.ts";
+import type { Site } from "./tokens/csrf.ts";
 import { translate } from "./translate.ts";
-import { assertStrongPassword } from "./weak-passwords.ts";
 
 export interface SetUpDeps {
   readonly db: ControlDatabase;

@@ -2,11 +2,11 @@ import { networkOf } from "@appdb/system/network/network-of";
 import * as z from "zod";
 import type { ControlDatabase } from "../database/pool.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
-import type { Attempts } from "./attempts.ts";
 import type { AuthCall } from "./auth-call.ts";
-import { hashCredential } from "./hashed-tokens.ts";
 import type { Identity } from "./identity.ts";
-import { demandSecondFactor } from "./second-factor.ts";
+import type { Attempts } from "./second-factor/attempts.ts";
+import { demandSecondFactor } from "./second-factor/second-factor.ts";
+import { hashCredential } from "./tokens/hashed-tokens.ts";
 
 export interface PasswordSignInDeps {
   readonly db: ControlDatabase;

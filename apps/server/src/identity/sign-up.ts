@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
 import type { SignUp } from "./auth.ts";
-import { hashToken } from "./tokens.ts";
+import { hashToken } from "./tokens/tokens.ts";
 
 export interface SignUpDeps {
   readonly db: ControlDatabase;

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Role } from "@appdb/contract/permissions";
-import { hashCredential } from "../identity/hashed-tokens.ts";
+import { hashCredential } from "../identity/tokens/hashed-tokens.ts";
 import type { Credential, TestServer } from "./open-server.ts";
 
 /** A person who is signed in: `token` of a terminal, and `cookie` of a browser, which is another session. */

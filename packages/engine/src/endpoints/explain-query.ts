@@ -7,10 +7,10 @@ import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.t
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { toSqlText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
-import { planQuery } from "../queries/plan-query.ts";
-import type { QueryArguments } from "../queries/python-rows.ts";
-import type { PlannedStatement, QueryPlan } from "../queries/query-plan.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
+import { planQuery } from "../query-plans/plan-query.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
+import type { PlannedStatement, QueryPlan } from "../query-plans/query-plan.ts";
 import { declaredTable } from "../routes/declared-table.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { checkTables } from "./check-tables.ts";

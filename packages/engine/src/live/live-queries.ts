@@ -4,7 +4,7 @@ import type { BoundQuery } from "../catalog/bind-query.ts";
 import type { Logger, SqlPool } from "../ports.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
-import type { QueryArguments } from "../queries/python-rows.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { isShapeRefusal } from "../write/sql-refusals.ts";
 import type { LiveChange } from "./change-message.ts";

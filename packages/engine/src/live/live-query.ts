@@ -1,7 +1,7 @@
 import { AppError, toProblem } from "@appdb/contract/errors";
 import type { QueryAnswer } from "../queries/final-answer.ts";
-import type { QueryArguments } from "../queries/python-rows.ts";
 import type { QueryRunner } from "../queries/query-runner.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { changeEvent, event, type LiveState, resultEvent, stateOf } from "./live-state.ts";
 import type { LiveStream } from "./live-stream.ts";
 

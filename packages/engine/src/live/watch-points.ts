@@ -1,8 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import type { BoundQuery, BoundTable } from "../catalog/bind-query.ts";
-import { conjuncts } from "../queries/plan-query.ts";
-import type { QueryArguments } from "../queries/python-rows.ts";
+import { conjuncts } from "../query-plans/plan-query.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { watchedValue } from "./change-message.ts";
 import type { WatchedTable } from "./live-triggers.ts";
 

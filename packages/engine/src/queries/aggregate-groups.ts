@@ -6,12 +6,12 @@ import { asBuffer } from "../kinds/binary.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
 import { arrayText, valueToJson } from "../kinds/values.ts";
 import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
+import { decodeRows, type QueryArguments } from "../query-plans/python-rows.ts";
+import type { FoldStage, PlannedFold, PlannedStatement } from "../query-plans/query-plan.ts";
+import { computeError, type FailedAt } from "../query-plans/query-refusals.ts";
 import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
-import { decodeRows, type QueryArguments } from "./python-rows.ts";
-import type { FoldStage, PlannedFold, PlannedStatement } from "./query-plan.ts";
-import { computeError, type FailedAt } from "./query-refusals.ts";
 
 /** Rows that a cursor fetches at a time, for Python. */
 const FETCHED = 500;

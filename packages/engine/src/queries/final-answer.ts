@@ -1,12 +1,12 @@
 import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
+import { bindInputs, computeRows, decodeRows, type QueryArguments, refuseErrors } from "../query-plans/python-rows.ts";
+import type { FinalStage, QueryPlan } from "../query-plans/query-plan.ts";
+import type { FailedAt } from "../query-plans/query-refusals.ts";
 import { type QueryLimits, tooManyBytes, tooManyRows } from "../sql/query-limits.ts";
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
 import { type NearestSearch, searchNearest } from "./nearest-rows.ts";
 import type { PageOf, PagePosition } from "./pages.ts";
-import { bindInputs, computeRows, decodeRows, type QueryArguments, refuseErrors } from "./python-rows.ts";
-import type { FinalStage, QueryPlan } from "./query-plan.ts";
-import type { FailedAt } from "./query-refusals.ts";
 import type { compileRows } from "./render-rows.ts";
 
 /** Rows as JSON texts, joined by commas. */

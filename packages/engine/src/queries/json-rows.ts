@@ -3,8 +3,8 @@ import { JsonSheet } from "../kinds/json-sheet.ts";
 import type { FieldWriter } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { Statement } from "../ports.ts";
+import type { QueryOutput } from "../query-plans/query-plan.ts";
 import { readInt32 } from "../sql/read-int32.ts";
-import type { QueryOutput } from "./query-plan.ts";
 
 type TakeRow = NonNullable<Statement["take_row"]>;
 

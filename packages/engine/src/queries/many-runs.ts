@@ -3,9 +3,9 @@ import { askedColumn } from "../kinds/parameter-list.ts";
 import { transportType } from "../kinds/storage-type.ts";
 import { columnText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { answerRows, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
-import type { QueryArguments } from "./python-rows.ts";
 
 export interface ManyRuns {
   readonly sql: SqlConnection;

@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
+import type { QueryPlan, RowMarks } from "../query-plans/query-plan.ts";
 import type { Timing } from "../timing.ts";
-import type { QueryPlan, RowMarks } from "./query-plan.ts";
 
 /** A page of a query's rows. */
 export interface PageOf {

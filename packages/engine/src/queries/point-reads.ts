@@ -8,11 +8,11 @@ import { ParameterList } from "../kinds/parameter-list.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import { arrayText } from "../kinds/values.ts";
 import type { SqlPool } from "../ports.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
+import { ExpressionWriter, joinTables } from "../query-plans/relation.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { QueryAnswer } from "./final-answer.ts";
-import type { QueryArguments } from "./python-rows.ts";
 import type { QueryRunner } from "./query-runner.ts";
-import { ExpressionWriter, joinTables } from "./relation.ts";
 import { compileRows } from "./render-rows.ts";
 
 /** A query that asks for the row of one key, for many requests at a time. */

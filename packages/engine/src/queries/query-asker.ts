@@ -1,9 +1,9 @@
 import type { SqlPool } from "../ports.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { measured, Timing } from "../timing.ts";
 import type { QueryAnswer } from "./final-answer.ts";
 import type { RunOptions } from "./pages.ts";
 import { PointReads } from "./point-reads.ts";
-import type { QueryArguments } from "./python-rows.ts";
 import type { QueryRunner } from "./query-runner.ts";
 import { SharedAnswers } from "./shared-answers.ts";
 

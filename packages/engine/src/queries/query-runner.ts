@@ -6,19 +6,8 @@ import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { arrayText, toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
-import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../sql/query-limits.ts";
-import { measured } from "../timing.ts";
-import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
-import type { ServiceIdentity } from "../write/table-version.ts";
-import { aggregateGroups } from "./aggregate-groups.ts";
-import { askVectors } from "./ask-vectors.ts";
-import { checkReads } from "./check-reads.ts";
-import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
-import { compileJsonRows } from "./json-rows.ts";
-import { isForMany, runMany } from "./many-runs.ts";
-import type { NearestSearch } from "./nearest-rows.ts";
-import { marksOf, type PageOf, type PagePosition, type RunOptions, refuseUnpageable } from "./pages.ts";
-import { planQuery } from "./plan-query.ts";
+import { askVectors } from "../query-plans/ask-vectors.ts";
+import { planQuery } from "../query-plans/plan-query.ts";
 import {
   bindInputs,
   computeRows,
@@ -26,10 +15,21 @@ import {
   meetsConditions,
   type QueryArguments,
   refuseErrors,
-} from "./python-rows.ts";
-import type { FoldStage, MaterialStage, PlannedStatement, QueryPlan, RowMarks } from "./query-plan.ts";
-import { explainQueryRefusal } from "./query-refusals.ts";
-import type { SqlMode } from "./relation.ts";
+} from "../query-plans/python-rows.ts";
+import type { FoldStage, MaterialStage, PlannedStatement, QueryPlan, RowMarks } from "../query-plans/query-plan.ts";
+import { explainQueryRefusal } from "../query-plans/query-refusals.ts";
+import type { SqlMode } from "../query-plans/relation.ts";
+import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../sql/query-limits.ts";
+import { measured } from "../timing.ts";
+import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
+import type { ServiceIdentity } from "../write/table-version.ts";
+import { aggregateGroups } from "./aggregate-groups.ts";
+import { checkReads } from "./check-reads.ts";
+import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
+import { compileJsonRows } from "./json-rows.ts";
+import { isForMany, runMany } from "./many-runs.ts";
+import type { NearestSearch } from "./nearest-rows.ts";
+import { marksOf, type PageOf, type PagePosition, type RunOptions, refuseUnpageable } from "./pages.ts";
 import { compileRows } from "./render-rows.ts";
 import { boundOf, checkBounds } from "./row-bounds.ts";
 

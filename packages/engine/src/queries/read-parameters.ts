@@ -5,10 +5,10 @@ import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/
 import type { RawText } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { literalValue, parseValue } from "../kinds/values.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { ErrorList } from "../rows/error-list.ts";
 import { parseBody } from "../rows/parse-body.ts";
 import { ValueError } from "../values/value-error.ts";
-import type { QueryArguments } from "./python-rows.ts";
 
 /** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */
 export interface ParameterReader {

@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { kindOf } from "../kinds/kinds.ts";
-import type { FinalStage, QueryOutput } from "./query-plan.ts";
+import type { FinalStage, QueryOutput } from "../query-plans/query-plan.ts";
 
 /** A row of PostgreSQL's texts, and what Python computed of it. */
 export interface AnswerRow {

@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { Query } from "@appdb/contract/query";
-import type { QueryArguments } from "./python-rows.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 
 /** A limit, an offset or a tail as a request has it; undefined for none, and for a parameter that is null. */
 export function boundOf(expr: Query["limit"], args: QueryArguments): number | undefined {

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { RouteAnswer } from "../answers/answers.ts";
 import type { LiveQueries } from "../live/live-queries.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
-import type { QueryArguments } from "../queries/python-rows.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { RouteRequest } from "../routes/route.ts";
 
 const EVENT_STREAM = "text/event-stream";

@@ -10,9 +10,9 @@ import type {
 import { nearestName } from "@appdb/contract/nearest";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
-import type { QueryArguments } from "../queries/python-rows.ts";
 import { writeQueryCursor } from "../queries/query-cursor.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { withEtag } from "./etag.ts";

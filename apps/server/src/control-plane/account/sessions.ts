@@ -6,7 +6,7 @@ import type { CallClient, Principal } from "../../audit/principal.ts";
 import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { Person } from "../../identity/person.ts";
-import { switchOrg } from "../../identity/session-orgs.ts";
+import { switchOrg } from "../../identity/tokens/session-orgs.ts";
 import { type FindOrg, orgNotFound } from "../../requests/checked-route.ts";
 
 const MADE_AT = sql<string>`(extract(epoch from created_at) * 1000000)::bigint`;

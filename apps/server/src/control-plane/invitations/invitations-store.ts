@@ -3,7 +3,7 @@ import type { Invitation } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
-import { hashToken } from "../../identity/tokens.ts";
+import { hashToken } from "../../identity/tokens/tokens.ts";
 
 /** The invitations of an organization that are open, by address. */
 export async function listInvitations(

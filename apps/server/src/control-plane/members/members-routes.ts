@@ -1,7 +1,7 @@
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
-import { demandRecentProof } from "../../identity/recent-proof.ts";
+import { demandRecentProof } from "../../identity/second-factor/recent-proof.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { removeMember, updateMember } from "./change-members.ts";
 import { listMembers } from "./members-store.ts";

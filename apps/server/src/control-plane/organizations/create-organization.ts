@@ -7,7 +7,7 @@ import type { RecordEvent } from "../../audit/event.ts";
 import type { CallClient } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { Person } from "../../identity/person.ts";
-import { switchOrg } from "../../identity/session-orgs.ts";
+import { switchOrg } from "../../identity/tokens/session-orgs.ts";
 import { enqueueProvisionMain } from "../../queue/jobs.ts";
 import { refuseManyOrganizations } from "./organization-quota.ts";
 import { readOrganization } from "./organizations-store.ts";

@@ -2,7 +2,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { aRowRoute } from "@appdb/testkit/manifest-builder";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTraffic } from "../../gateway/gateway-traffic.ts";
+import { createTraffic } from "../../gateway/exchange/gateway-traffic.ts";
 import { makeDatabase } from "../../testing/databases.ts";
 import { type Answer, type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";

@@ -5,7 +5,7 @@ import type { Registry } from "prom-client";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { HealthProblem } from "../../health/problems.ts";
-import type { RoutedDatabase, RoutingTable } from "../routing-table.ts";
+import type { RoutedDatabase, RoutingTable } from "../routing/routing-table.ts";
 import type { AcmeOrders, KeyedCertificate } from "./acme-orders.ts";
 import { countCertificates } from "./certificate-metrics.ts";
 import type { CertificateStore, CertifiedHost, HostChallenge, StoredCertificate } from "./certificate-store.ts";

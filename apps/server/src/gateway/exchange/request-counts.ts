@@ -1,0 +1,48 @@
+import type { GatewayLimits } from "../../config/config-gateway.ts";
+import type { RoutedDatabase, RoutedService } from "../routing/routing-table.ts";
+import * as refusals from "./refusals.ts";
+
+type Service = Pick<RoutedService, "id" | "name">;
+type Owner = Pick<RoutedDatabase, "org_id">;
+
+/** Counts the requests with a good key that are under way, by service and by organization. */
+export interface RequestCounts {
+  /** The requests that are under way in all services. */
+  readonly total: number;
+  /** Counts a request. @throws overloaded */
+  begin(owner: Owner, service: Service): void;
+  /** Ends the count of a request that `begin` counted. */
+  end(owner: Owner, service: Service): void;
+}
+
+export function createRequestCounts(limits: Pick<GatewayLimits, "in_flight" | "org_in_flight">): RequestCounts {
+  const services = new Map<string, number>();
+  const organizations = new Map<string, number>();
+  let total = 0;
+  return {
+    get total() {
+      return total;
+    },
+    begin({ org_id: orgId }, { id, name }) {
+      const ofService = services.get(id) ?? 0;
+      if (ofService >= limits.in_flight) throw refusals.tooManyAtOnce(name, limits.in_flight);
+      const ofOrganization = organizations.get(orgId) ?? 0;
+      if (ofOrganization >= limits.org_in_flight) throw refusals.tooManyOfOrganization(limits.org_in_flight);
+      services.set(id, ofService + 1);
+      organizations.set(orgId, ofOrganization + 1);
+      total += 1;
+    },
+    end({ org_id: orgId }, { id }) {
+      countDown(services, id);
+      countDown(organizations, orgId);
+      total -= 1;
+    },
+  };
+}
+
+/** Counts one less, and forgets a name that has none left. */
+export function countDown(counts: Map<string, number>, name: string): void {
+  const left = (counts.get(name) ?? 1) - 1;
+  if (left === 0) counts.delete(name);
+  else counts.set(name, left);
+}

@@ -1,0 +1,32 @@
+import type { DocsFiles } from "@appdb/http/docs-files";
+import type { Strangers } from "../admission/strangers.ts";
+import { type Exchange, isGone } from "../exchange/exchange.ts";
+
+/** `/ingest/docs`, and what that page loads. */
+const DOCS = /^\/.+?(\/docs(?:\/assets\/[a-z.-]+)?)$/;
+
+/**
+ * Answers a browser that shows no key, because an address that is typed cannot, with the page that asks for one. It is the same page for every
+ * path, and says nothing of what services there are. Undefined for other requests. @throws overloaded
+ */
+export async function answerDocs(
+  exchange: Exchange,
+  files: DocsFiles,
+  strangers: Strangers,
+): Promise<number | undefined> {
+  const { database, headers, req, res } = exchange;
+  const asked = req.headers;
+  if (database === undefined || asked["x-api-key"] !== undefined || asked.authorization !== undefined) return undefined;
+  const hasBody = asked["transfer-encoding"] !== undefined || Number(asked["content-length"] ?? 0) > 0;
+  if ((req.method !== "GET" && req.method !== "HEAD") || hasBody) return undefined;
+  const path = DOCS.exec(req.url?.split("?", 1)[0] ?? "")?.[1];
+  if (path === undefined || (path === "/docs" && !asked.accept?.includes("text/html"))) return undefined;
+  const file = await files.read(path);
+  if (file === undefined || res.headersSent || isGone({ req, res })) return undefined;
+  strangers.begin(exchange);
+  res.writeHead(200, { ...headers, ...file.headers, vary: "accept, authorization, x-api-key" });
+  // of HTTP/2, which may have a body without saying so
+  req.resume();
+  res.end(req.method === "HEAD" ? undefined : file.body);
+  return 200;
+}

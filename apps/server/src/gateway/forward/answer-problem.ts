@@ -1,0 +1,72 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import { AppError, toProblem } from "@appdb/contract/errors";
+import { corsHeaders, preflightHeaders } from "@appdb/http/cors";
+import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
+import { type Exchange, isGone } from "../exchange/exchange.ts";
+
+/** How long a refused body may go on to come: who writes without reading would not see the answer otherwise. */
+const LINGER_MS = 2_000;
+
+/** Answers with a problem; what is no AppError becomes `internal_error` without its inner text. Answers its status. */
+export function answerProblem(
+  exchange: Pick<Exchange, "req" | "res" | "id" | "headers" | "cors" | "code">,
+  error: unknown,
+): number {
+  const { req, res, id } = exchange;
+  const problem = toProblem(error, id);
+  exchange.code = problem.code;
+  const cors = corsOf(exchange);
+  if (res.headersSent || isGone(exchange)) {
+    res.destroy();
+    return problem.status;
+  }
+  const body = Buffer.from(JSON.stringify(problem));
+  const headers: OutgoingHttpHeaders = {
+    ...exchange.headers,
+    ...cors,
+    [REQUEST_ID_HEADER]: id,
+    "content-type": "application/problem+json; charset=utf-8",
+    "content-length": body.length,
+    "cache-control": "no-store",
+  };
+  const retryAfterS = error instanceof AppError ? error.meta["retry_after_s"] : undefined;
+  if (typeof retryAfterS === "number") headers["retry-after"] = String(retryAfterS);
+  if (problem.status === 401) headers["www-authenticate"] = 'Bearer realm="services"';
+  const hasMore = !req.complete;
+  if (hasMore && req.httpVersionMajor === 1) headers["connection"] = "close";
+  res.writeHead(problem.status, headers);
+  res.end(body);
+  if (hasMore) endLate(exchange);
+  return problem.status;
+}
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/**
+ * Answers a page's browser that asks what it may send, by the `cors` of the service's release. Undefined for other requests, and for
+ * services that say nothing of other origins: an application object may answer for itself.
+ */
+export function answerPreflight({ cors, headers, req, res }: Exchange): number | undefined {
+  const { origin } = req.headers;
+  if (req.method !== "OPTIONS" || cors == null || origin === undefined || res.headersSent) return undefined;
+  if (req.headers["access-control-request-method"] === undefined) return undefined;
+  res.writeHead(204, { ...headers, ...preflightHeaders(origin, METHODS, cors) });
+  res.end();
+  return 204;
+}
+
+/** A page that may read the service's answers may read why there is none. */
+function corsOf({ cors, req }: Pick<Exchange, "cors" | "req">): Record<string, string> {
+  const { origin } = req.headers;
+  return cors == null || origin === undefined ? {} : corsHeaders(origin, cors);
+}
+
+function endLate({ req }: Pick<Exchange, "req">): void {
+  const { socket } = req;
+  if ("stream" in req) {
+    req.resume();
+    return;
+  }
+  req.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}

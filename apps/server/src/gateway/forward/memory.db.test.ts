@@ -1,0 +1,209 @@
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
+import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { ensurePodToken } from "../../pods/pod-token.ts";
+import { serviceTokenOf } from "../../pods/service-token.ts";
+import { type Answer, type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
+
+/** One organization has a quarter: five bodies of 60,000 bytes do not fit. */
+const MEMORY_BYTES = 1_048_576;
+const LONG = 60_000;
+const ASK_AGAIN_MS = 4_000;
+
+let server: TestServer;
+let stage: GatewayStage;
+let people: OrgStage;
+const sockets: Socket[] = [];
+const links: LinkServer[] = [];
+
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openGatewayStage(server, {
+    limits: { memory_bytes: MEMORY_BYTES, client_ms: 2_000, request_ms: 3_000, org_in_flight: 20 },
+  });
+  people = await openOrgStage(server);
+});
+beforeEach(async () => expect(await held()).toBe(0));
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const link of links.splice(0)) await link[Symbol.asyncDispose]();
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+async function held(): Promise<number> {
+  return Number(/^appdb_gateway_held_bytes (\d+)$/m.exec(await stage.metrics.metrics())?.[1]);
+}
+
+const nothingIsHeld = () => eventually(async () => expect(await held()).toBe(0), { timeout_ms: 20_000 });
+
+let count = 0;
+/** A service whose pod answers `POST /docs` and `GET /big` by the link, and the rest by HTTP. */
+async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>, answer?: Answer, isOther = false) {
+  const [org, person] = isOther ? [people.other_org, people.outsider] : [people.org, people.owner];
+  const database = await stage.makeDatabase(org, { name: `db${++count}` });
+  const id = await stage.makeService(org, database.id, "ingest");
+  const pod = await stage.runPod({ id, database_id: database.id }, 1, answer);
+  const token = await ensurePodToken(server.deps, { id: database.id, org_id: org.id });
+  const link = await serveLink({
+    socket: pod.places.link_socket,
+    token: serviceTokenOf(token, id, 1),
+    log: createSilentLog(),
+    about: { routes: ["POST /docs", "GET /big"] },
+    handle: async (asked) => (asked.search === "warm" ? WARM : await handle(asked)),
+  });
+  links.push(link);
+  await stage.serve(id, 1);
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  const key = await stage.makeKey(org, person, `caller${count}`);
+  const url = `${database.url}/ingest`;
+  const post = async (body: string, path = "/docs") => {
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const got = await fetch(url + path, { method: "POST", body, headers });
+    const text = await got.text();
+    return { status: got.status, text, retry_after: got.headers.get("retry-after") };
+  };
+  await eventually(async () => expect((await post("{}", "/docs?warm")).text).toBe("warm"));
+  /** A connection that is written to by hand, the same request `times` over; it reads nothing where `is_deaf`. */
+  const raw = (head: string, body = "", { is_deaf: isDeaf = false, times = 1 } = {}) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.on("error", () => undefined);
+    if (isDeaf) socket.pause();
+    else socket.resume();
+    socket.write(`${head}Host: x\r\nX-api-key: ${key}\r\n\r\n${body}`.repeat(times));
+    sockets.push(socket);
+    return socket;
+  };
+  /** A request that says a body of `LONG` bytes and sends one of them. */
+  const begin = () =>
+    raw(`POST /ingest/docs HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${LONG}\r\n`, "[");
+  return { url, post, raw, begin, link, pod };
+}
+const WARM: LinkAnswer = { status: 200, headers: [], body: Buffer.from("warm") };
+const never = () => new Promise<never>(() => undefined);
+const echo = async ({ body }: LinkRequest): Promise<LinkAnswer> => ({ status: 200, headers: [], body });
+
+test("an organization that uses its memory up is refused, and others are served", async () => {
+  const mine = await openLinked(echo);
+  const theirs = await openLinked(echo, undefined, true);
+  const slow = Array.from({ length: 4 }, () => mine.begin());
+  await eventually(async () => expect(await held()).toBe(4 * LONG));
+  const refused = await mine.post(JSON.stringify("x".repeat(LONG)));
+  expect(JSON.parse(refused.text)).toMatchObject({ status: 503, code: "overloaded" });
+  expect(refused.retry_after).toBe("1");
+  expect((await theirs.post(JSON.stringify("x".repeat(LONG)))).status).toBe(200);
+  for (const socket of slow) socket.destroy();
+  await nothingIsHeld();
+  expect((await mine.post(JSON.stringify("x".repeat(LONG)))).status).toBe(200);
+});
+
+test("the gateway keeps no body that the service has, while the service works at it", async () => {
+  let asked = 0;
+  const { post, url } = await openLinked(async () => {
+    asked += 1;
+    return await never();
+  });
+  const calls = Array.from({ length: 10 }, () => post(JSON.stringify("x".repeat(LONG))));
+  await eventually(() => expect(asked, url).toBe(10));
+  await nothingIsHeld();
+  for (const { status } of await Promise.all(calls)) expect(status).toBe(504);
+});
+
+test("one organization has no more requests under way than it may, over all of its services", async () => {
+  let asked = 0;
+  const hold = async () => {
+    asked += 1;
+    return await never();
+  };
+  const services = [await openLinked(hold), await openLinked(hold)];
+  const calls = services.flatMap(({ post }) => Array.from({ length: 10 }, () => post("{}")));
+  await eventually(() => expect(asked).toBe(20));
+  for (const { post } of services) {
+    const { status, text } = await post("{}");
+    expect([status, JSON.parse(text).code]).toEqual([503, "overloaded"]);
+  }
+  await Promise.all(calls);
+});
+
+test("a longer body than the gateway buffers goes to the service as a stream", async () => {
+  const { post } = await openLinked(async () => ({ status: 200, headers: [], body: Buffer.from("by the link") }));
+  const body = (bytes: number) => `"${"x".repeat(bytes - 2)}"`;
+  expect((await post(body(BUFFERED_BODY_BYTES))).text).toBe("by the link");
+  expect((await post(body(BUFFERED_BODY_BYTES + 1))).text).toContain('"instance":1');
+});
+
+test("a pod that reads no body has bytes held until it is killed", async () => {
+  const { post, pod, raw } = await openLinked(echo, (req) => void req.pause());
+  const head = "POST /ingest/upload HTTP/1.1\r\nContent-Type: text/csv\r\nContent-Length: 5000000\r\n";
+  raw(head, "x".repeat(4_000_000));
+  await eventually(async () => expect(await held()).toBeGreaterThan(0));
+  expect((await post("{}")).status).toBe(200);
+  await pod[Symbol.asyncDispose]();
+  await nothingIsHeld();
+});
+
+async function* pieces(count: number) {
+  for (let at = 0; at < count; at += 1) yield Buffer.alloc(16_384, "x");
+}
+
+test.each([
+  ["in pieces by the link", "/big", true],
+  ["whole by the link", "/big?whole", true],
+  ["by HTTP", "/other", true],
+  ["in pieces by the link, and goes", "/big", false],
+  ["whole by the link, and goes", "/big?whole", false],
+  ["by HTTP, and goes", "/other", false],
+])(
+  "a client that takes no answer %s has bytes held until its time is over",
+  { timeout: 60_000 },
+  async (_name, path, stays) => {
+    const { raw } = await openLinked(
+      async ({ search }) => ({
+        status: 200,
+        headers: [],
+        // more than two sockets keep
+        body: search === "whole" ? Buffer.alloc(LONG, "x") : pieces(2_000),
+      }),
+      ({ url }, res) => void res.end(url === "/other" ? Buffer.alloc(32_000_000, "x") : "by http"),
+    );
+    // one answer alone may fit into what the system keeps of a connection
+    const times = path === "/big?whole" ? 200 : 1;
+    const ask = () => raw(`GET /ingest${path} HTTP/1.1\r\n`, "", { is_deaf: true, times });
+    let socket = ask();
+    let askedAt = performance.now();
+    await eventually(
+      async () => {
+        if ((await held()) > 0) return;
+        // on a busy machine the link is slow, and short answers by HTTP come in its place
+        if (performance.now() - askedAt > ASK_AGAIN_MS) {
+          socket = ask();
+          askedAt = performance.now();
+        }
+        expect(await held()).toBeGreaterThan(0);
+      },
+      { timeout_ms: 20_000 },
+    );
+    if (stays) await sleep(100);
+    else socket.destroy();
+    await nothingIsHeld();
+  },
+);
+
+test("a link that breaks has nothing held", async () => {
+  const { raw, link } = await openLinked(async () => ({ status: 200, headers: [], body: pieces(2_000) }));
+  const socket = raw("GET /ingest/big HTTP/1.1\r\n", "", { is_deaf: true });
+  await eventually(async () => expect(await held()).toBeGreaterThan(0));
+  await link[Symbol.asyncDispose]();
+  links.splice(links.indexOf(link), 1);
+  socket.resume();
+  await nothingIsHeld();
+});

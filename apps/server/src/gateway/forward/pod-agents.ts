@@ -1,0 +1,73 @@
+import { Agent } from "node:http";
+import type { Duplex } from "node:stream";
+import { connectPod } from "../../pods/connect-pod.ts";
+
+/** Shorter than pods keep an idle connection: theirs never ends just when a request is written to it. */
+const IDLE_MS = 30_000;
+const IDLE_SOCKETS = 256;
+const CONNECT_MS = 5_000;
+
+/** Connections to the plain HTTP of pods, kept between requests; by the path of the socket, which names an instance. */
+export interface PodAgents extends Disposable {
+  of(socket: string): Agent;
+  /** Ends idle connections of what serves no more; requests that are under way end as they would. */
+  keepOnly(sockets: ReadonlySet<string>): void;
+}
+
+export function createPodAgents(): PodAgents {
+  const agents = new Map<string, Agent>();
+  return {
+    of(socket) {
+      let agent = agents.get(socket);
+      if (agent === undefined) {
+        agent = new PodAgent(socket);
+        agents.set(socket, agent);
+      }
+      return agent;
+    },
+    keepOnly(sockets) {
+      for (const [socket, agent] of agents) {
+        if (sockets.has(socket)) continue;
+        agents.delete(socket);
+        endIdle(agent);
+      }
+    },
+    [Symbol.dispose]() {
+      for (const agent of agents.values()) agent.destroy();
+      agents.clear();
+    },
+  };
+}
+
+function endIdle(agent: Agent): void {
+  // what becomes idle later is not kept either
+  agent.maxFreeSockets = 0;
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}
+
+class PodAgent extends Agent {
+  readonly #socket: string;
+
+  constructor(socket: string) {
+    super({ keepAlive: true, maxFreeSockets: IDLE_SOCKETS, timeout: IDLE_MS, scheduling: "lifo" });
+    this.#socket = socket;
+  }
+
+  /** A pod owns the folder of its socket: it is looked at before it is connected to. */
+  override createConnection(
+    _options: unknown,
+    done: (error: Error | null, socket?: Duplex) => void,
+  ): Duplex | undefined {
+    try {
+      return connectPod(this.#socket, CONNECT_MS);
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)));
+      return undefined;
+    }
+  }
+
+  // every connection of an agent leads to the same place, whatever host a request names
+  override getName(): string {
+    return "";
+  }
+}

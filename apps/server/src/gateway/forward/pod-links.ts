@@ -1,0 +1,108 @@
+import type { Logger } from "@appdb/engine/ports";
+import { type Link, openLink } from "@appdb/pods/link/open-link";
+import type { Secret } from "@appdb/system/secret";
+import { connectPod } from "../../pods/connect-pod.ts";
+import type { ServiceLocation, ServicePaths } from "../../pods/service-paths.ts";
+import type { ByteBudget } from "../admission/byte-budget.ts";
+
+/** A link that takes requests, and which ones. */
+export interface OpenPodLink {
+  readonly link: Link;
+  /** `POST /docs` */
+  readonly routes: ReadonlySet<string>;
+}
+
+export interface PodLinksDeps {
+  readonly log: Logger;
+  /** Where the bytes count that links keep for pods and from them. */
+  readonly budget: ByteBudget;
+  /** What an instance takes for its bearer; undefined where that is not known. */
+  findToken(service: ServiceLocation, instance: number): Promise<Secret | undefined>;
+}
+
+/** A service, and whose memory its links use. */
+export type OwnedService = ServiceLocation & { readonly org_id: string };
+
+/** Links to the pods that serve, by the path of the socket, which names an instance. */
+export interface PodLinks extends Disposable {
+  /** The link to an instance, if it is open; else it is being opened, for requests to come. */
+  find(places: ServicePaths, service: OwnedService, instance: number): OpenPodLink | undefined;
+  /** Hangs up on what serves no more, once what is under way has ended. */
+  keepOnly(sockets: ReadonlySet<string>): void;
+}
+
+const CONNECT_MS = 5_000;
+/** A link that could not be had is tried again after this; requests go by HTTP meanwhile. */
+const TRY_AGAIN_MS = 1_000;
+const LOOK_MS = 1_000;
+
+interface Kept {
+  open: OpenPodLink | undefined;
+  /** By the steady clock. */
+  next_try_at: number;
+}
+
+export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLinks {
+  const links = new Map<string, Kept>();
+  const leaving = new Set<Link>();
+  const connect = async (kept: Kept, places: ServicePaths, service: OwnedService, instance: number) => {
+    const { org_id: orgId } = service;
+    try {
+      const token = await findToken(service, instance);
+      if (token === undefined) return;
+      const link = await openLink({
+        connect: () => connectPod(places.link_socket, CONNECT_MS).setTimeout(0),
+        token,
+        log,
+        memory: {
+          take: (bytes) => budget.take(orgId, bytes),
+          add: (bytes) => budget.add(orgId, bytes),
+          give: (bytes) => budget.give(orgId, bytes),
+        },
+      });
+      if (links.get(places.link_socket) !== kept) link[Symbol.dispose]();
+      else kept.open = { link, routes: routesOf(link.about) };
+    } catch (error) {
+      log.debug({ err: error, service: service.id }, "no link to a pod; its requests go by HTTP");
+    }
+  };
+  const timer = setInterval(() => {
+    for (const link of leaving) {
+      if (link.in_flight > 0) continue;
+      leaving.delete(link);
+      link[Symbol.dispose]();
+    }
+  }, LOOK_MS).unref();
+  return {
+    find(places, service, instance) {
+      const kept = links.get(places.link_socket);
+      if (kept?.open?.link.is_open === true) return kept.open;
+      const now = performance.now();
+      if (kept !== undefined && now < kept.next_try_at) return undefined;
+      const anew: Kept = { open: undefined, next_try_at: now + TRY_AGAIN_MS };
+      if (kept?.open !== undefined) leaving.add(kept.open.link);
+      links.set(places.link_socket, anew);
+      void connect(anew, places, service, instance);
+      return undefined;
+    },
+    keepOnly(sockets) {
+      for (const [socket, { open }] of links) {
+        if (sockets.has(socket)) continue;
+        links.delete(socket);
+        if (open !== undefined) leaving.add(open.link);
+      }
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      for (const { open } of links.values()) open?.link[Symbol.dispose]();
+      for (const link of leaving) link[Symbol.dispose]();
+      links.clear();
+    },
+  };
+}
+
+/** What a pod says of itself is not believed in its shape. */
+function routesOf(about: unknown): ReadonlySet<string> {
+  const routes = typeof about === "object" && about !== null && "routes" in about ? about.routes : undefined;
+  return new Set(Array.isArray(routes) ? routes.filter((route) => typeof route === "string") : []);
+}

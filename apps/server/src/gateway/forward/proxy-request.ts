@@ -1,0 +1,154 @@
+import { type Agent, type ClientRequest, type IncomingMessage, request as startRequest } from "node:http";
+import type { Exchange } from "../exchange/exchange.ts";
+import { bodyTooSlow, broken, noMemory, serviceTimedOut, tooLarge } from "../exchange/refusals.ts";
+import { beginAnswer } from "./begin-answer.ts";
+import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
+import { type Holding, type LoopShare, pump } from "./pump.ts";
+
+export interface ProxyLimits {
+  /** Of the body; one that says a larger length was refused before. */
+  readonly body_bytes: number;
+  /** How long the service may be silent. */
+  readonly request_ms: number;
+  /** How long a client may be silent within a body. */
+  readonly client_ms: number;
+  /** Where the bytes of a slow reader count; `share_bytes` is the most of one organization. */
+  readonly holding: Holding;
+  readonly share_bytes: number;
+  readonly turns: LoopShare;
+}
+
+/**
+ * What became of a request. `not_sent`: nobody was reached, and nothing of it was taken: it may go elsewhere. `again`: it was sent, but
+ * may be sent twice without harm. `refused`: the gateway has to say why. `gone`: the client is.
+ */
+export type Sent =
+  | { readonly outcome: "answered"; readonly status: number }
+  | { readonly outcome: "not_sent" | "again" | "gone" }
+  | { readonly outcome: "refused"; readonly error: Error };
+
+/** Sends a request to a pod's plain HTTP, streaming both ways, and resolves when the service has ended its answer. */
+export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimits): Promise<Sent> {
+  const { req, res } = exchange;
+  return new Promise((resolve) => {
+    const withBody = hasBody(exchange);
+    let isSent = false;
+    let hasAnswer = false;
+    let refusal: Error | undefined;
+    const upstream = startRequest({
+      agent,
+      method: req.method ?? "GET",
+      path: exchange.path,
+      headers: requestHeaders(exchange),
+    });
+    const giveUp = (error: Error) => {
+      refusal ??= error;
+      upstream.destroy();
+    };
+    const onClose = () => {
+      stopBody();
+      stopAnswer();
+      upstream.destroy();
+      resolve({ outcome: "gone" });
+    };
+    res.once("close", onClose);
+    const settle = (sent: Sent) => {
+      res.off("close", onClose);
+      stopBody();
+      stopAnswer();
+      resolve(sent);
+    };
+    let stopBody: () => void = () => undefined;
+    let stopAnswer: () => void = () => undefined;
+    onConnected(upstream, () => {
+      isSent = true;
+      if (exchange.body !== undefined) return upstream.end(exchange.body);
+      if (!withBody) return upstream.end();
+      stopBody = sendBody(exchange, upstream, limits, giveUp);
+    });
+    upstream.setTimeout(limits.request_ms, () => giveUp(serviceTimedOut(exchange.service, limits.request_ms)));
+    upstream.on("response", (answer) => {
+      hasAnswer = true;
+      try {
+        beginAnswer(exchange, answer.statusCode ?? 0, answerHeaders(answer.headers, exchange));
+      } catch (error) {
+        upstream.destroy();
+        return settle({ outcome: "refused", error: error instanceof Error ? error : new Error(String(error)) });
+      }
+      stopAnswer = sendAnswer(exchange, answer, limits, (isWhole) => {
+        // a body that the service did not want is not sent to its end
+        if (!req.complete) upstream.destroy();
+        if (!isWhole) res.destroy();
+        settle({ outcome: "answered", status: answer.statusCode ?? 502 });
+      });
+    });
+    const onFailed = () => {
+      if (hasAnswer) return;
+      if (refusal !== undefined) settle({ outcome: "refused", error: refusal });
+      else if (!isSent) settle({ outcome: "not_sent" });
+      else if (!withBody && (req.method === "GET" || req.method === "HEAD")) settle({ outcome: "again" });
+      else settle({ outcome: "refused", error: broken(exchange.service, false) });
+    };
+    upstream.on("error", onFailed);
+    // of a pod that would speak another protocol there is no error
+    upstream.on("close", onFailed);
+  });
+}
+
+/** Nothing of the body is taken before somebody listens: until then the request may go elsewhere. */
+function onConnected(upstream: ClientRequest, begin: () => void): void {
+  upstream.once("socket", (socket) => {
+    if (socket.connecting) socket.once("connect", begin);
+    else begin();
+  });
+}
+
+function sendBody(
+  { req, res, awaits_continue: awaitsContinue }: Exchange,
+  upstream: ClientRequest,
+  { body_bytes: mostBytes, client_ms: clientMs, holding, share_bytes: shareBytes, turns }: ProxyLimits,
+  giveUp: (error: Error) => void,
+): () => void {
+  let bytes = 0;
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > mostBytes) giveUp(tooLarge(mostBytes));
+  };
+  let seen = -1;
+  const timer = setInterval(() => {
+    // what has come and was not taken yet is not the sender's delay
+    if (req.complete || req.readableLength > 0 || bytes !== seen) seen = bytes;
+    else giveUp(bodyTooSlow());
+  }, clientMs);
+  if (awaitsContinue) res.writeContinue();
+  const end = () => upstream.end();
+  req.on("data", count);
+  req.once("end", end);
+  const stop = pump({ from: req, to: upstream, holding, turns, refused: () => giveUp(noMemory(shareBytes)) });
+  return () => {
+    clearInterval(timer);
+    req.off("data", count);
+    req.off("end", end);
+    req.pause();
+    stop();
+  };
+}
+
+/** What is left of an ended answer is the client's to take: the service has done its work. */
+function sendAnswer(
+  exchange: Exchange,
+  answer: IncomingMessage,
+  { holding, turns }: Pick<ProxyLimits, "holding" | "turns">,
+  ended: (isWhole: boolean) => void,
+): () => void {
+  const { res } = exchange;
+  answer.once("end", () => {
+    res.end();
+    ended(true);
+  });
+  answer.once("error", () => ended(false));
+  answer.once("close", () => {
+    if (!answer.readableEnded) ended(false);
+  });
+  return pump({ from: answer, to: res, holding, turns, refused: () => answer.destroy() });
+}

@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { Logger } from "@appdb/engine/ports";
+import type { ControlDatabase } from "../../database/pool.ts";
+import type { RoutedDatabase, RoutingTable } from "./routing-table.ts";
+
+const TRIES = 5;
+
+export interface DatabasePortsDeps {
+  readonly db: ControlDatabase;
+  readonly log: Logger;
+  readonly table: RoutingTable;
+  readonly host: string;
+  /** A server for the requests of one database, which does not listen yet. */
+  createServer(databaseId: string): Server;
+}
+
+/** The servers of databases without a domain, each at a port of its own. */
+export interface DatabasePorts {
+  /** Opens and closes servers as the routing table says, and resolves when that is done. */
+  follow(): Promise<void>;
+  /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
+  stop(mostMs: number): Promise<void>;
+}
+
+/** A database gets a port once, and keeps it; one that is taken by another program is given up for another. */
+export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
+  const { table, log } = deps;
+  const servers = new Map<string, Server>();
+  let last: Promise<void> = Promise.resolve();
+  let isStopped = false;
+  const look = async () => {
+    for (const [id, server] of servers) {
+      if (table.byId(id) !== undefined) continue;
+      servers.delete(id);
+      server.close();
+      server.closeAllConnections();
+    }
+    for (const database of [...table.all()]) {
+      if (isStopped || servers.has(database.id)) continue;
+      try {
+        const server = await openPort(deps, database);
+        if (server !== undefined) servers.set(database.id, server);
+      } catch (error) {
+        log.warn({ err: error, db: database.id }, "a database is not served: it has no port");
+      }
+    }
+  };
+  return {
+    follow: () => (last = last.then(look)),
+    stop: async (mostMs) => {
+      isStopped = true;
+      await last;
+      await Promise.all([...servers.values()].map((server) => endServer(server, mostMs)));
+    },
+  };
+}
+
+async function endServer(server: Server, mostMs: number): Promise<void> {
+  const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), mostMs);
+  await ended;
+  clearTimeout(timer);
+}
+
+async function openPort(deps: DatabasePortsDeps, { id, port }: RoutedDatabase): Promise<Server | undefined> {
+  if (port !== null) {
+    const kept = await listen(deps, id, port);
+    if (kept !== undefined) return kept;
+    deps.log.warn({ db: id, port }, "a database gets another port: another program has the one that it had");
+  }
+  for (let attempt = 0; attempt < TRIES; attempt += 1) {
+    const server = await listen(deps, id, 0);
+    const address = server?.address();
+    if (server === undefined || address === null || typeof address !== "object") continue;
+    if (await writePort(deps.db, id, port, address.port)) return server;
+    server.close();
+  }
+  return undefined;
+}
+
+/** False when it cannot be this one: another database has it, or another gateway was faster. */
+async function writePort(db: ControlDatabase, id: string, before: number | null, port: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("control.databases")
+    .set({ gateway_port: port })
+    .where("id", "=", id)
+    .where("gateway_port", "is not distinct from", before)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("control.databases as other").select("other.id").where("other.gateway_port", "=", port))),
+    )
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Undefined when the port is taken. */
+async function listen(deps: DatabasePortsDeps, id: string, port: number): Promise<Server | undefined> {
+  const server = deps.createServer(id);
+  try {
+    server.listen({ host: deps.host, port });
+    await once(server, "listening");
+    return server;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EADDRINUSE" || code === "EACCES") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { sql } from "kysely";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { suspendOrganization } from "../../control-plane/organizations/suspend-organization.ts";
+import { type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openOrgStage } from "../../testing/people.ts";
+
+let server: TestServer;
+let stage: GatewayStage;
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openGatewayStage(server);
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+async function openService() {
+  const { org, owner } = await openOrgStage(server);
+  const key = await stage.makeKey(org, owner, "caller");
+  const database = await stage.makeDatabase(org, { name: "main" });
+  const id = await stage.makeService(org, database.id, "ingest");
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services).toHaveLength(1));
+  const ask = async (path: string, headers: Record<string, string> = { "x-api-key": key }) =>
+    (await (await fetch(`${database.url}/ingest${path}`, { headers })).json()) as {
+      code: string;
+      hint: string;
+      status: number;
+    };
+  return { ask, database, id, org };
+}
+
+test("a request to a FAILED database is told so", async () => {
+  const { ask, database, org } = await openService();
+  await sql`update control.databases set state = 'FAILED' where id = ${database.id}`.execute(server.deps.db);
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.state).toBe("FAILED"));
+  expect(await ask("/docs")).toMatchObject({
+    status: 503,
+    code: "database_failed",
+    hint: `See the reason: cli db status cloud://${org.name}:main`,
+  });
+  expect(await ask("/health", {})).toMatchObject({ status: 503, code: "service_not_available" });
+});
+
+test("a request to a suspended organization is refused, also where its database sleeps", async () => {
+  const { ask, database, org } = await openService();
+  await sql`update control.databases set state = 'STOPPED' where id = ${database.id}`.execute(server.deps.db);
+  await server.deps.db
+    .transaction()
+    .execute((tx) => suspendOrganization({ tx, recordEvent: server.deps.recordEvent }, org.name, "unpaid"));
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.is_suspended).toBe(true));
+  const refused = await ask("/docs");
+  expect(refused).toMatchObject({ status: 403, code: "organization_suspended" });
+  expect(JSON.stringify(refused)).not.toContain("unpaid");
+  expect(await ask("/docs", { "x-api-key": "sk_wrong" })).toMatchObject({ code: "unauthorized" });
+  expect(await ask("/health", {})).toMatchObject({ code: "service_not_available" });
+});

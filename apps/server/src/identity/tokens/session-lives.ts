@@ -1,0 +1,48 @@
+import { type RawBuilder, sql } from "kysely";
+import type { ControlDatabase } from "../../database/pool.ts";
+
+/** A session ends this long after its last use. */
+export const IDLE_S = 30 * 24 * 3600;
+/** How often the use of a session is written down. */
+export const TOUCH_S = 300;
+
+/** How long a session lasts at most, however often it is used, in seconds. */
+export interface SessionLives {
+  readonly browser_s: number;
+  readonly cli_s: number;
+}
+
+/** The absolute end of the session `table`, by the client that it was made for. */
+export function absoluteEnd(table: string, lives: SessionLives): RawBuilder<Date> {
+  const client = sql.ref(`${table}.client`);
+  const createdAt = sql.ref(`${table}.created_at`);
+  return sql<Date>`(${createdAt} + make_interval(secs => case when ${client} = 'cli' then ${lives.cli_s}::int else ${lives.browser_s}::int end))`;
+}
+
+/** Sets the times of a new session by the clock of the database: several servers share it. */
+export async function startSession(db: ControlDatabase, id: string, lives: SessionLives): Promise<void> {
+  await sql`
+    update identity.sessions s set created_at = now(), updated_at = now(), authenticated_at = now(),
+      expires_at = now() + make_interval(secs => least(${IDLE_S}::int, case when s.client = 'cli' then ${lives.cli_s}::int else ${lives.browser_s}::int end))
+    where s.id = ${id}`.execute(db);
+}
+
+export interface Prolonged {
+  readonly expires_at: Date;
+  /** How long it lasts from now on. */
+  readonly rest_s: number;
+}
+
+/** Prolongs a session that was used, up to its absolute end. */
+export async function prolongSession(
+  db: ControlDatabase,
+  id: string,
+  lives: SessionLives,
+): Promise<Prolonged | undefined> {
+  const { rows } = await sql<Prolonged>`
+    update identity.sessions s
+    set updated_at = now(), expires_at = least(now() + make_interval(secs => ${IDLE_S}::int), ${absoluteEnd("s", lives)})
+    where s.id = ${id}
+    returning s.expires_at, floor(extract(epoch from s.expires_at - now()))::int as rest_s`.execute(db);
+  return rows[0];
+}

@@ -1,0 +1,26 @@
+import { sql } from "kysely";
+import type { ControlDatabase, Tx } from "../../database/pool.ts";
+
+/** Gives a new session the organization that the person switched to last, else the one they joined first. */
+export async function chooseOrg(db: ControlDatabase | Tx, sessionId: string, userId: string): Promise<void> {
+  await sql`
+    insert into control.session_orgs (session_id, org_id)
+    select ${sessionId}, m.org_id from control.members m
+    left join lateral (
+      select max(so.at) as at from control.session_orgs so
+      join identity.sessions s on s.id = so.session_id
+      where so.org_id = m.org_id and s.user_id = m.user_id
+    ) used on true
+    where m.user_id = ${userId}
+    order by used.at desc nulls last, m.created_at limit 1
+    on conflict (session_id) do nothing`.execute(db);
+}
+
+/** Switches a session to an organization that its person is a member of. */
+export async function switchOrg(db: ControlDatabase | Tx, sessionId: string, orgId: string): Promise<void> {
+  await db
+    .insertInto("control.session_orgs")
+    .values({ session_id: sessionId, org_id: orgId })
+    .onConflict((conflict) => conflict.column("session_id").doUpdateSet({ org_id: orgId, at: sql`now()` }))
+    .execute();
+}

@@ -1,0 +1,115 @@
+// The product under test: a home of its own, the benchmark's application served by the built command, as a person does.
+import { execFile, fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const CLI = join(ROOT, "dist", "cli.js");
+const TARGET = "bench";
+
+export interface Stage extends AsyncDisposable {
+  readonly project: string;
+  readonly env: Record<string, string | undefined>;
+  /** Address of the service, without a slash at its end. */
+  readonly service: string;
+  /** Of the service's process. */
+  readonly pid: number;
+  readonly echo: string;
+  /** Of the benchmark's database, for PostgreSQL's own programs too. */
+  readonly dsn: string;
+  /** Of another database of the home's PostgreSQL. */
+  dsnOf(database: string): string;
+  readonly binaries: string;
+  /** Proportional set size of the service's Node and its Python workers, in MB. */
+  memory(): Promise<number>;
+}
+
+/** Sets the stage: tables, service and echo server. Disposing of it stops and removes everything. */
+export async function setStage(): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
+  const project = join(folder, "project");
+  const env = { ...process.env, SERVICE_HOME: join(folder, "home") };
+  const echo = fork(fileURLToPath(new URL("./echo-server.ts", import.meta.url)), { execArgv: process.execArgv });
+  const dispose = async () => {
+    echo.disconnect();
+    await command(env, project, ["daemon", "stop"]).catch(() => undefined);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const [{ port }] = (await once(echo, "message")) as [{ port: number }];
+    await cp(fileURLToPath(new URL("../app", import.meta.url)), project, { recursive: true });
+    await command(env, project, ["init"]);
+    await command(env, project, ["schema", "update", "app.py", TARGET]);
+    await command(env, project, ["service", "update", "app.py", TARGET, "-f"]);
+    const listed = JSON.parse(await command(env, project, ["service", "list", TARGET, "--json"]));
+    const { endpoint, pid } = listed.services[0] as { endpoint: string; pid: number };
+    return {
+      project,
+      env,
+      service: endpoint.replace(/\/$/, ""),
+      pid,
+      echo: `http://127.0.0.1:${port}`,
+      ...(await findDatabase(join(folder, "home"))),
+      memory: () => measureMemory(pid),
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+/** Runs the built command; @throws with what it printed when it fails. */
+export async function command(env: Stage["env"], cwd: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [CLI, ...args], { env, cwd });
+  return stdout;
+}
+
+/** Milliseconds of one process from start to end. */
+export function time(program: string, args: readonly string[], options: { cwd?: string; env?: Stage["env"] }): number {
+  const began = performance.now();
+  const done = spawnSync(program, args, { ...options, stdio: "pipe" });
+  const took = performance.now() - began;
+  if (done.status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${done.status}: ${done.stderr}`);
+  return took;
+}
+
+export function cliCommand(args: readonly string[]): { program: string; args: readonly string[] } {
+  return { program: process.execPath, args: [CLI, ...args] };
+}
+
+/** How the cluster is reached, and its programs, as the running postmaster of this home names them. */
+async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "dsnOf" | "binaries">> {
+  const clusters = await readdir(join(home, "postgres"), { recursive: true });
+  const file = clusters.find((path) => path.endsWith("postmaster.pid"));
+  if (file === undefined) throw new Error(`no PostgreSQL runs in ${home}`);
+  const [pid] = (await readFile(join(home, "postgres", file), "utf8")).split("\n");
+  const [program] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+  if (program === undefined) throw new Error(`the PostgreSQL of ${home} does not say where it is`);
+  const dsnOf = (database: string) => clusterDsn(join(home, "postgres"), database);
+  return { dsn: dsnOf(TARGET), dsnOf, binaries: join(program, "..") };
+}
+
+async function measureMemory(pid: number): Promise<number> {
+  const pids = [pid, ...(await childrenOf(pid))];
+  const sizes = await Promise.all(
+    pids.map(async (one) => /^Pss:\s+(\d+) kB/m.exec(await readFile(`/proc/${one}/smaps_rollup`, "utf8"))?.[1]),
+  );
+  return sizes.reduce((sum, size) => sum + Number(size) / 1000, 0);
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const children: number[] = [];
+  for (const entry of await readdir("/proc")) {
+    const stat = /^\d+$/.test(entry) ? await readFile(`/proc/${entry}/stat`, "utf8").catch(() => "") : "";
+    const parent = /\) \S+ (\d+)/.exec(stat)?.[1];
+    if (parent === String(pid)) children.push(Number(entry));
+  }
+  return children;
+}
