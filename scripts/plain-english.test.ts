@@ -20,7 +20,8 @@ const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
 /** True uses: the text of an example application, and titles of tests and sentences that the page quotes. */
 const EXCEPTIONS = [/^docs\/spec-coverage\.md: /];
 
-const PAGES = /^(?:docs\/[^/]+\.md|README\.md|ARCHITECTURE\.md|SECURITY\.md)$/;
+/** Every document but the changelog, whose older entries stay as they were published. */
+const PAGES = /^(?!CHANGELOG\.md$).*\.md$/;
 const SOURCES =
   /^(?:packages\/(?:contract|engine|http|pods|postgres|python-runtime|system)\/src|apps\/(?:cli|server)\/src|python\/appdb)\/.*\.(?:ts|py)$/;
 /** Not part of the product, or not rewritten yet. */
@@ -34,7 +35,7 @@ test("documents and texts of errors use plain English", () => {
   const sources = present
     .filter((file) => SOURCES.test(file) && !NOT_CHECKED.test(file))
     .map((file) => [file, textsOf(read(file))] as const);
-  expect(pages.length).toBeGreaterThan(40);
+  expect(pages.length).toBeGreaterThan(90);
   expect(sources.flatMap(([, texts]) => texts).length).toBeGreaterThan(2_000);
   const found = [...pages, ...sources].flatMap(([file, texts]) => texts.flatMap((text) => problemsOf(file, text)));
   expect(found.filter((problem) => !EXCEPTIONS.some((exception) => exception.test(problem)))).toEqual([]);
