@@ -32,8 +32,9 @@ import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 /**
  * Runs the server until SIGTERM or SIGINT. Then it accepts no new requests, finishes the running ones, and stops what
- * it started. `watched` lets tests stop it at a step. @throws config_invalid, home_not_writable, daemon_busy,
- * postgres_failed, catalog_too_new, upgrade_failed, disk_full, master_key_wrong, port_taken
+ * it started. `watched` lets tests stop it at a step.
+ * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, upgrade_failed, disk_full,
+ * master_key_wrong, port_taken
  */
 export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone"> = {}): Promise<void> {
   const found = readServerConfig();

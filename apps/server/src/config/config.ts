@@ -241,8 +241,8 @@ export interface OidcConfig {
 }
 
 /**
- * Reads the settings from the environment, then from the home's `server.toml`. Reports all problems together. @throws
- * config_invalid with every invalid setting
+ * Reads the settings from the environment, then from the home's `server.toml`. Reports all problems together.
+ * @throws config_invalid with every invalid setting
  */
 export function readServerConfig(env: Readonly<Record<string, string | undefined>> = process.env): ServerConfig {
   const home = resolve(env.SERVICE_HOME || join(homedir(), ".service"));

@@ -26,8 +26,8 @@ export function openServerHome(home: string): string {
 
 /**
  * Locks the home until this process ends. The home's PostgreSQL has one owner, an external one has one owner per role.
- * Two reconcilers of a home would end each other's pods, and two gateways each other. @throws daemon_busy when another
- * server has the home; disk_full, home_not_writable
+ * Two reconcilers of a home would end each other's pods, and two gateways each other.
+ * @throws daemon_busy when another server has the home; disk_full, home_not_writable
  */
 export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "database" | "roles">): void {
   const folder = join(home, SERVER_PATHS.locks);

@@ -42,8 +42,8 @@ export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
 
 /**
  * Migrates the database to this version. Of several servers, one migrates and the others wait. All migrations are one
- * transaction: an older server refuses unknown migrations, so a failure must keep the old state. @throws
- * catalog_too_new if a newer server used it; upgrade_failed with the failure
+ * transaction: an older server refuses unknown migrations, so a failure must keep the old state.
+ * @throws catalog_too_new if a newer server used it; upgrade_failed with the failure
  */
 export async function migrate(pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> {
   const client = await pool.connect();

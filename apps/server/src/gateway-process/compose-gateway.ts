@@ -29,8 +29,8 @@ export interface ComposedGateway extends AsyncDisposable {
 
 /**
  * Builds and starts a gateway in this process. It talks to a control plane only through PostgreSQL, and starts without
- * PostgreSQL from state saved in the home. The gateway's program consists of this file's imports. @throws port_taken,
- * config_invalid
+ * PostgreSQL from state saved in the home. The gateway's program consists of this file's imports.
+ * @throws port_taken, config_invalid
  */
 export async function composeGateway(input: ComposeGatewayInput): Promise<ComposedGateway> {
   const { config, database, log, master_key: masterKey } = input;

@@ -5,7 +5,8 @@ import { keepPort, keptPort } from "../config/server-home.ts";
 
 /**
  * Listens on the configured port, otherwise on the home's last one or a free one. Returns the port. `open` rejects with
- * Node's error. @throws port_taken
+ * Node's error.
+ * @throws port_taken
  */
 export async function listenAsConfigured(
   open: (options: { readonly host: string; readonly port: number }) => Promise<string | AddressInfo | null>,

@@ -48,8 +48,8 @@ export interface TakenMasterKey {
 
 /**
  * Makes the next master key the current one, if one exists. The previous key stays in a file until everything is
- * encrypted under the new one. A kill between any two steps leaves both keys in files. While a previous key is left
- * from an earlier rotation, the next key waits for another start, because either of the two may be in use.
+ * encrypted under the new one. A kill between any two steps leaves both keys in files. If an earlier rotation left a
+ * previous key, the next key waits for another start: either of the two may be in use.
  */
 export function takeNextMasterKey(home: string): TakenMasterKey {
   const [current, previous, next] = [

@@ -21,8 +21,9 @@ import { unreachable } from "./unreachable.ts";
 
 /**
  * Runs one request of the operator on the home's files and its PostgreSQL. Access to these is the authorization.
- * Reconcilers and gateways react to rows and jobs, as for API requests. @throws config_invalid, invalid_request,
- * server_unreachable when PostgreSQL does not answer, catalog_too_new, the request's own errors
+ * Reconcilers and gateways react to rows and jobs, as for API requests.
+ * @throws config_invalid, invalid_request, server_unreachable when PostgreSQL does not answer, catalog_too_new, the
+ * request's own errors
  */
 export async function runOperator(asked: unknown): Promise<OperatorAnswer<OperatorAct>> {
   const parsed = operatorRequestSchema.safeParse(asked);
@@ -72,8 +73,8 @@ export async function runOperator(asked: unknown): Promise<OperatorAnswer<Operat
 }
 
 /**
- * Creates a password reset link of a running server, with an event. @throws server_unreachable when the server has no
- * address yet, sign_in_failed without such an account
+ * Creates a password reset link of a running server, with an event.
+ * @throws server_unreachable when the server has no address yet, sign_in_failed without such an account
  */
 async function makeResetLink(config: ServerConfig, db: ControlDatabase, email: string): Promise<string> {
   const url = config.public_url ?? readRunning(config.home);

@@ -15,8 +15,8 @@ export interface RepeatDeps {
 }
 
 /**
- * Requests each repeated job now and then at its interval, until disposal. Uses a monotonic clock: with the system
- * clock, jobs would pause after it is set back, and run for every skipped minute after it is set forward.
+ * Requests each repeated job now and then at its interval, until disposal. Uses a monotonic clock. With the system
+ * clock, jobs would pause after it is set back, and run for every skipped minute otherwise.
  */
 export async function repeatJobs({ enqueue, log }: RepeatDeps): Promise<Disposable> {
   for (const { name } of REPEATED) await enqueue(name);

@@ -30,8 +30,8 @@ export class CallerLimits {
   }
 
   /**
-   * Counts a request until the returned function is called. `bodyBytes` counts for organizations only. @throws
-   * rate_limited with the seconds to wait
+   * Counts a request until the returned function is called. `bodyBytes` counts for organizations only.
+   * @throws rate_limited with the seconds to wait
    */
   enter(who: Who, id: string, bodyBytes = 0): () => void {
     const factor = who === "principal" ? 1 : CALLERS;

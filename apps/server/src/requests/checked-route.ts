@@ -192,8 +192,8 @@ export interface PathNames {
 }
 
 /**
- * Checks that the caller may use the route. @throws unauthorized, forbidden; organization_not_found for any
- * organization that is not the caller's
+ * Checks that the caller may use the route.
+ * @throws unauthorized, forbidden; organization_not_found for any organization that is not the caller's
  */
 export async function authorize(
   permission: RoutePermission,
@@ -243,7 +243,8 @@ function byGrant(principal: Principal, { db, org, service }: PathNames, route: C
 /**
  * Authorizes the caller again, right before a change. The first check used the headers; the body may arrive much later,
  * and the caller may have been removed, demoted or signed out meanwhile. Returns the organization with the caller's
- * current role. @throws unauthorized, organization_not_found, forbidden
+ * current role.
+ * @throws unauthorized, organization_not_found, forbidden
  */
 export async function recheckCaller<Org extends CallOrg | undefined>(
   db: ControlDatabase | Tx,
@@ -268,7 +269,7 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
       hint: "Sign in again: cli login",
     });
   }
-  // a key with grants is no person, and its grants never change
+  // a key with grants acts as itself, and its grants never change
   if (org === undefined || userId === null) return org;
   if (now.role === null) throw orgNotFound(org.name);
   const current = { ...org, role: now.role };

@@ -28,8 +28,8 @@ export interface OnceInput {
 
 /**
  * Makes a change in one transaction, once per Idempotency-Key. A repeated request gets the first answer, and waits for
- * it if necessary. A failed request is not stored and may be retried with the same key. @throws
- * invalid_idempotency_key, idempotency_mismatch for another request with the same key
+ * it if necessary. A failed request is not stored and may be retried with the same key.
+ * @throws invalid_idempotency_key, idempotency_mismatch for another request with the same key
  */
 export async function changeOnce(
   db: ControlDatabase,

@@ -41,7 +41,8 @@ export interface MasterKeySettings {
 
 /**
  * Opens the master key and checks that it unwraps the stored keys, before anything changes. With a previous key,
- * rewraps every stored key in one transaction; the secrets stay. @throws master_key_wrong
+ * rewraps every stored key in one transaction; the secrets stay.
+ * @throws master_key_wrong
  */
 export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKeySettings): Promise<MasterKey> {
   return await deps.db.transaction().execute(async (tx) => {

@@ -12,7 +12,8 @@ const RESERVED = "2 hours";
 
 /**
  * Reserves storage for an image build. Returns the bytes that it may write. The reservation ends when the image is
- * built or failed (`releaseImage`). @throws storage_quota
+ * built or failed (`releaseImage`).
+ * @throws storage_quota
  */
 export async function reserveImage(
   db: ControlDatabase,

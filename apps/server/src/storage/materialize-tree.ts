@@ -29,7 +29,8 @@ export interface MaterializeInput {
 /**
  * Unpacks a tree where pods read it, completely or not at all. Returns its folder. Safe to repeat, to run concurrently
  * and to kill. An existing tree is checked instead of written. Storage is reserved before the write and released on
- * failure. @throws blobs_missing if a file must be uploaded again, storage_quota, disk_full
+ * failure.
+ * @throws blobs_missing if a file must be uploaded again, storage_quota, disk_full
  */
 export async function materializeTree(
   { blobs, config, db }: MaterializeDeps,

@@ -18,8 +18,8 @@ export interface SentBlob {
 }
 
 /**
- * Reads blobs from a tar stream in order, with at most one in memory. Does not check digests. @throws blob_invalid for
- * anything but a stream of blobs, payload_too_large; the source's error if it is interrupted
+ * Reads blobs from a tar stream in order, with at most one in memory. Does not check digests.
+ * @throws blob_invalid for anything but a stream of blobs, payload_too_large; the source's error if it is interrupted
  */
 export async function* readBlobs(
   source: AsyncIterable<Uint8Array>,

@@ -61,7 +61,8 @@ export async function lockStorageUse(tx: Tx, orgId: string): Promise<StorageUses
 
 /**
  * Checks that the organization may store the rows that a transaction has written. `what` starts the error text: "The
- * upload". @throws storage_quota
+ * upload".
+ * @throws storage_quota
  */
 export async function demandStorage(
   tx: Tx,

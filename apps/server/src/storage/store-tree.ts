@@ -24,8 +24,8 @@ export function digestOfTree(entries: readonly TreeEntry[]): string {
 }
 
 /**
- * Stores a list of project files whose bytes the organization has uploaded. The blobs stay as long as the list. @throws
- * tree_invalid, blobs_missing, storage_quota
+ * Stores a list of project files whose bytes the organization has uploaded. The blobs stay as long as the list.
+ * @throws tree_invalid, blobs_missing, storage_quota
  */
 export async function storeTree(
   tx: Tx,

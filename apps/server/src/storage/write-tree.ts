@@ -12,8 +12,8 @@ const LOOKS_AT_ONCE = 200;
 
 /**
  * Writes a tree of project files into an empty, private folder: read-only files, links within the tree, and folders.
- * Compares all bytes with their digests. @throws tree_invalid; blobs_missing with the digest in `meta` if a blob is
- * lost or damaged
+ * Compares all bytes with their digests.
+ * @throws tree_invalid; blobs_missing with the digest in `meta` if a blob is lost or damaged
  */
 export async function writeTree(
   blobs: BlobStore,
