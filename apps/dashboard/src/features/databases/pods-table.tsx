@@ -11,7 +11,7 @@ const TONES = {
   FAILED: "danger",
 } as const satisfies Record<Pod["state"], "plain" | "accent" | "good" | "warn" | "danger">;
 
-/** Pods of a database or of a service; `is_asleep` says why there is none. */
+/** The pods of a database or a service. `is_asleep` explains why there is none. */
 export function PodsTable({
   pods,
   is_asleep: isAsleep,

@@ -11,7 +11,7 @@ interface ReleasesTableProps {
   readonly may_change: boolean;
 }
 
-/** What the service ran and runs, each with the way back to it. */
+/** The service's releases, with their rollback. */
 export function ReleasesTable({ service, may_change: mayChange }: ReleasesTableProps) {
   const { database: db, name, organization: org } = service;
   const releases = useList([...KEYS.releases(org, db, name), service.generation], (api, query, options) =>
