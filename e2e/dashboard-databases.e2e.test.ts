@@ -173,7 +173,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     const counted = page.getByRole("region", { name: "Requests by route" }).getByRole("row", { name: /^POST \/docs/ });
     await expect.poll(() => counted.textContent(), { timeout: 15_000 }).toMatch(/^POST \/docs21 \(50 %\)0[\d.]+ ms/);
     await page
-      .getByRole("img", { name: /^Requests a minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
+      .getByRole("img", { name: /^Requests per minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
       .waitFor();
     await page.evaluate("scrollTo(0, 0)");
     await takePicture(page, "service");

@@ -36,7 +36,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     await open("/account");
     await button("Change password").click();
     const dialog = page.getByRole("dialog", { name: "Change password" });
-    await dialog.getByLabel("Present password").fill(ANN.password);
+    await dialog.getByLabel("Current password").fill(ANN.password);
     await dialog.getByLabel("New password").fill("Password123!");
     await dialog.getByRole("button", { name: "Change password" }).click();
     await dialog.getByText("The password is easy to guess").waitFor();

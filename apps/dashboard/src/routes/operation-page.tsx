@@ -50,11 +50,11 @@ export function OperationPage() {
       <Card>
         <Facts
           facts={[
-            ["Asked by", operation.actor],
-            ["Asked", <Time key="asked" at={operation.created_at} to="second" />],
-            ["Began", <Time key="began" at={operation.started_at} to="second" none="not yet" />],
+            ["Requested by", operation.actor],
+            ["Requested", <Time key="asked" at={operation.created_at} to="second" />],
+            ["Started", <Time key="began" at={operation.started_at} to="second" none="not yet" />],
             ["Ended", <Time key="ended" at={operation.ended_at} to="second" none="not yet" />],
-            [runs ? "Runs for" : "Took", timeOf(operation)],
+            [runs ? "Running for" : "Duration", timeOf(operation)],
             ...(operation.detail === null ? [] : [["Detail", operation.detail] as const]),
             [
               "In a terminal",

@@ -8,7 +8,7 @@ import type { Notifications } from "../database/notifications.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { type MasterKey, SIGNING_KEY_BOUND } from "../secrets/master-key.ts";
 
-/** Interval for reissuing an unchanged snapshot, so that readers can detect an old one. */
+/** Interval for reissuing an unchanged snapshot, so that connected readers always have a recent one. */
 const REISSUE_MS = 600_000;
 
 export interface SnapshotDatabase {

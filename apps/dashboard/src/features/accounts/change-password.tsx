@@ -47,7 +47,7 @@ function ChangePasswordDialog({ onClose, onDone }: { readonly onClose: () => voi
           })
         }
       >
-        <PasswordField label="Present password" />
+        <PasswordField label="Current password" />
         <PasswordField
           label="New password"
           name="new_password"

@@ -74,9 +74,9 @@ export function DeviceQuestion({ code }: { readonly code: string }) {
       <Facts
         facts={[
           ["Program", <code key="client">{client}</code>],
-          ["Calls itself", userAgent ?? "nothing"],
+          ["User agent", userAgent ?? "none"],
           ["Address", <code key="address">{ipAddress ?? "unknown"}</code>],
-          ["Asked", <Time key="asked" at={createdAt} />],
+          ["Requested", <Time key="asked" at={createdAt} />],
           ["Code expires", <Time key="until" at={expiresAt} />],
           ["Signs in as", me.email ?? "you"],
         ]}

@@ -55,7 +55,7 @@ export function PodsTable({
           ),
         },
       ]}
-      empty={<Empty title="No pod runs">{isAsleep && "It uses no memory while it sleeps."}</Empty>}
+      empty={<Empty title="No running pods">{isAsleep && "It uses no memory while it sleeps."}</Empty>}
     />
   );
 }

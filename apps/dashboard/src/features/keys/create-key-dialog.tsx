@@ -56,7 +56,7 @@ export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProp
           problem={fieldProblem(create.error, "/name")}
           help="Names its user. The list shows the name, but not the secret."
         />
-        <RadioGroup title="It may do">
+        <RadioGroup title="Permissions">
           <Radio
             name="limited"
             checked={!limited}

@@ -41,7 +41,7 @@ export function KeysTable({ org, onRotated }: KeysTableProps) {
               </>
             ),
           },
-          { title: "May do", cell: (key) => <KeyGrants grants={key.grants} /> },
+          { title: "Permissions", cell: (key) => <KeyGrants grants={key.grants} /> },
           { title: "Last used", cell: (key) => <Time at={key.last_used_at} to="day" /> },
           { title: "Expires", cell: (key) => <Time at={key.expires_at} to="day" /> },
           {

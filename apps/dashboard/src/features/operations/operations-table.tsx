@@ -21,7 +21,7 @@ export function OperationsTable({ org, database }: { readonly org: Org; readonly
       list={operations}
       keyOf={(operation) => operation.id}
       columns={[
-        { title: "Asked", cell: (operation) => <Time at={operation.created_at} to="second" /> },
+        { title: "Requested", cell: (operation) => <Time at={operation.created_at} to="second" /> },
         {
           title: "What",
           names_row: true,
@@ -47,7 +47,7 @@ export function OperationsTable({ org, database }: { readonly org: Org; readonly
           ),
         },
         {
-          title: "Took",
+          title: "Duration",
           cell: (operation) => <span className="whitespace-nowrap tabular-nums">{timeOf(operation)}</span>,
         },
       ]}

@@ -34,7 +34,7 @@ export function ReleasesTable({ service, may_change: mayChange }: ReleasesTableP
             </span>
           ),
         },
-        { title: "Made", cell: ({ created_at: createdAt }) => <Time at={createdAt} to="second" /> },
+        { title: "Created", cell: ({ created_at: createdAt }) => <Time at={createdAt} to="second" /> },
         { title: "By", cell: ({ created_by: createdBy }) => createdBy },
         {
           title: "Changes",

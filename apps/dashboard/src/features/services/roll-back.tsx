@@ -46,7 +46,7 @@ function RollBackDialog({ service, release, onClose }: RollBackProps & { readonl
   return (
     <ConfirmDialog
       title={`Roll ${name} back to release ${release.number}?`}
-      verb="Go back"
+      verb="Roll back"
       is_harmless={ops.every(({ destructive }) => !destructive)}
       command={`cli service rollback ${uri} --to ${release.number}`}
       action={{ pending: change.pending || isPending, error: change.error ?? error }}

@@ -20,7 +20,7 @@ export function RoutesTable({ service }: { readonly service: HostedService }) {
             </code>
           ),
         },
-        { title: "Does", cell: ({ route_type: routeType }) => routeType },
+        { title: "Kind", cell: ({ route_type: routeType }) => routeType },
         { title: "Takes", cell: ({ inputs }) => inputs.join(", ") },
         { title: "Answers", cell: ({ outputs }) => outputs.join(", ") },
         {

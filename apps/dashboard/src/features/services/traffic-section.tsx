@@ -92,7 +92,7 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
       <div className="grid grid-cols-1 gap-3 lg:grid-cols-2">
         <Card>
           <BarChart
-            title="Requests a minute"
+            title="Requests per minute"
             summary={`${plural(total.requests, "request")} in ${minutes.length} minutes, ${errorsOf(total)}`}
             format={formatCount}
             ends={ends}
