@@ -70,7 +70,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await type("init");
     writeFile(place, "app.py", APP);
     await open("/orgs/acme/databases/main");
-    await page.getByText("No project files were uploaded yet.").waitFor();
+    await page.getByText("No project files have been uploaded.").waitFor();
     await type("db", "update", "cloud://acme:main", "-f");
     await page.getByText(/^\d+ files?, [\d.]+ (B|KiB)$/).waitFor();
     await takePicture(page, "database");
@@ -116,7 +116,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
       const answer = await stage.ann.context.request.post(rows, { headers: { origin: stage.server.url }, data });
       expect(answer.status(), await answer.text()).toBe(200);
     }
-    await button("Read again").click();
+    await button("Reload").click();
     await page.getByText("Rows 1 to 3").waitFor();
     const opens = page.getByRole("button", { name: "Open row 9007199254740993" });
     await opens.focus();
@@ -133,8 +133,8 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await type("service", "update", "app.py", "cloud://acme:main", "-f");
     await open("/orgs/acme");
     await page.getByRole("link", { name: "Call ingest" }).click();
-    await button("Make a key for an hour").click();
-    await page.getByText("may call this service alone").waitFor();
+    await button("Create a key for one hour").click();
+    await page.getByText("may call only this service").waitFor();
     await page.getByLabel("id", { exact: true }).fill("many");
     await page.getByLabel("meta", { exact: true }).fill("{");
     await button("Call").click();
@@ -173,7 +173,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     const counted = page.getByRole("region", { name: "Requests by route" }).getByRole("row", { name: /^POST \/docs/ });
     await expect.poll(() => counted.textContent(), { timeout: 15_000 }).toMatch(/^POST \/docs21 \(50 %\)0[\d.]+ ms/);
     await page
-      .getByRole("img", { name: /^Requests a minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
+      .getByRole("img", { name: /^Requests per minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
       .waitFor();
     await page.evaluate("scrollTo(0, 0)");
     await takePicture(page, "service");
@@ -190,15 +190,15 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await type("service", "update", "app.py", "cloud://acme:main", "-f");
     await open("/orgs/acme/databases/main/services/ingest");
     await page.getByRole("link", { name: "Call POST /docs/delete" }).waitFor();
-    await button("Go back to release 1").click();
-    const dialog = page.getByRole("dialog", { name: "Have ingest run release 1 again?" });
+    await button("Roll back to release 1").click();
+    const dialog = page.getByRole("dialog", { name: "Roll ingest back to release 1?" });
     await dialog.getByText("cli service rollback cloud://acme:main/ingest --to 1", { exact: true }).waitFor();
     await dialog.getByText("- route 'POST /docs/delete' will be removed  [DESTRUCTIVE]").waitFor();
     // though the button stands at the end of its row
     expect(await page.evaluate<string>("getComputedStyle(document.querySelector('dialog[open]')).textAlign")).toBe(
       "left",
     );
-    await dialog.getByRole("button", { name: "Go back" }).click();
+    await dialog.getByRole("button", { name: "Roll back" }).click();
     await page.getByRole("row", { name: /^1 ?runs/ }).waitFor();
     await page.getByRole("link", { name: "Call POST /docs/delete" }).waitFor({ state: "detached" });
   });
@@ -213,7 +213,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByRole("link", { name: "database.stop" }).first().waitFor();
     await page.getByText("cli db start cloud://acme:main", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Tables", exact: true }).click();
-    await page.getByText("Tables are read while the database is awake").waitFor();
+    await page.getByText("Tables can be read while the database is awake").waitFor();
     await button("Start main").click();
     await state("AVAILABLE").waitFor();
     await button("Start main").waitFor({ state: "detached" });
@@ -229,7 +229,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await type("db", "restart", "cloud://acme:main");
     await expect.poll(() => lines.count(), { timeout: 20_000 }).toBeGreaterThan(before);
     await page.getByLabel("With the text").fill("no line has this");
-    await log.getByText("No line is like that.").waitFor();
+    await log.getByText("No line matches.").waitFor();
     expect(new URL(page.url()).searchParams.get("text")).toBe("no line has this");
     await page.getByLabel("With the text").fill("");
     await lines.first().waitFor();

@@ -22,7 +22,7 @@ describe.skipIf(NO_BROWSER)("a server that sends mail", () => {
     // the page before it has a field of the same name
     await heading("Choose a new password").waitFor();
     await page.getByLabel("E-mail address").fill(ANN.email);
-    await button("Ask for the link").click();
+    await button("Send the link").click();
     await page.getByText("The link is on its way").waitFor();
     const link = await eventually(() => linkIn(mail.mails.at(-1), `${server.url}/reset?token=`));
 

@@ -36,7 +36,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     expect(first).toMatch(/^sk_[a-z0-9]{12}_/);
     expect(await whoami(server.url, first)).toMatchObject({ kind: "key", email: ANN.email });
     const row = page.getByRole("row", { name: /^ci/ });
-    await row.getByText("what its creator may").waitFor();
+    await row.getByText("everything that its creator can do").waitFor();
     expect(await page.content()).not.toContain(first);
 
     await row.getByRole("button", { name: "Rotate ci" }).click();
@@ -59,7 +59,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await button("Create key").click();
     const create = page.getByRole("dialog", { name: "Create API key" });
     await create.getByLabel("Name").fill("edge");
-    await create.getByLabel("Only what is granted").check();
+    await create.getByLabel("Only specific grants").check();
     await create.getByLabel("May", { exact: true }).selectOption("call one service");
     await create.getByLabel("Service", { exact: true }).fill("9lives");
     await create.getByText("names begin with a letter", { exact: false }).waitFor();
@@ -130,7 +130,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await row.getByText("key.*, secret.set").waitFor();
     expect(await page.content()).not.toContain(secret);
     await row.getByRole("button", { name: /Deliveries/ }).click();
-    await page.getByText("Nothing was posted yet").waitFor();
+    await page.getByText("No deliveries yet").waitFor();
     await button("Close").click();
     await row.getByRole("button", { name: /Delete/ }).click();
     await page.getByRole("button", { name: "Delete webhook" }).click();

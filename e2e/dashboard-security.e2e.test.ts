@@ -36,7 +36,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     await open("/account");
     await button("Change password").click();
     const dialog = page.getByRole("dialog", { name: "Change password" });
-    await dialog.getByLabel("Present password").fill(ANN.password);
+    await dialog.getByLabel("Current password").fill(ANN.password);
     await dialog.getByLabel("New password").fill("Password123!");
     await dialog.getByRole("button", { name: "Change password" }).click();
     await dialog.getByText("The password is easy to guess").waitFor();
@@ -54,7 +54,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     await dialog.getByRole("img", { name: "Secret for the authenticator app" }).waitFor();
     secret = (await dialog.locator("[data-copied='the secret']").textContent())?.trim() ?? "";
     expect(await findBarriersInBoth(page, { light: "second-factor", dark: "second-factor-dark" })).toEqual([]);
-    await dialog.getByLabel("Code that the app shows").fill(codeOf(secret, -1));
+    await dialog.getByLabel("Code from the app").fill(codeOf(secret, -1));
     await dialog.getByRole("button", { name: "Turn on" }).click();
     const codes = page.getByRole("dialog", { name: "Recovery codes" });
     const shown = (await codes.locator("[data-copied='the recovery codes']").textContent()) ?? "";
@@ -73,7 +73,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     await page.getByLabel("Code").fill("000000");
     expect(await findBarriersInBoth(page, { light: "sign-in-code", dark: "sign-in-code-dark" })).toEqual([]);
     await button("Sign in").click();
-    await page.getByRole("alert").getByText("The code is wrong, or was used before.").waitFor();
+    await page.getByRole("alert").getByText("The code is wrong or was used before.").waitFor();
     await page.getByLabel("Code").fill(recoveryCode);
     await button("Sign in").click();
     await heading("Organizations").waitFor();
@@ -91,7 +91,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
       const create = page.getByRole("dialog", { name: "Create API key" });
       await create.getByLabel("Name").fill("ci");
       await create.getByRole("button", { name: "Create key" }).click();
-      const confirm = page.getByRole("dialog", { name: "Confirm that it is you" });
+      const confirm = page.getByRole("dialog", { name: "Confirm your identity" });
       await confirm.getByLabel("Password").fill(NEW_PASSWORD);
       await confirm.getByRole("button", { name: "Confirm" }).click();
       await confirm.getByLabel("Code").fill(codeOf(secret, 0));

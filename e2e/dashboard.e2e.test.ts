@@ -20,7 +20,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     const { server, page, heading, button } = stage;
     await page.goto(server.url);
     await heading("Sign in").waitFor();
-    await page.getByText("Nobody has an account yet").waitFor();
+    await page.getByText("There are no accounts yet").waitFor();
 
     await page.goto(server.setup_link);
     await page.getByLabel("Your name").fill(ANN.name);
@@ -35,7 +35,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await page.getByLabel("E-mail address").fill("eve@example.com");
     await page.getByLabel("Password").fill("another password");
     await button("Make the first account").click();
-    await page.getByRole("alert").getByText("The first account of this server exists.").waitFor();
+    await page.getByRole("alert").getByText("The first account of this server already exists.").waitFor();
   });
 
   test("signing out ends the session, and the sign-in leads back to where one wanted to go", async () => {
@@ -50,7 +50,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await signIn(page, "not the password");
     const alert = page.getByRole("alert");
     await alert.getByText("The address or the password is wrong.").waitFor();
-    await alert.getByText("Try again, or have the password reset.").waitFor();
+    await alert.getByText("Try again, or reset the password.").waitFor();
 
     await signIn(page);
     await heading("Account").waitFor();

@@ -77,8 +77,8 @@ async function callInBrowser(
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByRole("main").getByRole("link", { name: "demo" }).first().click();
   await page.getByRole("link", { name: "Call ingest" }).click();
-  await page.getByRole("button", { name: "Make a key for an hour" }).click();
-  await page.getByText("may call this service alone").waitFor();
+  await page.getByRole("button", { name: "Create a key for one hour" }).click();
+  await page.getByText("may call only this service").waitFor();
   await page.getByLabel("title", { exact: true }).fill("Hello");
   await page.getByLabel("body", { exact: true }).fill("World");
   await page.getByRole("button", { name: "Call", exact: true }).click();

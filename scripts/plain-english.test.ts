@@ -23,10 +23,11 @@ const EXCEPTIONS = [/^docs\/spec-coverage\.md: /];
 /** Every document but the changelog, whose older entries stay as they were published. */
 const PAGES = /^(?!CHANGELOG\.md$).*\.md$/;
 const SOURCES =
-  /^(?:packages\/(?:contract|engine|http|pods|postgres|python-runtime|system)\/src|apps\/(?:cli|server)\/src|python\/appdb)\/.*\.(?:ts|py)$/;
+  /^(?:packages\/(?:contract|engine|http|pods|postgres|python-runtime|system)\/src|apps\/(?:cli|server|dashboard)\/src|python\/appdb)\/.*\.(?:tsx?|py)$/;
 /** Not part of the product, or not rewritten yet. */
-const NOT_CHECKED =
-  /\.test\.ts$|\/testing\/|^packages\/engine\/src\/(?:rows|endpoints|idempotency)\/|^apps\/server\/src\/(?:reconciler|queue|gateway|gateway-process)\//;
+const NOT_CHECKED = /\.test\.ts$|\/testing\/|^packages\/engine\/src\/(?:rows|endpoints|idempotency)\//;
+/** Folders whose comments and test names are checked too. */
+const COMMENTED = [/^apps\/(?:server|dashboard)\/.*\.tsx?$/];
 
 test("documents and texts of errors use plain English", () => {
   const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
@@ -39,6 +40,25 @@ test("documents and texts of errors use plain English", () => {
   expect(sources.flatMap(([, texts]) => texts).length).toBeGreaterThan(2_000);
   const found = [...pages, ...sources].flatMap(([file, texts]) => texts.flatMap((text) => problemsOf(file, text)));
   expect(found.filter((problem) => !EXCEPTIONS.some((exception) => exception.test(problem)))).toEqual([]);
+});
+
+test("comments and test names use plain English", () => {
+  const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
+  const checked = files.filter((file) => COMMENTED.some((folder) => folder.test(file)) && existsSync(join(ROOT, file)));
+  const texts = checked.flatMap((file) => remarksOf(read(file)).map((text) => [file, text] as const));
+  expect(texts.length).toBeGreaterThan(2_000);
+  expect(texts.flatMap(([file, text]) => problemsOf(file, text))).toEqual([]);
+});
+
+test("finds a word in a comment over two lines and in the name of a test", () => {
+  const comment = '/**\n * The key is\n * told, `is told` "is told".\n */\nconst former = 1; // goes on\n';
+  const names = 'test("former", () => test.each([[1]])("a %s", "anew"));\ndescribe.skipIf(no)("nobody", () => {});\n';
+  expect(remarksOf(comment + names).flatMap((text) => problemsOf("a.ts", text))).toEqual([
+    "a.ts: 'is told' (gets, reports): The key is told, ` ` ` `.",
+    "a.ts: 'goes on' (continue): goes on",
+    "a.ts: 'former' (previous): former",
+    "a.ts: 'nobody' (no one, someone, or another subject): nobody",
+  ]);
 });
 
 test("finds a word in a page and in the text of an error, and not in code", () => {
@@ -73,13 +93,27 @@ function proseOf(page: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** Literals of a source that have several words, without the code inside of them. */
+/** Literals and JSX texts of a source that have several words, without the code in them. */
 function textsOf(source: string): string[] {
   const code = source.replaceAll(/^\s*(?:\/\/|\/\*\*?|\*|#).*$/gm, "").replaceAll(/"""[\s\S]*?"""/g, "");
-  const literals = [...code.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\\n]|\\.)*)`/g)].map(
-    (match) => match[1] ?? match[2] ?? "",
+  const literals = [...code.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\\n]|\\.)*)`|[>}]([^<>{}=()"`]+)(?=<\/)/g)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? "",
   );
   return literals.map((text) => text.replaceAll(/\$?\{[^{}]*\}/g, "")).filter((text) => /[a-z] [a-z]/.test(text));
+}
+
+/** Comments of a source without the code in them, consecutive lines joined, and the names of its tests. */
+function remarksOf(source: string): string[] {
+  const comments = [...source.matchAll(/(?:^[ \t]*(?:\/\/|\/\*\*?|\*(?!\/)).*\n?)+|(?<=[;,{(\])>] )\/\/ .*$/gm)].map(
+    ([text]) =>
+      text
+        .replaceAll(/^[ \t]*(?:\/\/|\/\*\*?|\*)|\*\/$/gm, "")
+        .replaceAll(/`[^`]*`|"[^"]*"/g, "` `")
+        .replaceAll(/\s+/g, " ")
+        .trim(),
+  );
+  const names = [...source.matchAll(/(?:\b(?:test|it|describe)(?:\.\w+)*|\))\(\s*"((?:[^"\\\n]|\\.)*)",/g)];
+  return [...comments, ...names.map((match) => match[1] ?? "")];
 }
 
 function read(file: string): string {

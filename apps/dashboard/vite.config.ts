@@ -1,7 +1,7 @@
 import tailwindcss from "@tailwindcss/vite";
 import { defaultClientConditions, defineConfig } from "vite";
 
-/** Everything comes from files of our own: the content security policy allows no `data:` and nothing inline. */
+/** All assets are files: the content security policy allows no `data:` and no inline code. */
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [tailwindcss()],
@@ -14,7 +14,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rolldownOptions: {
-      // "use client" in the router's files is for servers that render; there is none
+      // "use client" in the router's files is for server rendering, which is not used
       onLog: (level, log, handle) => {
         if (log.code !== "MODULE_LEVEL_DIRECTIVE") handle(level, log);
       },

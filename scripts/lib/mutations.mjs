@@ -18,7 +18,7 @@ export const MUTATIONS = [
     to: "MAX_ORGANIZATION_LENGTH = 30",
     project: "db",
     test_file: `${CONTROL}/organizations/organizations.db.test.ts`,
-    test: "takes 29 characters and not 30",
+    test: "accepts 29 characters and refuses 30",
   },
   {
     takes: "org create switches the session to the new organization",
@@ -45,7 +45,7 @@ export const MUTATIONS = [
     to: "",
     project: "unit",
     test_file: `${CONTROL}/databases/plan-database.test.ts`,
-    test: "without a lock is the base library alone, which is said each time",
+    test: "without a lock is the base library alone, with a warning",
   },
   {
     takes: "an image that there is is not built again",
@@ -54,7 +54,7 @@ export const MUTATIONS = [
     to: "const needsBuild = after.hash !== null;",
     project: "unit",
     test_file: `${CONTROL}/databases/plan-database.test.ts`,
-    test: "that the organization has is not built again",
+    test: "that the organization already has is not built again",
   },
   {
     takes: "less of a resource is destructive",
@@ -63,7 +63,7 @@ export const MUTATIONS = [
     to: "const isLess = false;",
     project: "unit",
     test_file: `${CONTROL}/databases/plan-database.test.ts`,
-    test: "that grows restarts the database, one that shrinks asks to be allowed",
+    test: "restarts the database when it grows, and needs permission when it shrinks",
   },
   {
     takes: "db update is refused while the database is not AVAILABLE",
@@ -72,7 +72,7 @@ export const MUTATIONS = [
     to: 'if (next !== undefined || event === "update") return next ?? state;',
     project: "unit",
     test_file: `${CONTROL}/databases/state.test.ts`,
-    test: "an update is for an AVAILABLE database alone, and every other state says its name and what leads on",
+    test: "only an AVAILABLE database can be updated; other states give their name and a next step",
   },
   {
     takes: "an update whose plan was made for another generation is refused",
@@ -81,7 +81,7 @@ export const MUTATIONS = [
     to: "if (request.expected_generation > plan.generation)",
     project: "db",
     test_file: `${CONTROL}/databases/update-database.db.test.ts`,
-    test: "that was planned for another generation is told who did what since",
+    test: "planned for another generation is refused, with who did what since",
   },
   {
     takes: "what takes something away is refused until it is allowed",
@@ -90,7 +90,7 @@ export const MUTATIONS = [
     to: "",
     project: "db",
     test_file: `${CONTROL}/databases/update-database.db.test.ts`,
-    test: "that takes something away is refused until that is allowed",
+    test: "that removes something is refused until it is allowed",
   },
   {
     takes: "a wrong key is refused",
@@ -99,16 +99,16 @@ export const MUTATIONS = [
     to: "",
     project: "db",
     test_file: `${CONTROL}/keys/keys.db.test.ts`,
-    test: "that is wrong is refused, also beside a good session",
+    test: "that is wrong is refused, also next to a valid session",
   },
   {
-    takes: "a key's secret stands nowhere but in the answer that made it",
+    takes: "a key's secret appears only in the answer that created it",
     file: `${CONTROL}/keys/make-key.ts`,
     from: 'return { text, hash: Buffer.from(hashKey(text), "hex") };',
     to: "return { text, hash: Buffer.from(text) };",
     project: "db",
     test_file: `${CONTROL}/keys/keys.db.test.ts`,
-    test: "stands nowhere but in the answer that made it",
+    test: "appears only in the answer that created it",
   },
   {
     takes: "an expired key is refused",
@@ -117,7 +117,7 @@ export const MUTATIONS = [
     to: ",",
     project: "db",
     test_file: `${CONTROL}/keys/keys.db.test.ts`,
-    test: "that has expired is refused; the database's clock decides",
+    test: "that has expired is refused, by the database's clock",
   },
   {
     takes: "a command that is too old is told how to upgrade",
@@ -126,7 +126,7 @@ export const MUTATIONS = [
     to: "Try again later.",
     project: "db",
     test_file: "apps/server/src/http/attacks.db.test.ts",
-    test: "an old command is told how to upgrade",
+    test: "an old CLI version gets upgrade instructions",
   },
   {
     takes: "a service looks at X-api-key before Authorization",
@@ -135,7 +135,7 @@ export const MUTATIONS = [
     to: 'const shown = BEARER.exec(headers.authorization ?? "")?.[1] ?? (own === undefined ? undefined : String(own));',
     project: "db",
     test_file: `${GATEWAY}/gateway.db.test.ts`,
-    test: "needs a good key, X-api-key before a bearer; health alone needs none",
+    test: "needs a valid key, X-api-key before a bearer token; health needs none",
   },
   {
     takes: "a key calls those services alone that it was granted",
@@ -144,7 +144,7 @@ export const MUTATIONS = [
     to: "",
     project: "db",
     test_file: `${GATEWAY}/gateway.db.test.ts`,
-    test: "needs a good key, X-api-key before a bearer; health alone needs none",
+    test: "needs a valid key, X-api-key before a bearer token; health needs none",
   },
   {
     takes: "the service with the longest name that fits is asked",
@@ -153,7 +153,7 @@ export const MUTATIONS = [
     to: 'if (service !== undefined) found ??= { service, rest: slash < 0 ? "/" : path.slice(end) };',
     project: "db",
     test_file: `${GATEWAY}/gateway.db.test.ts`,
-    test: "is answered by the service with the longest name that its path begins with",
+    test: "goes to the service with the longest matching name",
   },
   {
     takes: "a key may be used no more often than is said",
@@ -162,7 +162,7 @@ export const MUTATIONS = [
     to: "const isAllowed = true;",
     project: "unit",
     test_file: `${GATEWAY}/admission/rate-limits.test.ts`,
-    test: "a key may be used as often as is said in a second, each key of each database by itself, and again when time has passed",
+    test: "limits each key of each database to its rate, and refills over time",
   },
   {
     takes: "an update of a service waits until the new instance answers",
@@ -171,7 +171,7 @@ export const MUTATIONS = [
     to: "const status = { started_at: new Date() };",
     project: "db",
     test_file: `${RECONCILER}/services/services.db.test.ts`,
-    test: "goes on as it is when its new instance never serves, and says the last lines of that",
+    test: "keeps running when its new instance never serves, and shows the last log lines",
   },
   {
     takes: "a pruned service leaves no folder",
@@ -180,7 +180,7 @@ export const MUTATIONS = [
     to: "",
     project: "db",
     test_file: `${RECONCILER}/services/services.db.test.ts`,
-    test: "is stopped, restarted with new secrets, and forgotten with its folder",
+    test: "is stopped, restarted with new secrets, and removed with its folder",
   },
   {
     takes: "an instance is started with the secrets that there are",
@@ -189,7 +189,7 @@ export const MUTATIONS = [
     to: "Promise.resolve({}),",
     project: "db",
     test_file: `${RECONCILER}/services/services.db.test.ts`,
-    test: "is stopped, restarted with new secrets, and forgotten with its folder",
+    test: "is stopped, restarted with new secrets, and removed with its folder",
   },
   {
     takes: "a database that is busy does not sleep",
@@ -198,7 +198,7 @@ export const MUTATIONS = [
     to: "if (input.busy !== null) return { because: input.busy, is_due: true };",
     project: "db",
     test_file: `${RECONCILER}/databases/databases.db.test.ts`,
-    test: "goes to sleep by itself after its time, and not while it is busy",
+    test: "falls asleep after its idle time, unless it is busy",
   },
   {
     takes: "files that may hold secrets do not travel",

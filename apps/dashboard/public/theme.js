@@ -1,8 +1,8 @@
-// Sets the chosen theme before the first paint. A file of its own, because the content security policy allows no script
-// inside the page; src/ui/theme.ts writes what is read here.
+// Sets the chosen theme before the first paint. A separate file, because the content security policy allows no inline
+// script. src/ui/theme.ts stores the theme.
 try {
   const theme = localStorage.getItem("theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // where storage is forbidden the system's theme stays
+  // storage is forbidden: keep the system's theme
 }

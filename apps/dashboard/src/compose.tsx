@@ -4,10 +4,10 @@ import { ApiProvider, createApi } from "./api/api.tsx";
 import { isSignedOut, KEYS } from "./api/queries.ts";
 import { createDashboardRouter } from "./router.tsx";
 
-/** The dashboard with its parts: the API, what was read from it, and the pages. */
+/** The dashboard's composition: API, query cache and router. */
 export function compose() {
   const api = createApi();
-  // the session has ended meanwhile: the guard of the pages leads to the sign-in
+  // the session has ended: the pages' guard redirects to the sign-in
   const onError = (error: Error) => {
     if (!isSignedOut(error)) return;
     queries.setQueryData(KEYS.whoami, null);
@@ -18,10 +18,10 @@ export function compose() {
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: {
-        // an answer of the server is an answer; what got lost on the way is asked for once more
+        // retry only requests without an answer, once
         retry: (failures, error) => failures < 1 && isLost(error),
         staleTime: 2_000,
-        // a server on this very machine is there without a network, too
+        // a local server is reachable without a network
         networkMode: "always",
       },
       mutations: { networkMode: "always" },

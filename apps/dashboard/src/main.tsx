@@ -1,5 +1,5 @@
-// The dashboard's first file. compose.tsx makes the parts, router.tsx names the pages, routes/ has one file a page,
-// features/<noun>/ what pages consist of, ui/ the components that know nothing of the product.
+// The dashboard's entry point. compose.tsx creates the parts, router.tsx names the pages, and routes/ has one file per
+// page. features/<noun>/ contains the parts of pages, ui/ the components that are independent of the product.
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { compose } from "./compose.tsx";

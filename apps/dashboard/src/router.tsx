@@ -26,7 +26,7 @@ type Search = Readonly<Record<string, string>>;
 
 const root = createRootRouteWithContext<RouterContext>()({ component: Outlet, notFoundComponent: NotFoundPage });
 
-/** Pages for whoever is not signed in. */
+/** Pages for people who are not signed in. */
 const open = createRoute({ getParentRoute: () => root, id: "open", component: PublicLayout });
 
 const setUp = createRoute({
@@ -59,7 +59,7 @@ const reset = createRoute({
   component: lazyRouteComponent(() => import("./routes/reset-page.tsx"), "ResetPage"),
 });
 
-/** Pages for whoever is signed in; anybody else is led to the sign-in first, and back afterwards. */
+/** Pages for signed-in people. Others are redirected to the sign-in, and back afterwards. */
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: "signed-in",
@@ -223,7 +223,7 @@ export function createDashboardRouter(context: RouterContext) {
     defaultPendingComponent: Loading,
     defaultErrorComponent: ProblemPage,
     scrollRestoration: true,
-    // a code such as 12345678 stays the text that it is
+    // keeps a code such as 12345678 as text
     parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
     stringifySearch: (search) => {
       const given = Object.entries(search).filter(([, value]) => value !== undefined);

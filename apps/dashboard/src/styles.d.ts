@@ -1,2 +1,2 @@
-/** Vite puts a style sheet beside the module that imports it; nothing is exported. */
+/** Vite extracts imported style sheets; they export nothing. */
 declare module "*.css";

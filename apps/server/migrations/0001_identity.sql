@@ -15,7 +15,7 @@ create table identity.sessions (
   id text primary key,
   user_id text not null references identity.users (id) on delete cascade,
   token text not null unique,
-  -- 'cli' or 'browser': what asked for it
+  -- the client: 'cli' or 'browser'
   client text not null default 'browser',
   ip_address text,
   user_agent text,
@@ -67,14 +67,14 @@ create table identity.device_codes (
   created_at timestamptz not null default now()
 );
 
--- Where a device code was asked from, as the server saw it: shown to whoever confirms it.
+-- The origin of a device code, as the server saw it. Shown to the person who confirms it.
 create table identity.device_requests (
   user_code text primary key references identity.device_codes (user_code) on delete cascade,
   ip_address text,
   user_agent text
 );
 
--- How often something was tried in a while: one row for an account or an address, by a hash of it.
+-- Counts of attempts in a time window: one row per account or address, by its hash.
 create table identity.attempts (
   kind text not null,
   subject bytea not null,
@@ -84,7 +84,7 @@ create table identity.attempts (
 );
 create index attempts_since on identity.attempts (since);
 
--- The one-time link that makes the first account: a hash of its token, while there is no account.
+-- The hash of the one-time token that creates the first account. Exists while there is no account.
 create table identity.first_account (
   is_only boolean primary key default true check (is_only),
   token_hash bytea not null,

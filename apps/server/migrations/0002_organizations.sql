@@ -26,11 +26,11 @@ create table control.invitations (
   invited_by text references identity.users (id) on delete set null,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null,
-  -- one open invitation for an address: another replaces it
+  -- one open invitation per address: a new one replaces it
   unique (org_id, email)
 );
 
--- The organization of a session; it counts while the person is a member.
+-- The organization of a session. Valid while the person is a member.
 create table control.session_orgs (
   session_id text primary key references identity.sessions (id) on delete cascade,
   org_id uuid not null references control.organizations (id) on delete cascade,
@@ -46,14 +46,14 @@ create table control.databases (
   unique (org_id, name)
 );
 
--- What was answered to a request with an Idempotency-Key: stored in the change's own transaction.
+-- Answers to requests with an Idempotency-Key, stored in the change's own transaction.
 create table control.idempotency (
   principal text not null,
   route text not null,
   key text not null,
   request_hash bytea not null,
   status integer not null,
-  -- sealed when it holds a secret
+  -- encrypted if it contains a secret
   answer bytea not null,
   created_at timestamptz not null default now(),
   primary key (principal, route, key)

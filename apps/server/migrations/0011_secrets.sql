@@ -1,9 +1,9 @@
--- Secrets under an envelope: each value under the data key of its database or organization, each data key under the master
--- key, which is not in this database. New tables only: no lock that anybody waits for.
+-- Secrets with envelope encryption: each value under the data key of its database or organization, each data key
+-- under the master key, which is not in this database. New tables only, without locks on others.
 create table control.data_keys (
   id uuid primary key default uuidv7(),
   org_id uuid not null references control.organizations (id) on delete cascade,
-  -- null: of the organization
+  -- null: the organization's
   database_id uuid references control.databases (id) on delete cascade,
   master_key_id text not null,
   wrapped bytea not null,
@@ -22,8 +22,8 @@ create table control.secrets (
   unique nulls not distinct (org_id, database_id, name)
 );
 
--- The pair that signs snapshots of keys. There is always one: by it a start sees whether its master key is the right one,
--- also where nobody has stored a secret.
+-- The key pair that signs snapshots of keys. It always exists, so that a start can check its master key even without
+-- any secrets.
 create table control.signing_key (
   is_only boolean primary key default true check (is_only),
   public_key bytea not null,

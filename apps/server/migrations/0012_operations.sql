@@ -1,4 +1,4 @@
--- Operations (what takes time) and events (what happened). New tables only: no lock that anybody waits for.
+-- Operations (long work) and events (the audit log). New tables only, without locks on others.
 create table control.operations (
   id uuid primary key default uuidv7(),
   org_id uuid not null references control.organizations (id) on delete cascade,
@@ -8,7 +8,7 @@ create table control.operations (
   state text not null default 'pending' check (state in ('pending', 'running', 'succeeded', 'failed', 'cancelled')),
   is_cancellable boolean not null,
   actor text not null,
-  -- the person who started it, who may cancel it
+  -- the person who started it and may cancel it
   user_id text,
   detail text,
   error jsonb,
@@ -18,7 +18,7 @@ create table control.operations (
   check ((ended_at is null) = (state in ('pending', 'running')))
 );
 create index operations_org on control.operations (org_id, id desc);
--- a database is worked at by one operation of a kind
+-- a database has one open operation of each kind
 create unique index operations_open on control.operations (database_id, kind) where state in ('pending', 'running');
 
 create function control.operation_changed() returns trigger language plpgsql as $$
@@ -29,7 +29,7 @@ end $$;
 create trigger operation_changed after update of state on control.operations
   for each row execute function control.operation_changed();
 
--- The audit log. No foreign keys: it outlives what it tells of.
+-- The audit log. No foreign keys: it outlives the rows that it describes.
 create table control.events (
   id bigint primary key,
   at timestamptz not null,
@@ -48,8 +48,8 @@ create table control.events (
 create index events_org on control.events (org_id, id desc);
 create sequence control.event_ids owned by control.events.id;
 
--- Numbers the events of an organization in the order in which they are committed: whoever has read up to a number has missed
--- none below it, which is what lets a stream resume. The lock is held until the end of the transaction.
+-- Numbers an organization's events in commit order, so that a reader of one number has missed none below it and
+-- streams can resume. The lock is held until the end of the transaction.
 create function control.number_event() returns trigger language plpgsql as $$
 begin
   if new.org_id is not null then

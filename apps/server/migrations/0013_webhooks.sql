@@ -1,9 +1,9 @@
--- Webhooks and what was posted to them. New tables only: no lock that anybody waits for.
+-- Webhooks and their deliveries. New tables only, without locks on others.
 create table control.webhooks (
   id uuid primary key default uuidv7(),
   org_id uuid not null references control.organizations (id) on delete cascade,
   url text not null,
-  -- of events; empty: all of them; 'key.*' takes those of keys
+  -- event actions; empty: all; 'key.*': all actions of keys
   actions text[] not null,
   data_key_id uuid not null references control.data_keys (id) on delete cascade,
   sealed_secret bytea not null,

@@ -1,23 +1,23 @@
--- What databases shall be and what they are, their images, files and pods. New columns with constant defaults and new tables:
--- no lock that anybody waits for.
+-- Desired and observed state of databases, their images, files and pods. New columns with constant defaults and new
+-- tables, without long locks.
 alter table control.databases
-  -- grows with each change that was asked for; `observed_generation` follows when it was carried out
+  -- increases with each requested change; `observed_generation` follows when it was carried out
   add column generation integer not null default 1,
   add column observed_generation integer not null default 0,
-  -- DesiredDatabase of control-plane/databases/desired.ts
+  -- DesiredDatabase of src/database/desired.ts
   add column desired jsonb not null default '{
     "resources": {"cpu": 1, "memory_mb": 1024, "disk_gb": 10, "workers": 1}, "tree": null, "environment": null,
     "settings": {"sleep_after": "never", "wake_on_request": false, "vars": {}, "db_input_media_dest": null,
       "db_output_media_dest": null},
     "is_awake": true, "restarts": 0, "builds": 0}',
-  -- the same of what the pod was started with; null before the first start
+  -- the state with which the pod was started; null before the first start
   add column observed jsonb,
   add column failure jsonb,
   add column last_build jsonb,
   add column usage jsonb,
   add column awake_because text,
   add column last_used_at timestamptz,
-  -- the bearer of the pod's API
+  -- the bearer token of the pod's API
   add column data_key_id uuid references control.data_keys (id),
   add column sealed_pod_token bytea,
   add column purge_at timestamptz,
@@ -25,7 +25,7 @@ alter table control.databases
     ('PROVISIONING', 'UPDATING', 'AVAILABLE', 'STOPPING', 'STOPPED', 'STARTING', 'FAILED', 'DELETING')),
   add constraint databases_purge check ((purge_at is null) = (state <> 'DELETING'));
 
--- As the reconciler last saw them.
+-- Pods in the state that the reconciler last saw.
 create table control.pods (
   id text primary key,
   database_id uuid not null references control.databases (id) on delete cascade,
@@ -43,7 +43,7 @@ create table control.images (
   org_id uuid not null references control.organizations (id) on delete cascade,
   hash text not null,
   state text not null check (state in ('building', 'ready', 'failed')),
-  -- the document that was hashed: what a diff compares
+  -- the hashed document, for diffs
   environment jsonb not null,
   python text,
   packages jsonb,
@@ -53,7 +53,7 @@ create table control.images (
   primary key (org_id, hash)
 );
 
--- A list of project files; its chunks are blobs of the organization.
+-- A list of project files. Its chunks are blobs of the organization.
 create table control.trees (
   org_id uuid not null references control.organizations (id) on delete cascade,
   digest text not null,
@@ -73,7 +73,7 @@ create table control.blobs (
   primary key (org_id, digest)
 );
 
--- What an operation said: the output of a build above all.
+-- Output of operations, for example of builds.
 create table control.operation_lines (
   operation_id uuid not null references control.operations (id) on delete cascade,
   number integer not null,
@@ -90,7 +90,7 @@ end $$;
 create trigger operation_said after insert on control.operation_lines
   referencing new table as added for each statement execute function control.operation_said();
 
--- Requests wait for a change of a database's state by this.
+-- Notifies requests that wait for a change of a database's state.
 create function control.database_changed() returns trigger language plpgsql as $$
 begin
   perform pg_notify('control_databases', new.id::text);

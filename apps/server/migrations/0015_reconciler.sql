@@ -1,5 +1,5 @@
--- Which machine's home the databases' pods live in, and how often a pod failed to start. A new table, and a column with a
--- constant default: no lock that anybody waits for; the index is of a small table.
+-- The home that contains the databases' pods, and the number of failed starts. A new table, a column with a constant
+-- default and an index of a small table, without long locks.
 create table control.pods_home (
   is_only boolean primary key default true check (is_only),
   home_id text not null,
@@ -7,7 +7,7 @@ create table control.pods_home (
 );
 
 alter table control.databases
-  -- one after the other, since its pod last ran for long or somebody asked for a start
+  -- consecutive failures since its pod last ran for long or someone requested a start
   add column failed_starts integer not null default 0;
 
 -- the newest operation of a database

@@ -1,3 +1,3 @@
--- Which trees of project files the tables of a database that is asleep need: its pod said so before it was stopped. Null while it
--- runs, and where it was not asked. A new column without a default: no lock that anybody waits for.
+-- The trees of project files that the tables of a sleeping database need, according to its pod before the stop. Null
+-- while it runs and if it was not asked. A new column without a default, without long locks.
 alter table control.databases add column needed_trees jsonb;

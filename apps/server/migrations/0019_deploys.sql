@@ -1,4 +1,5 @@
--- Deployments of an application to a database, so that the last one can be undone as one. The last ten of a database are kept. A new table.
+-- Deployments of an application to a database, so that the last one can be undone as a whole. A database keeps the
+-- last ten. A new table.
 create table control.deploys (
   id uuid primary key default uuidv7(),
   org_id uuid not null references control.organizations (id) on delete cascade,
@@ -8,9 +9,9 @@ create table control.deploys (
   created_at timestamptz not null default now(),
   created_by text not null,
   ended_at timestamptz,
-  -- files, image, size, settings and releases as they were
+  -- files, image, size, settings and releases before it
   before jsonb not null,
-  -- the same when it had ended; null of one that was cut
+  -- the same after it; null if it was interrupted
   after jsonb
 );
 create index deploys_database on control.deploys (database_id, id desc);

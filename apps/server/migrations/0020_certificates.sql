@@ -1,25 +1,25 @@
--- Certificates that the gateway orders by ACME, and what the services of a release say of pages of other origins, so that the gateway need
--- not read whole manifests. New tables; a column that is null, filled for the few releases that are kept.
+-- Certificates that the gateway orders by ACME, and the CORS settings of releases, so that the gateway need not read
+-- whole manifests. New tables, and a nullable column that is filled for the few kept releases.
 create table control.acme_accounts (
-  -- address of the directory: an account is of one authority
+  -- the directory's address: an account belongs to one authority
   directory text primary key,
-  -- of another master key it is of no use any more, and another account is made
+  -- under another master key it is useless, and another account is created
   master_key_id text not null,
   wrapped bytea not null
 );
 
 create table control.gateway_certificates (
   database_id uuid primary key references control.databases (id) on delete cascade,
-  -- what it was ordered for, and where: when either is another by now, another is ordered
+  -- host and authority of the order; if either changes, another certificate is ordered
   host text not null,
   directory text not null,
-  -- PEM, the own one first; null while none was had
+  -- PEM, the host's own first; null before the first order succeeds
   chain text,
   data_key_id uuid,
   sealed_key bytea,
-  -- {token, key_authorization}, while an order is under way: any gateway may be asked for it
+  -- {token, key_authorization} during an order: the authority may ask any gateway
   challenge jsonb,
-  -- where one was ordered last, whatever came of it, and before when none is ordered there again
+  -- the authority of the last order, whatever its result, and the earliest time of the next one there
   asked_directory text not null,
   next_order_at timestamptz not null default now(),
   failures int not null default 0,

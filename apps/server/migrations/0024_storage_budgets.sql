@@ -1,6 +1,7 @@
--- What an organization stores is counted from rows, and a row is there before the bytes are. A blob that is being written has a row that
--- is not stored yet; each folder of unpacked project files has a row; an image that is being built holds a reserve until a moment.
--- Columns with constant defaults rewrite no table. Operations are counted once for what they have said so far.
+-- An organization's storage is counted from rows, which exist before the bytes. A blob that is being written has a
+-- row that is not stored yet. Each folder of unpacked project files has a row. An image that is being built has a
+-- reservation with an expiry. Columns with constant defaults rewrite no table. Operations are counted once for their
+-- output so far.
 alter table control.blobs add column is_stored boolean not null default true;
 
 alter table control.trees add column list_bytes integer not null default 0;
@@ -12,7 +13,7 @@ alter table control.images add column reserved_until timestamptz;
 
 create table control.unpacked (
   database_id uuid not null references control.databases (id) on delete cascade,
-  -- its name below the database's files: the digest of the tree, or a draft's while it is being written
+  -- its name below the database's files: the digest of the tree, or a draft's name during the write
   folder text not null,
   org_id uuid not null references control.organizations (id) on delete cascade,
   bytes bigint not null,
@@ -22,7 +23,7 @@ create table control.unpacked (
 );
 create index unpacked_org on control.unpacked (org_id);
 
--- Lines of operations are kept for the newest operations of an organization, as far as their bytes reach.
+-- Lines are kept for an organization's newest operations, up to a total size.
 alter table control.operations add column line_bytes bigint not null default 0;
 update control.operations o set line_bytes = said.bytes
   from (select operation_id, sum(octet_length(line) + 100) as bytes from control.operation_lines group by operation_id) said

@@ -1,7 +1,7 @@
--- Sessions and device codes are stored as SHA-256 hashes in hex: a copy of the database signs nobody in. Existing sessions and codes are
--- hashed in place and stay valid. Both tables are locked while their few rows are rewritten.
--- `authenticated_at` is when the session last proved its person; existing sessions proved it when they began.
--- breaking: a server of before looks for the columns by their previous names
+-- Sessions and device codes are stored as SHA-256 hashes in hex, so that a copy of the database cannot sign in.
+-- Existing sessions and codes are hashed in place and stay valid. Both tables are locked while their few rows are
+-- rewritten. `authenticated_at` is the last proof of identity in the session; for existing sessions, their start.
+-- breaking: a previous server looks for the columns by their old names
 alter table identity.sessions rename column token to token_hash;
 alter table identity.sessions rename constraint sessions_token_key to sessions_token_hash_key;
 update identity.sessions set token_hash = encode(sha256(convert_to(token_hash, 'UTF8')), 'hex');

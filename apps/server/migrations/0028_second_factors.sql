@@ -2,9 +2,9 @@
 create table identity.second_factors (
   user_id text primary key references identity.users (id) on delete cascade,
   master_key_id text not null,
-  -- the secret of the authenticator app, sealed by the master key
+  -- the secret of the authenticator app, encrypted with the master key
   wrapped bytea not null,
-  -- null until the person has shown a first code
+  -- null until the first code was confirmed
   enabled_at timestamptz,
   -- the last step whose code was used: a code works once
   last_step bigint not null default 0,

@@ -1,4 +1,4 @@
--- Since when a driver that isolates pods serves this control plane: another start must not fall back to plain processes. Version 0.8.0
--- does not know where storage of databases lies since then, and takes no database with a migration that it does not know.
--- A column that is null, of a table with one row.
+-- When a driver that isolates pods first served this control plane: later starts must not fall back to plain
+-- processes. Version 0.8.0 does not know the new location of databases, and refuses a database with an unknown
+-- migration. A nullable column of a table with one row.
 alter table control.pods_home add column isolated_at timestamptz;

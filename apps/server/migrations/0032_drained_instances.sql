@@ -1,3 +1,3 @@
--- Since when an instance of a service that another one took over from is asked to end. The job that asked has ended, and a later one
--- looks whether the instance has. A new column without a default: no lock that anybody waits for.
+-- When a replaced instance of a service was asked to end. The job that asked has ended, and a later one checks the
+-- instance. A new column without a default, without long locks.
 alter table control.pods add column draining_since timestamptz;

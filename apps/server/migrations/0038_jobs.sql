@@ -1,7 +1,7 @@
--- The queue of the reconciler's jobs: one row a job, instead of graphile-worker's tables. New table, short locks.
--- breaking: a previous server adds its jobs to tables that are gone
+-- The queue of the reconciler's jobs: one row per job, instead of graphile-worker's tables. New table, short locks.
+-- breaking: a previous server adds its jobs to tables that no longer exist
 create table control.jobs (
-  -- jobs of one key are one row: a second request replaces the first, or runs after it
+  -- jobs with one key are one row: a second request replaces the first, or runs after it
   key text primary key,
   id bigint not null generated always as identity,
   name text not null,
@@ -12,13 +12,13 @@ create table control.jobs (
   attempts integer not null default 0,
   -- the advisory lock of the process that runs it
   lease integer,
-  -- requested again while it runs: when it is due after that
+  -- set if it was requested while it runs: when it is due after that
   again_at timestamptz
 );
 create index jobs_due on control.jobs (name, run_at) where lease is null;
 create unique index jobs_running on control.jobs (lane) where lease is not null;
 
--- preparations are the one kind of job that no row of the control plane brings back
+-- preparations are the only jobs that no row of the control plane recreates
 do $$
 begin
   if to_regclass('graphile_worker._private_jobs') is not null then

@@ -13,10 +13,10 @@ export interface CleanDeps {
   readonly attempts: Attempts;
 }
 
-/** Removes once an hour what has ended: sessions, codes, invitations, links, kept answers. Any server may, at any time. */
+/** Removes expired sessions, codes, invitations, links and stored answers hourly. Several servers may run it. */
 export function cleanHourly(deps: CleanDeps): Disposable {
   const timer = setInterval(() => {
-    cleanOnce(deps).catch((error: unknown) => deps.log.warn({ err: error }, "what has ended was not removed"));
+    cleanOnce(deps).catch((error: unknown) => deps.log.warn({ err: error }, "could not remove expired rows"));
   }, HOUR_MS);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
@@ -25,7 +25,7 @@ export function cleanHourly(deps: CleanDeps): Disposable {
 export async function cleanOnce({ db, attempts }: Pick<CleanDeps, "db" | "attempts">): Promise<void> {
   await attempts.clean();
   await cleanIdempotency(db);
-  // a day later: who comes back with a code is told that it has expired
+  // one day later, so that a person with an old code learns that it has expired
   const ended = sql`now() - interval '1 day'`;
   await sql`delete from identity.sessions where expires_at < ${ended}`.execute(db);
   await sql`delete from identity.device_codes where expires_at < ${ended}`.execute(db);

@@ -57,7 +57,7 @@ import { createAnswerSeal } from "./requests/idempotency.ts";
 import { LineStreams } from "./requests/line-streams.ts";
 import { createEnvelope, type Envelope } from "./secrets/envelope.ts";
 import type { MasterKey } from "./secrets/master-key.ts";
-/** Everything that requests work with. */
+/** The dependencies of request handlers. */
 export interface ServerDeps {
   readonly config: ServerConfig;
   readonly log: Logger;
@@ -75,15 +75,15 @@ export interface ServerDeps {
   readonly key_uses: KeyUses;
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
-  /** Reads what tenants send within bounds. */
+  /** Reads documents sent by tenants, within bounds. */
   readonly documents: TenantDocuments;
   readonly snapshots: KeySnapshots;
-  /** What `/metrics` answers. */
+  /** The metrics of this process in `/metrics`. */
   readonly metrics: Registry;
-  /** Parts that `/health` asks; those that start later add theirs. */
+  /** The parts that `/health` asks. Parts that start later append theirs. */
   readonly problems: TellProblems[];
   readonly health: ServerHealth;
-  /** What `/metrics` answers of other processes. */
+  /** The metrics of other processes in `/metrics`. */
   readonly more_metrics: (() => Promise<string>)[];
 }
 
@@ -92,14 +92,14 @@ export interface ServerInput {
   readonly log: Logger;
   readonly db: ControlDatabase;
   readonly pool: pg.Pool;
-  /** Its address is set when the server listens, before the first request. */
+  /** The server sets its address when it listens, before the first request. */
   readonly site: Site;
   readonly mail: Mail | undefined;
   readonly auth_secret: Secret;
   readonly master_key: MasterKey;
-  /** Absent where nobody looks at pages. */
+  /** Undefined if the server does not serve the dashboard. */
   readonly dashboard?: Dashboard | undefined;
-  /** Set when the driver of this server's pods is known; absent where another server runs them. */
+  /** Set once this server's pod driver is known. Undefined if another server runs the pods. */
   readonly pods?: KnownPods | undefined;
 }
 
@@ -109,7 +109,7 @@ export interface ComposedServer {
   readonly routes: ControlRoutes;
 }
 
-/** Builds the control plane; nothing is started here. */
+/** Builds the control plane without starting anything. */
 export function composeServer(input: ServerInput): ComposedServer {
   const { config, log, db, pool, site, mail } = input;
   const recordEvent = createRecordEvent(addDeliveries);
@@ -186,7 +186,7 @@ export function composeServer(input: ServerInput): ComposedServer {
   return { deps, app, routes };
 }
 
-/** Keys, secrets, databases, operations, events and webhooks; with the server ends what they keep open. */
+/** Adds routes of keys, secrets, databases, operations, events and webhooks. Their streams end with the server. */
 function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: ServerDeps): void {
   const stopping = new AbortController();
   const streaming = { ...deps, mayStillRead: (request: FastifyRequest) => mayStillRead(deps, request) };
@@ -212,7 +212,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   });
 }
 
-/** A stream ends when its session or key does, and when its reader leaves the organization. */
+/** Whether the stream's reader still has a valid session or key and belongs to the organization. */
 async function mayStillRead({ identity, findOrg }: ServerDeps, request: FastifyRequest): Promise<boolean> {
   try {
     const { principal } = await identity.resolve(request);

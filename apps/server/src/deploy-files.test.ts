@@ -11,10 +11,10 @@ import { readServerConfig } from "./config/config.ts";
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const read = (name: string) => readFileSync(join(ROOT, name), "utf8");
 const FILES = ["deploy/appdb.service", "deploy/Dockerfile", "deploy/compose.yaml"];
-/** Where the checkout lies in a container and, as the page says, on a machine. */
+/** The path of the checkout, in a container and in the documentation. */
 const PLACE = "/opt/appdb/";
 
-test.each(FILES)("%s starts a program that is built, and names places that are there", (name) => {
+test.each(FILES)("%s starts a built program and names existing paths", (name) => {
   const bundles = read("scripts/lib/bundle.mjs");
   const paths = [...read(name).matchAll(/\/opt\/appdb\/(?<path>[\w.][\w./-]*)/g)].map(
     ({ groups }) => groups?.path ?? "",
@@ -28,7 +28,7 @@ test.each(FILES)("%s starts a program that is built, and names places that are t
   }
 });
 
-test.each(FILES)("the settings of %s are the server's, and may have these values", (name) => {
+test.each(FILES)("%s uses known settings with valid values", (name) => {
   const settings = Object.fromEntries(
     [...read(name).matchAll(/^\s*(?:ENV |Environment=)?(SERVICE_\w+)(?:=|: )"?([^\s"]+)"?$/gm)].map(
       ([, setting = "", value = ""]) => [setting, value],
@@ -40,7 +40,7 @@ test.each(FILES)("the settings of %s are the server's, and may have these values
   expect(readServerConfig({ ...settings }).port).toBe(8080);
 });
 
-test("what the container and the compose file copy and mount is what the product has and what the image is", () => {
+test("the container and compose file copy and mount what the product has", () => {
   const dockerfile = read("deploy/Dockerfile");
   const [scripts, compose] = [JSON.parse(read("package.json")).scripts, read("deploy/compose.yaml")];
   for (const [, script = ""] of dockerfile.matchAll(/npm run (\w+)/g)) expect(scripts[script], script).toBeDefined();
@@ -48,14 +48,14 @@ test("what the container and the compose file copy and mount is what the product
   expect(compose).toContain(`home:${/^VOLUME (\S+)$/m.exec(dockerfile)?.[1]}`);
 });
 
-test("what the container runs is the keeper too, which is copied", () => {
+test("the container copies and runs the keeper", () => {
   const dockerfile = read("deploy/Dockerfile");
   expect(dockerfile).toContain(" /opt/appdb/deploy/keep-server.sh deploy/keep-server.sh\n");
   const command = '["/bin/sh", "/opt/appdb/deploy/keep-server.sh", "10", "node", "/opt/appdb/dist/server.js"]';
   expect(dockerfile).toContain(`CMD ${command}`);
 });
 
-test("what the unit runs is the keeper of the server, and systemd ends all that is left when that ends", () => {
+test("the unit runs the keeper, and systemd ends what remains after it", () => {
   const unit = read("deploy/appdb.service");
   expect(unit).toMatch(
     /^ExecStart=\/bin\/sh \/opt\/appdb\/deploy\/keep-server\.sh \d+ \/usr\/bin\/env node \/opt\/appdb\/dist\/server\.js$/m,
@@ -65,7 +65,7 @@ test("what the unit runs is the keeper of the server, and systemd ends all that 
   for (const line of lines) expect(unit.split("\n")).toContain(line);
 });
 
-/** Ends by itself where a test that fails leaves it behind. */
+/** Ends automatically if a failed test leaves it behind. */
 const RUN = "for n in $(seq 1000); do sleep 0.01; done";
 
 function makeFolder() {
@@ -73,7 +73,7 @@ function makeFolder() {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A keeper of a stand-in that prints its process id, and what the keeper itself has for a status at the end. */
+/** Runs a keeper with a stand-in that prints its process id. Resolves with the keeper's exit status. */
 function keep(seconds: number, script: string, sockets?: string) {
   const child = spawn("/bin/sh", [join(ROOT, "deploy/keep-server.sh"), String(seconds), "/bin/sh", "-c", script], {
     stdio: ["ignore", "pipe", "ignore"],
@@ -83,7 +83,7 @@ function keep(seconds: number, script: string, sockets?: string) {
   return { child, ended: once(child, "exit"), nextPid: async () => Number((await lines.next()).value) };
 }
 
-test("a server that is killed is started again by its keeper, which passes on the request to stop and the status", async () => {
+test("the keeper restarts a killed server and passes on stop and status", async () => {
   const { child, ended, nextPid } = keep(0, `trap "exit 7" TERM; echo $$; ${RUN}`);
   const first = await nextPid();
   process.kill(first, "SIGKILL");
@@ -94,7 +94,7 @@ test("a server that is killed is started again by its keeper, which passes on th
   expect(() => process.kill(second, 0)).toThrow("ESRCH");
 });
 
-test("a keeper removes the folder of one that was killed, and none of one that runs", async () => {
+test("a keeper removes the folder of a killed keeper, not of a running one", async () => {
   using sockets = makeFolder();
   const script = `trap "exit 0" TERM; echo $$; ${RUN}`;
   const killed = keep(0, script, sockets.path);
@@ -115,8 +115,8 @@ test("a keeper removes the folder of one that was killed, and none of one that r
   expect(readdirSync(sockets.path)).toEqual([]);
 });
 
-test("a stop right after a crash ends what the crashed server left: the next one is asked again once it hears", async () => {
-  // the first two are deaf, as a server that was only just started is
+test("a stop right after a crash ends what the crashed server left", async () => {
+  // the first two ignore signals, like a server that has just started
   using folder = makeFolder();
   const { child, ended, nextPid } = keep(
     0,
@@ -129,10 +129,10 @@ test("a stop right after a crash ends what the crashed server left: the next one
   expect(await ended).toEqual([0, null]);
 });
 
-/** Prints its process id, says each 50 ms that its loop runs, and stops with 0. */
+/** Prints its process id, beats every 50 ms, and stops with status 0. */
 const BEAT = `trap "exit 0" TERM; echo 0 >$KEEPER_HEARTBEAT_FILE; echo $$; n=0; while [ $n -lt 400 ]; do n=$((n + 1)); echo $n >$KEEPER_HEARTBEAT_FILE; sleep 0.05; done`;
 
-test("a server that hangs is killed and started again, and one that never beats is left alone", async () => {
+test("a hanging server is killed and restarted; one without heartbeats is not", async () => {
   const { child, ended, nextPid } = keep(0, BEAT);
   const silent = keep(0, `echo $$; trap "exit 7" TERM; ${RUN}`);
   const leftAlone = await silent.nextPid();
@@ -148,7 +148,7 @@ test("a server that hangs is killed and started again, and one that never beats 
   expect(await silent.ended).toEqual([7, null]);
 }, 20_000);
 
-test("a server that hangs as it is asked to stop is replaced by one that ends what it left", async () => {
+test("a server that hangs while stopping is replaced by one that ends its remains", async () => {
   const { child, ended, nextPid } = keep(60, BEAT);
   process.kill(await nextPid(), "SIGSTOP");
   child.kill("SIGTERM");
@@ -156,7 +156,7 @@ test("a server that hangs as it is asked to stop is replaced by one that ends wh
   expect(await ended).toEqual([0, null]);
 }, 20_000);
 
-test("a heartbeat follows no link that another user put where its folder was", async () => {
+test("a heartbeat does not follow a link put in place of its folder", async () => {
   using folder = makeFolder();
   const file = join(folder.path, "beat");
   writeFileSync(file, "of another program");
@@ -168,7 +168,7 @@ test("a heartbeat follows no link that another user put where its folder was", a
   expect(readFileSync(file, "utf8")).toBe("of another program");
 });
 
-test("a server that cannot start ends its keeper with its status, and one that stops by itself with none", async () => {
+test("a server that cannot start ends its keeper with its status; a clean stop with 0", async () => {
   expect(await keep(60, "exit 3").ended).toEqual([3, null]);
   expect(await keep(0, "exit 0").ended).toEqual([0, null]);
 });

@@ -13,7 +13,7 @@ import * as z from "zod";
 const KEEPER = fileURLToPath(new URL("../../../deploy/keep-server.sh", import.meta.url));
 const running = z.object({ url: z.string(), pid: z.int() });
 
-test("a server that hangs is replaced next to its gateway, which a dead gateway of that time is too", async () => {
+test("a hanging server is replaced, and so is its dead gateway", async () => {
   const home = mkdtempSync(join(tmpdir(), "appdb-keep-"));
   const keeper = spawn("/bin/sh", [KEEPER, "0", process.execPath, builtProgram("server")], {
     env: { ...process.env, SERVICE_HOME: home, SERVICE_PODS: "process", KEEPER_SILENT_SECONDS: "3" },
@@ -31,12 +31,12 @@ test("a server that hangs is replaced next to its gateway, which a dead gateway 
   try {
     const first = await lives(0);
     const served = gateway();
-    // what keeps the processors busy does not keep requests from it
+    // a pod that uses all CPUs does not delay requests
     if (process.getuid?.() === 0) expect(getPriority(served)).toBeLessThan(getPriority(first));
     process.kill(first, "SIGSTOP");
     const second = await lives(first);
     expect(gateway()).toBe(served);
-    // nobody starts another gateway while the server hangs
+    // no other gateway is started while the server hangs
     process.kill(second, "SIGSTOP");
     process.kill(served, "SIGKILL");
     await lives(second);

@@ -1,6 +1,6 @@
 /**
- * The hosted service: control plane, reconciler and gateway in one process, or the roles that SERVICE_ROLES names.
- * `operator <request>` is what `cli server` asks, one JSON document. `reset-link <address>` is short for one of its acts.
+ * The hosted service: control plane, reconciler and gateway in one process, or the roles in SERVICE_ROLES. `operator
+ * <request>` runs a request of `cli server`, a JSON document. `reset-link <address>` is short for one of them.
  */
 
 import { toProblem } from "@appdb/contract/errors";
@@ -26,7 +26,7 @@ async function run(): Promise<number> {
   return 2;
 }
 
-/** Answers a request of `cli server` on standard output: the answer with status 0, a problem with status 1. */
+/** Runs a request of `cli server`. Prints the answer with status 0, or a problem with status 1. */
 async function operate(text: string): Promise<number> {
   try {
     const request: unknown = JSON.parse(text);

@@ -23,13 +23,13 @@ beforeEach(() => {
 afterEach(async () => {
   await database?.drop();
   database = undefined;
-  // a killed server leaves the initdb that it had begun
+  // a killed server leaves its initdb running
   await removeFolder(home);
-  // of a gateway that was killed, where a test failed before the next one came
+  // left by a killed gateway if a test failed before its replacement
   rmSync(doorFolder({ home, runtime_base: process.env.XDG_RUNTIME_DIR }), { recursive: true, force: true });
 });
 
-/** A machine that does other things as well takes long to start a process from its sources. */
+/** On a busy machine, starting a process from source is slow. */
 const SEVERAL_STARTS_MS = 180_000;
 
 /** Without the reconciler, which would wait for the same rows. */
@@ -38,7 +38,7 @@ const ALONE = { SERVICE_ROLES: "control-plane" };
 const address = (server: ServerProcess) => server.printed(/^Dashboard: (\S+)$/m);
 const setUpToken = (server: ServerProcess) => server.printed(/setup\?token=(\S+)/);
 
-/** Makes the first account and an organization; the cookie of its owner. */
+/** Creates the first account and an organization. Returns the owner's cookie. */
 async function begin(server: ServerProcess): Promise<string> {
   const url = await address(server);
   const token = await setUpToken(server);
@@ -64,7 +64,7 @@ function send(url: string, method: string, path: string, cookie: string, body?: 
   });
 }
 
-/** A connection that holds the organization, so that a change of it waits. */
+/** Holds a lock on the organization, so that a change waits. */
 async function hold(dsn: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: dsn });
   client.on("error", () => undefined);
@@ -86,7 +86,7 @@ async function untilWaiting(client: pg.Client): Promise<void> {
     .toBe(1);
 }
 
-describe("with a PostgreSQL of its own", () => {
+describe("with the embedded PostgreSQL", () => {
   test(
     "starts, keeps its address and secrets, refuses a second one, resets a password, stops",
     async () => {
@@ -117,8 +117,8 @@ describe("with a PostgreSQL of its own", () => {
         cookie = again.headers.getSetCookie()[0]?.split(";")[0] ?? "";
         server.kill("SIGTERM");
         expect(await server.ended()).toBe(0);
-        // it prints what its gateway logs, to the end of that
-        expect(server.output()).toContain('"msg":"the gateway stops"');
+        // it prints its gateway's log to the end
+        expect(server.output()).toContain('"msg":"the gateway is stopping"');
         expect(existsSync(join(home, "server.json"))).toBe(false);
         expect(server.output().split("setup?token=")).toHaveLength(2);
       }
@@ -133,15 +133,15 @@ describe("with a PostgreSQL of its own", () => {
     SEVERAL_STARTS_MS,
   );
 
-  test("prints no link to a new password when the server does not run", async () => {
+  test("prints no password reset link when the server does not run", async () => {
     await using link = runProcess({ SERVICE_HOME: home }, ["reset-link", "ann@example.com"]);
     expect(await link.ended()).toBe(1);
     expect(link.output()).toContain("error: No server of the home");
   });
 });
 
-describe("over a PostgreSQL that somebody else runs", () => {
-  test("two servers at once make one set of tables, and know each other's sessions", async () => {
+describe("with an external PostgreSQL", () => {
+  test("two servers create one set of tables at once, and accept each other's sessions", async () => {
     database = await createTestDatabase();
     const env = {
       SERVICE_HOME: home,
@@ -172,7 +172,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect((await send(at, "GET", "/about", "")).status).toBe(404);
   });
 
-  test("has a gateway beside it that neither ends with the other: it is started again, and found by the next server", async () => {
+  test("restarts a killed gateway, and adopts the gateway of a killed server", async () => {
     database = await createTestDatabase();
     const settings = { SERVICE_PODS: "process", SERVICE_METRICS_TOKEN: METRICS_TOKEN };
     const env = { SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...settings };
@@ -191,15 +191,15 @@ describe("over a PostgreSQL that somebody else runs", () => {
       const ofPods = [process.getuid?.() === 0 ? "pods_run_as_root" : "pods_not_isolated"];
       process.kill(first, "SIGSTOP");
       await expect.poll(health, { timeout: 10_000 }).toEqual([503, [...ofPods, "gateway_down"]]);
-      // one that hangs holds its ports: it is killed without a word from anybody
-      await server.printed(/"the gateway does not answer: it is killed and started again"/);
-      await server.printed(/"the gateway has ended; it is started again"/);
+      // a hanging gateway holds its ports, so it is killed automatically
+      await server.printed(/"the gateway does not answer; killing and restarting it"/);
+      await server.printed(/"the gateway ended; starting it again"/);
       await expect.poll(health, { timeout: 10_000 }).toEqual([200, ofPods]);
       for (const words of ["began", "ended"]) {
-        // its answer can be here before its log is
+        // its answer may arrive before its log
         await server.printed(new RegExp(`"code":"gateway_down".*"a problem of the server ${words}"`));
       }
-      expect(server.output()).toMatch(/"signal":"SIGKILL".*"the gateway has ended; it is started again"/);
+      expect(server.output()).toMatch(/"signal":"SIGKILL".*"the gateway ended; starting it again"/);
       last = gateway() ?? 0;
       const metrics = await (await send(url, "GET", "/metrics", "")).text();
       for (const line of ["appdb_gateway_up 1", "appdb_gateway_in_flight 0"]) expect(metrics).toContain(line);
@@ -221,21 +221,21 @@ describe("over a PostgreSQL that somebody else runs", () => {
     await using failing = runProcess({ ...env, SERVICE_PORT: port, SERVICE_ROLES: "control-plane,gateway" });
     expect(await failing.ended()).toBe(1);
     taken.close();
-    expect(gateway(), "a server that did not come up took it along").toBe(last);
+    expect(gateway(), "an adopted gateway survives a failed start of the server").toBe(last);
     await using server = runProcess({ ...env, SERVICE_ACCESS_LOG: "all", SERVICE_KEEP_PODS: "1" });
     await address(server);
-    expect(isOver(last), "a gateway with other settings goes on").toBe(true);
+    expect(isOver(last), "a gateway with other settings is not adopted").toBe(true);
     last = gateway() ?? 0;
     server.kill("SIGTERM");
     expect(await server.ended()).toBe(0);
-    expect(isOver(last), "the gateway of pods that are kept has ended").toBe(false);
-    // moved first, at once: it may write into a folder that is being emptied, which can then not be removed
+    expect(isOver(last), "the gateway of kept pods has ended").toBe(false);
+    // rename first: the server may write into the folder, which would prevent its removal
     renameSync(home, `${home}.gone`);
     await removeFolder(`${home}.gone`);
     await expect.poll(() => isOver(last), { timeout: 10_000 }).toBe(true);
   }, 60_000);
 
-  test("does not start where its gateway cannot, and says why", async () => {
+  test("does not start if its gateway cannot, and says why", async () => {
     database = await createTestDatabase();
     const tls = { SERVICE_TLS_CERT: join(home, "none.pem"), SERVICE_TLS_KEY: join(home, "none.key") };
     const roles = { SERVICE_ROLES: "control-plane,gateway", SERVICE_DOMAIN: "apps.example.com" };
@@ -244,7 +244,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(server.output()).toMatch(/error: .*none\.pem/);
   });
 
-  test("ends the requests that are under way when it stops, and takes no more", async () => {
+  test("finishes running requests when it stops, and accepts no more", async () => {
     database = await createTestDatabase();
     await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...ALONE });
     const url = await address(server);
@@ -253,7 +253,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     const waiting = send(url, "PATCH", "/v1/orgs/acme", cookie, { display_name: "Acme" });
     await untilWaiting(holder);
     server.kill("SIGTERM");
-    await server.printed(/the server stops/);
+    await server.printed(/the server is stopping/);
     await expect
       .poll(() =>
         send(url, "GET", "/health", "").then(
@@ -270,7 +270,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(await server.ended()).toBe(0);
   });
 
-  test("says that the database is gone when it is killed in the middle of a request, and goes on when it is back", async () => {
+  test("reports a PostgreSQL that is killed during a request, and continues when it is back", async () => {
     await using postgres = await startTestPostgres();
     await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: postgres.dsn, ...ALONE });
     const url = await address(server);
@@ -290,7 +290,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(await org.json()).toMatchObject({ display_name: "acme" });
   });
 
-  test("is refused where the home has a server with the same role", async () => {
+  test("is refused if the home has a server with the same role", async () => {
     database = await createTestDatabase();
     const env = { SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...ALONE };
     await using server = runProcess(env);
@@ -300,16 +300,16 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(second.output()).toContain(`with the role control-plane: process ${server.pid}`);
   });
 
-  test("ends when its home is removed: another server may take its place", async () => {
+  test("ends when its home is removed, so that another server can use it", async () => {
     database = await createTestDatabase();
     await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...ALONE });
     await address(server);
     await removeFolder(home);
     expect(await server.ended()).toBe(0);
-    expect(server.output()).toMatch(/"reason":"its home is gone","msg":"the server stops"/);
+    expect(server.output()).toMatch(/"reason":"the home was removed","msg":"the server is stopping"/);
   });
 
-  test("names the setting when the PostgreSQL does not answer", async () => {
+  test("names the setting if PostgreSQL does not answer", async () => {
     const url = "postgresql://nobody@127.0.0.1:1/control";
     await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: url, ...ALONE });
     expect(await server.ended()).toBe(1);
@@ -319,7 +319,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(server.output()).not.toContain("    at ");
   });
 
-  test("says everything that is wrong with its settings, and starts nothing", async () => {
+  test("reports all invalid settings and starts nothing", async () => {
     await using server = runProcess({ SERVICE_HOME: home, SERVICE_PORT: "x", SERVICE_SIGN_UP: "all" });
     expect(await server.ended()).toBe(1);
     expect(server.output()).toMatch(/error: .*SERVICE_PORT.*SERVICE_SIGN_UP/);

@@ -31,16 +31,15 @@ import { givenMasterKey } from "./secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 /**
- * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
- * started.
- * `watched` is for tests, which stop it at a step.
- * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, upgrade_failed, disk_full, master_key_wrong,
- *   port_taken
+ * Runs the server until SIGTERM or SIGINT. Then it accepts no new requests, finishes the running ones, and stops what
+ * it started. `watched` lets tests stop it at a step.
+ * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, upgrade_failed, disk_full,
+ * master_key_wrong, port_taken
  */
 export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone"> = {}): Promise<void> {
   const found = readServerConfig();
   const home = openServerHome(found.home);
-  // the path without links: of it names are made that others make as well
+  // the path without links, because other processes derive the same names from it
   const config = { ...found, home };
   const log = createServerLogger(config.log_level);
   const stopped = awaitStopSignal(log);
@@ -49,7 +48,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openControlDatabase(postgres.dsn, log);
-  // a gateway alone starts while PostgreSQL is down: its tables are the control plane's to make
+  // a gateway alone starts without PostgreSQL: the control plane creates its tables
   if (config.roles.every((role) => role === "gateway")) {
     const { serveGatewayAlone } = await import("./gateway-process/serve-alone.ts");
     return await serveGatewayAlone({ config, database, log, stopped });
@@ -57,7 +56,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   await demandPostgres(database.pool, config);
   await migrate(database.pool, migrations, log);
   const masterKey = await makeMasterKey(database.db, config, home, log);
-  // begun here, so that it is there when the rest is
+  // start it early, so that it is ready with the rest
   await using gateway = config.roles.includes("gateway")
     ? superviseGateway({ config, log, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
     : undefined;
@@ -118,11 +117,11 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     using _looking = keepLooking(deps.health, log);
     using gone = watchHome(home, roleLock(config.roles[0] ?? "control-plane"), log);
     const reason = await Promise.race([stopped, gone.noticed]);
-    log.info({ reason }, "the server stops");
+    log.info({ reason }, "the server is stopping");
   } finally {
     await stopEach(log, {
       address: () => (config.roles.includes("control-plane") ? removeRunning(home) : undefined),
-      // pods that are kept are served
+      // the gateway keeps serving kept pods
       gateway: () => (config.pods.are_kept ? gateway?.leave() : gateway?.end()),
       reconciler: () => reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods"),
       requests: () => app.close(),
@@ -146,7 +145,7 @@ async function makeMasterKey(db: ControlDatabase, config: ServerConfig, home: st
   return masterKey;
 }
 
-/** The dashboard, unless it was not built: the rest of the server works without. */
+/** The dashboard. The server works without it if it was not built. */
 function openDashboard(log: Logger): Dashboard | undefined {
   const folder = findDashboard();
   if (folder !== undefined) return readDashboard(folder);

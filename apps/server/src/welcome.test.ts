@@ -13,7 +13,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-test("prints the link of the first account where no journal keeps it", () => {
+test("prints the link of the first account unless a journal stores the output", () => {
   const text = writeWelcome({ home, url, token: "secret", is_journal: false });
   expect(text).toBe(`Dashboard: ${url}\nMake the first account: ${url}/setup?token=secret\n\n`);
   expect(existsSync(join(home, "server/first-account"))).toBe(false);
@@ -34,7 +34,7 @@ test("removes the file once there is an account", () => {
   expect(existsSync(join(home, "server/first-account"))).toBe(false);
 });
 
-test("takes the output for a journal's only when the stream is the output", () => {
+test("detects a journal only if the output is its stream", () => {
   const { dev, ino } = fstatSync(process.stdout.fd);
   expect(isJournal(`${dev}:${ino}`)).toBe(true);
   expect(isJournal(`${dev}:${ino + 1}`)).toBe(false);

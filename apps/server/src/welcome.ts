@@ -6,15 +6,15 @@ import { SERVER_PATHS } from "./config/config.ts";
 export interface Welcome {
   readonly home: string;
   readonly url: string;
-  /** The one-time token of the first account; undefined once there is an account. */
+  /** The one-time token of the first account. Undefined once there is an account. */
   readonly token: string | undefined;
-  /** Whether systemd's journal keeps the standard output, and shows it to everyone who may read logs. */
+  /** Whether systemd's journal stores the standard output, which others may read. */
   readonly is_journal: boolean;
 }
 
 /**
- * What the server prints when it listens. The link that makes the first account is printed, but never written to a journal: there
- * it goes into a file of the home, which only the server's user can read.
+ * The output of a server that listens. It contains the link that creates the first account. Under a journal, the link
+ * goes into a private file of the home instead.
  */
 export function writeWelcome({ home, url, token, is_journal }: Welcome): string {
   const file = join(home, SERVER_PATHS.firstAccount);
@@ -25,11 +25,11 @@ export function writeWelcome({ home, url, token, is_journal }: Welcome): string 
   if (token !== undefined) {
     lines.push(is_journal ? `Make the first account: open the link in ${file}` : `Make the first account: ${link}`);
   }
-  // an empty line tells a program that started the server that this is all
+  // an empty line marks the end for programs that start the server
   return `${lines.join("\n")}\n\n`;
 }
 
-/** Whether the standard output is the journal's: systemd names the device and the inode of its stream in JOURNAL_STREAM. */
+/** Whether the standard output is the journal's: JOURNAL_STREAM has the device and inode of its stream. */
 export function isJournal(journalStream: string | undefined): boolean {
   if (journalStream === undefined) return false;
   const { dev, ino } = fstatSync(process.stdout.fd);

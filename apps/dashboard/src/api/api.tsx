@@ -4,7 +4,7 @@ import { createContext, use } from "react";
 import { type AuthClient, createAuthClient } from "./auth-client.ts";
 import { type Confirmation, createConfirmation } from "./confirmation.ts";
 
-/** What pages ask the server by. The browser sends the session's cookie itself, so there is no credential. */
+/** The clients for requests to the server. The browser sends the session's cookie, so no credential is needed. */
 export interface Api {
   readonly control: ControlClient;
   readonly auth: AuthClient;
@@ -26,11 +26,11 @@ export const ApiProvider = ApiContext.Provider;
 
 export function useApi(): Api {
   const api = use(ApiContext);
-  if (api === undefined) throw new Error("useApi is called outside of ApiProvider.");
+  if (api === undefined) throw new Error("useApi must be called inside ApiProvider.");
   return api;
 }
 
-/** `fetch` whose body can be read piece by piece in every browser: not all of them let a stream be iterated. */
+/** `fetch` with a body that can be read in pieces in every browser: not all can iterate a stream. */
 const browserFetch: FetchLike = async (url, init) => {
   const response = await fetch(url, init);
   const { body } = response;

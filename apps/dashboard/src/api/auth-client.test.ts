@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readAuthRefusal } from "./auth-client.ts";
 
-test("a problem document is the error it says", () => {
+test("a problem document becomes its error", () => {
   const error = readAuthRefusal(401, {
     code: "sign_in_failed",
     detail: "The address or the password is wrong.",
@@ -18,13 +18,13 @@ test.each([
   ["expired_token", "sign_in_expired"],
   ["access_denied", "forbidden"],
   ["invalid_request", "device_code_not_found"],
-])("the device routes' %s is %s", (error, code) => {
+])("the device routes' %s becomes %s", (error, code) => {
   expect(readAuthRefusal(400, { error, error_description: "Said so." })).toMatchObject({ code, message: "Said so." });
 });
 
-test("what is neither says its status", () => {
+test("any other answer becomes an error with its status", () => {
   expect(readAuthRefusal(502, undefined)).toMatchObject({
     code: "server_failed",
-    message: "The server answered with status 502 and did not say why.",
+    message: "The server answered with status 502 without a reason.",
   });
 });

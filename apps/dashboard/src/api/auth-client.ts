@@ -8,17 +8,18 @@ import {
 } from "@appdb/contract/errors";
 import { AUTH_PATH } from "@appdb/contract/routes/control-paths";
 
-/** Sign-up, sign-in and the answer to a device's question: the routes below AUTH_PATH. Every call may throw the server's
- *  error, server_unreachable when none answers, server_failed when the answer cannot be read. */
+/**
+ * The routes of sign-up, sign-in and the device flow. Throws the server's error, server_unreachable or server_failed.
+ */
 export interface AuthClient {
-  /** `code`: of the second factor, where the server asked for one. */
+  /** `code`: of the second factor, if the server asked for one. */
   signIn(input: { readonly email: string; readonly password: string; readonly code?: string }): Promise<void>;
   signUp(input: SignUp): Promise<void>;
   signOut(): Promise<void>;
-  /** Has a link sent that leads to `/reset?token=`; answers the same whether the account exists or not. */
+  /** Requests a mail with a link to `/reset?token=`. The answer does not reveal whether the account exists. */
   requestReset(email: string): Promise<void>;
   resetPassword(input: { readonly token: string; readonly newPassword: string }): Promise<void>;
-  /** The address at the provider to go to; afterwards the provider leads back to the path `next`. */
+  /** The provider's address to open. The provider returns to the path `next`. */
   providerAddress(provider: string, next: string): Promise<string>;
   answerDevice(verdict: "approve" | "deny", userCode: string): Promise<void>;
 }
@@ -62,7 +63,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // no answer of these routes is needed but an address, and that is looked for where it is needed
+    // these routes need no answer except for an address, which its caller checks
     return undefined;
   }
 }
@@ -72,7 +73,7 @@ const DEVICE_ERRORS: ReadonlyMap<string, ErrorCode> = new Map([
   ["access_denied", "forbidden"],
 ]);
 
-/** A problem document, or what RFC 8628 has the device routes answer: `{error, error_description}`. */
+/** Parses a problem document, or the device routes' errors by RFC 8628: `{error, error_description}`. */
 export function readAuthRefusal(status: number, answer: unknown): AppError {
   if (isProblem(answer)) return fromProblem(answer);
   if (typeof answer === "object" && answer !== null && "error" in answer && typeof answer.error === "string") {
@@ -83,7 +84,7 @@ export function readAuthRefusal(status: number, answer: unknown): AppError {
       hint: "Ask for a new code: cli login",
     });
   }
-  return appError("server_failed", { detail: `The server answered with status ${status} and did not say why.` });
+  return appError("server_failed", { detail: `The server answered with status ${status} without a reason.` });
 }
 
 function isProblem(answer: unknown): answer is Problem {
@@ -102,5 +103,5 @@ function addressIn(answer: unknown): string {
   if (typeof answer === "object" && answer !== null && "url" in answer && typeof answer.url === "string") {
     return answer.url;
   }
-  throw appError("server_failed", { detail: "The server did not say where the provider is." });
+  throw appError("server_failed", { detail: "The server did not return the provider's address." });
 }

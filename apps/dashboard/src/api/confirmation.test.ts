@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createConfirmation } from "./confirmation.ts";
 
-test("several acts at once ask one question", async () => {
+test("concurrent actions share one question", async () => {
   const confirmation = createConfirmation();
   const answers = [confirmation.ask(), confirmation.ask()];
   expect(confirmation.isOpen()).toBe(true);
@@ -10,7 +10,7 @@ test("several acts at once ask one question", async () => {
   expect(confirmation.isOpen()).toBe(false);
 });
 
-test("a question that was closed is asked again", async () => {
+test("a closed question is asked again", async () => {
   const confirmation = createConfirmation();
   const first = confirmation.ask();
   confirmation.answer(false);

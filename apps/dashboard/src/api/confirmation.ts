@@ -1,6 +1,6 @@
-/** Asks the person who they are, for an act that wants a recent proof. One question is open at a time. */
+/** Asks people to confirm their identity for an action that needs a recent proof. One question is open at a time. */
 export interface Confirmation {
-  /** Resolves to whether the person confirmed. */
+  /** Resolves with whether the person confirmed. */
   ask(): Promise<boolean>;
   answer(isConfirmed: boolean): void;
   isOpen(): boolean;

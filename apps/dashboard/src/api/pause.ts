@@ -1,4 +1,4 @@
-/** Waits, or until the signal comes. */
+/** Resolves after a time, or when the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

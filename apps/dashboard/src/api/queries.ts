@@ -2,7 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import { queryOptions } from "@tanstack/react-query";
 import type { Api } from "./api.tsx";
 
-/** What several pages ask. Keys begin with the noun, so that a change can name what it makes out of date. */
+/** Keys of shared queries. They start with a noun, so that a change can invalidate related ones. */
 export const KEYS = {
   whoami: ["whoami"],
   service: ["service"],
@@ -60,7 +60,7 @@ export const serviceQuery = (api: Api) =>
     staleTime: 60_000,
   });
 
-/** Who is signed in; null for nobody. */
+/** The signed-in person, or null. */
 export const whoamiQuery = (api: Api) =>
   queryOptions({
     queryKey: KEYS.whoami,
@@ -85,7 +85,7 @@ export const orgQuery = (api: Api, org: string) =>
     staleTime: 10_000,
   });
 
-/** True for the answer to a request that no session came with, or one that has ended. */
+/** Whether a request had no session, or an ended one. */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof AppError && (error.code === "not_signed_in" || error.code === "unauthorized");
 }

@@ -20,6 +20,6 @@ test.each([
   ["/\n\\elsewhere.example"],
   ["/.//elsewhere.example"],
   ["javascript:alert(1)"],
-])("%j leads to no other site", (next) => {
+])("%j does not lead to another site", (next) => {
   expect(safePath(next)).toBe("/");
 });

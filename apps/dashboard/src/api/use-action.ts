@@ -15,12 +15,12 @@ export interface Action<Input, Result> {
 }
 
 interface ActionOptions<Input, Result> {
-  /** Lists that are out of date once it is done. */
+  /** Queries that the action invalidates. */
   readonly changes?: readonly QueryKey[];
   readonly onDone?: (result: Result, input: Input) => void;
 }
 
-/** Something that a person has done: asked of the server once, however often it is pressed after a lost answer. */
+/** A person's action. The server runs it once, even if it is repeated after a lost answer. */
 export function useAction<Input, Result>(
   perform: (api: Api, input: Input, options: CallOptions) => Promise<Result>,
   { changes = [], onDone }: ActionOptions<Input, Result> = {},

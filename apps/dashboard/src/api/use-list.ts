@@ -3,10 +3,10 @@ import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
 import { type Api, useApi } from "./api.tsx";
 
 export interface List<Item> {
-  /** Undefined until the first page is there. */
+  /** Undefined until the first page is loaded. */
   readonly items: readonly Item[] | undefined;
   readonly error: Error | null;
-  /** Reads the next page; undefined at the end. */
+  /** Loads the next page. Undefined at the end. */
   readonly more: (() => void) | undefined;
   readonly loading_more: boolean;
 }
@@ -19,12 +19,12 @@ interface ListPage<Item> {
 type RefreshMs<Item> = number | false | ((items: readonly Item[]) => number);
 
 interface ListOptions<Item> {
-  /** Reads the list again after so many milliseconds, by what it holds; false for never. */
+  /** Interval for reloading the list, in ms, depending on its content. False for never. */
   readonly refresh_ms?: RefreshMs<Item>;
   readonly enabled?: boolean;
 }
 
-/** A list of the server, page by page. */
+/** A paged list of the server. */
 export function useList<Item>(
   key: QueryKey,
   read: (api: Api, query: { cursor?: string }, options: CallOptions) => Promise<ListPage<Item>>,

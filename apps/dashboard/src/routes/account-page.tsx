@@ -48,9 +48,7 @@ export function AccountPage() {
           </>
         )}
         <Section title="Sessions">
-          <p className="-mt-1 text-sm text-muted">
-            Where you are signed in. A session that you do not know is best ended.
-          </p>
+          <p className="-mt-1 text-sm text-muted">Where you are signed in. End sessions that you do not recognize.</p>
           <SessionsTable />
         </Section>
       </Page>

@@ -10,7 +10,7 @@ import { Command } from "../ui/command.tsx";
 import { Page } from "../ui/page.tsx";
 import { ToggleButton } from "../ui/toggle-button.tsx";
 
-/** Who changed what, when, from where, and what came of it. */
+/** Who changed what, when, from where, with the result. */
 export function AuditPage() {
   const org = useOrg();
   const [following, setFollowing] = useState(false);
@@ -22,7 +22,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      lead="Every change: who made it, when, from where, and what came of it. Nothing is ever changed or removed here."
+      lead="All changes: who made them, when, from where, and the result. Entries are never changed or removed."
       actions={
         <ToggleButton pressed={following} works={live.error === null} onToggle={() => setFollowing(!following)}>
           Follow

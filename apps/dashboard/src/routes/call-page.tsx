@@ -15,7 +15,7 @@ import { TextLink } from "../ui/text-link.tsx";
 
 const here = getRouteApi("/signed-in/orgs/$org/databases/$db/services/$service/call");
 
-/** Calls a route of a service as a client would, and shows the answer. */
+/** Calls a route of a service like a client, and shows the answer. */
 export function CallPage() {
   const { service, error } = useService();
   const { database, name, organization, routes, state } = service;
@@ -31,7 +31,7 @@ export function CallPage() {
           <ServiceStateBadge state={state} />
         </span>
       }
-      lead="The request goes by the gateway, as that of any client. What it may do is decided by the key."
+      lead="The gateway handles the request like any client's. The key decides what it may do."
     >
       <p className="text-sm">
         <TextLink

@@ -10,7 +10,7 @@ import { useOrg } from "../features/organizations/use-org.ts";
 import { Command } from "../ui/command.tsx";
 import { Section } from "../ui/page.tsx";
 
-/** A database as it is now, and what can be done with it. */
+/** The current state of a database, and its actions. */
 export function DatabasePage() {
   const org = useOrg();
   const { database, error } = useDatabase();
@@ -28,7 +28,7 @@ export function DatabasePage() {
       <Section title="Operations" actions={<Command text={`cli operations list --database ${database.name}`} />}>
         <OperationsTable org={org} database={database.name} />
       </Section>
-      <Section title="What can be done">
+      <Section title="Actions">
         <DatabaseActions key={database.id} org={org} database={database} />
       </Section>
     </DatabaseFrame>

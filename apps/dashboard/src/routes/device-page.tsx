@@ -7,7 +7,7 @@ import { PageHeading } from "../ui/page.tsx";
 
 const route = getRouteApi("/signed-in/device");
 
-/** Confirms that a terminal may act as the person who is signed in here. */
+/** Confirms that a terminal may act as the signed-in person. */
 export function DevicePage() {
   const { user_code: userCode } = route.useSearch();
   const navigate = route.useNavigate();
@@ -25,7 +25,7 @@ export function DevicePage() {
             <Field
               label="Code"
               name="user_code"
-              help="The one that your terminal shows."
+              help="The code that your terminal shows."
               autoComplete="off"
               autoCapitalize="characters"
               spellCheck={false}

@@ -19,7 +19,7 @@ export function ForgotPage() {
   return (
     <AuthPage
       title="Choose a new password"
-      lead="By a link that is sent to your address."
+      lead="With a link that we send to your address."
       footer={
         <p>
           <TextLink to="/sign-in">Back to the sign-in</TextLink>
@@ -28,20 +28,20 @@ export function ForgotPage() {
     >
       {noMail && (
         <Alert kind="note" title="This server sends no mail">
-          <p>Ask whoever runs it for a link to choose a new password.</p>
+          <p>Ask its operator for a link to choose a new password.</p>
         </Alert>
       )}
       {!noMail && ask.result === undefined && (
         <Form error={ask.error} onSubmit={(value) => ask.run(value("email"))}>
           <EmailField problem={fieldProblem(ask.error, "/email")} />
           <Button type="submit" look="primary" busy={ask.pending}>
-            Ask for the link
+            Send the link
           </Button>
         </Form>
       )}
       {!noMail && ask.result !== undefined && (
         <Alert kind="good" title="The link is on its way">
-          <p>If {ask.result} has an account, a link to choose a new password was sent there. It works for an hour.</p>
+          <p>If {ask.result} has an account, we sent a link to choose a new password there. It works for an hour.</p>
         </Alert>
       )}
     </AuthPage>

@@ -16,7 +16,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="For CI, background jobs and backends. Never put one into a browser's code: call your own backend from there."
+      lead="For CI, background jobs and backends. Never put a key into browser code: call your own backend instead."
       actions={
         <Button look="primary" onClick={() => setCreating(true)}>
           <PlusIcon />

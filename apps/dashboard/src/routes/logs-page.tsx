@@ -14,7 +14,7 @@ import { ToggleButton } from "../ui/toggle-button.tsx";
 
 const route = getRouteApi("/signed-in/orgs/$org/databases/$db/logs");
 
-/** How many lines a page begins with, and how many a download has at most. */
+/** Number of lines at first, and the maximum of a download. */
 const TAIL = 1_000;
 const DOWNLOAD = 10_000;
 
@@ -32,7 +32,7 @@ const PERIODS = [
   { title: "1 week", seconds: 604_800, flag: " --since 7d" },
 ] as const;
 
-/** What the pod of a database wrote, or its builds; what is looked for stands in the address. */
+/** The output of a database's pod or of its builds. The address contains the filter. */
 export function LogsPage() {
   const { database, error } = useDatabase();
   const search = route.useSearch();
@@ -70,7 +70,7 @@ export function LogsPage() {
         level={level}
         search={search.text ?? ""}
         tall
-        empty={source === "pod" ? "The pod has written nothing." : "No image was built."}
+        empty={source === "pod" ? "The pod has no output." : "No image has been built."}
         onDownload={download}
         tools={
           <>

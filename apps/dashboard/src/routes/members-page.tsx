@@ -17,7 +17,7 @@ export function MembersPage() {
   return (
     <Page
       title="Members"
-      lead="Owners may do everything, admins all but delete the organization, members use it and make keys of their own."
+      lead="Owners can do everything, admins everything except deleting the organization. Members can use it and create their own keys."
       actions={
         invites && (
           <Button look="primary" onClick={() => setInviting(true)}>

@@ -16,7 +16,7 @@ import { Loading } from "../ui/table.tsx";
 import { TextLink } from "../ui/text-link.tsx";
 import { Time } from "../ui/time.tsx";
 
-/** One operation: what came of it, and what it printed. */
+/** One operation with its result and output. */
 export function OperationPage() {
   const { org, operation: id } = useParams({ from: "/signed-in/orgs/$org/operations/$operation" });
   const { operation, error } = useOperation(org, id);
@@ -50,11 +50,11 @@ export function OperationPage() {
       <Card>
         <Facts
           facts={[
-            ["Asked by", operation.actor],
-            ["Asked", <Time key="asked" at={operation.created_at} to="second" />],
-            ["Began", <Time key="began" at={operation.started_at} to="second" none="not yet" />],
+            ["Requested by", operation.actor],
+            ["Requested", <Time key="asked" at={operation.created_at} to="second" />],
+            ["Started", <Time key="began" at={operation.started_at} to="second" none="not yet" />],
             ["Ended", <Time key="ended" at={operation.ended_at} to="second" none="not yet" />],
-            [runs ? "Runs for" : "Took", timeOf(operation)],
+            [runs ? "Running for" : "Duration", timeOf(operation)],
             ...(operation.detail === null ? [] : [["Detail", operation.detail] as const]),
             [
               "In a terminal",
@@ -75,14 +75,14 @@ export function OperationPage() {
           onClose={() => setAsking(false)}
           command={`cli operations cancel ${id} --org ${org}`}
         >
-          What it has done stays; what it has not done yet is not done.
+          Completed steps stay; the remaining ones are not carried out.
         </ConfirmDialog>
       )}
     </Page>
   );
 }
 
-/** The database that it is about, where it is about one. */
+/** The operation's database, if it has one. */
 function Target({ org, target }: { readonly org: string; readonly target: string }) {
   const begin = databaseUriOf(org, "");
   if (!target.startsWith(begin)) return <code className="text-sm">{target}</code>;

@@ -6,10 +6,7 @@ import { Page } from "../ui/page.tsx";
 export function OperationsPage() {
   const org = useOrg();
   return (
-    <Page
-      title="Operations"
-      lead="What the service was asked to do and does in its own time: updates, builds, starts and stops."
-    >
+    <Page title="Operations" lead="Long-running work: updates, builds, starts and stops.">
       <OperationsTable org={org} />
       <p>
         <Command text={`cli operations list --org ${org.name}`} />

@@ -12,7 +12,7 @@ const PAGES = [
   { to: "/orgs/$org/webhooks", title: "Webhooks", permission: "webhook.read" },
 ] as const satisfies readonly { to: string; title: string; permission?: Permission }[];
 
-/** An organization's pages and the way between them. */
+/** The pages of an organization, with their navigation. */
 export function OrgLayout() {
   const org = useOrg();
   const pages = PAGES.filter((page) => !("permission" in page) || may(org, page.permission));

@@ -24,7 +24,7 @@ export function OrganizationsPage() {
     <MainColumn>
       <Page
         title="Organizations"
-        lead="Databases, keys and secrets belong to an organization, and so do the people who work on them."
+        lead="Databases, keys and secrets belong to an organization, with the people who work on them."
         actions={orgs.items !== undefined && orgs.items.length > 0 && create}
       >
         <ListTable

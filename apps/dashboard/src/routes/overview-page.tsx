@@ -24,7 +24,7 @@ export function OverviewPage() {
   const databases = useList(
     KEYS.databases(org.name),
     (api, query, options) => api.control.call("databaseList", { params: { org: org.name }, query }, options),
-    // none yet: the first one is about to be made
+    // the first database is about to be created
     { refresh_ms: (items) => (items.length === 0 ? 1_000 : refreshMs(items)) },
   );
   const address = useQuery(serviceQuery(useApi())).data?.dashboard_url;
@@ -68,9 +68,9 @@ export function OverviewPage() {
           <CallServices services={callable} />
         </Section>
       )}
-      <Section title={isUnused ? "What to do next" : "From a terminal"}>
+      <Section title={isUnused ? "Next steps" : "From a terminal"}>
         {main?.state === "PROVISIONING" && (
-          <p className="text-sm text-muted">The database main is being made, and turns AVAILABLE by itself.</p>
+          <p className="text-sm text-muted">The database main is being created, and becomes AVAILABLE automatically.</p>
         )}
         <FirstSteps
           server={address ?? window.location.origin}

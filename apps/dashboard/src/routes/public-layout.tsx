@@ -2,7 +2,7 @@ import { Outlet } from "@tanstack/react-router";
 import { ThemeButton } from "../ui/theme-button.tsx";
 import { Wordmark } from "../ui/wordmark.tsx";
 
-/** One narrow column, for pages that ask who somebody is. */
+/** One narrow column, for pages that identify people. */
 export function PublicLayout() {
   return (
     <div className="grid min-h-dvh grid-rows-[auto_1fr]">

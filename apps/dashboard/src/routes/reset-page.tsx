@@ -15,8 +15,8 @@ export function ResetPage() {
   if (token === undefined) {
     return (
       <AuthPage title="This link does not work" footer={<TextLink to="/forgot">Ask for another link</TextLink>}>
-        <Alert kind="note" title="It is not complete, or it was used or has expired.">
-          <p>A link to choose a new password works once, and for an hour.</p>
+        <Alert kind="note" title="It is incomplete, was already used, or has expired.">
+          <p>A link to choose a new password works once, for one hour.</p>
         </Alert>
       </AuthPage>
     );

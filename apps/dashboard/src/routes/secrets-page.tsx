@@ -13,7 +13,7 @@ import { Page } from "../ui/page.tsx";
 
 const route = getRouteApi("/signed-in/orgs/$org/secrets");
 
-/** Values that programs need and nobody reads back: of the organization, or of one database. */
+/** Write-only values for programs, of the organization or of one database. */
 export function SecretsPage() {
   const org = useOrg();
   const { db } = route.useSearch();
@@ -25,7 +25,7 @@ export function SecretsPage() {
   return (
     <Page
       title="Secrets"
-      lead="Keys of providers and the like. They are stored encrypted, handed to the programs of a database, and never shown again, to anybody."
+      lead="Values such as provider keys. They are stored encrypted, passed to the programs of a database, and never shown again."
       actions={
         writes && (
           <Button look="primary" onClick={() => setSetting(true)}>
@@ -45,8 +45,8 @@ export function SecretsPage() {
       </nav>
       <p className="-mt-2 text-sm text-muted">
         {db === undefined
-          ? "Every database of the organization gets these, unless it has one of the same name."
-          : `What programs of ${db} get: the organization's, and those of the database, which stand before them. A running service reads a changed one when it is restarted.`}
+          ? "Every database of the organization gets these, unless it has its own secret of the same name."
+          : `Programs of ${db} get the organization's secrets and the database's own, which have priority. A running service reads a changed secret when it is restarted.`}
       </p>
       <SecretsTable key={db ?? ""} org={org} database={db} writes={writes} />
       <p>

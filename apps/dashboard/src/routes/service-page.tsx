@@ -27,7 +27,7 @@ const here = getRouteApi("/signed-in/orgs/$org/databases/$db/services/$service")
 const TAIL = 500;
 const DOWNLOAD = 10_000;
 
-/** A service as it is now: where it is, what it runs, what it wrote, and what can be done with it. */
+/** The current state of a service: address, release, log and actions. */
 export function ServicePage() {
   const org = useOrg();
   const { service, error } = useService();
@@ -110,7 +110,7 @@ function ServiceNotes({ service }: { readonly service: HostedService }) {
         </Alert>
       )}
       {updatePending && (
-        <Alert kind="note" title="The database has newer project files or another image than the release that runs">
+        <Alert kind="note" title="The database has newer project files or another image than the running release">
           <p>
             <Command text={`cli service update ${appFile} cloud://${organization}:${database}`} />
           </p>
@@ -143,7 +143,7 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
   });
   const isThere = log.lines.length > 0;
   const hash = useLocation({ select: (location) => location.hash });
-  // whoever comes by a link to the log wants to see it, once what stands above it has its height
+  // a link to the log scrolls to it once the content above has its height
   useEffect(() => {
     if (isThere && hash === "log") document.getElementById("log")?.scrollIntoView();
   }, [isThere, hash]);
@@ -159,7 +159,7 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
         label="Log of the service"
         log={log}
         search={search}
-        empty="The service has written nothing."
+        empty="The service has no output."
         onDownload={download}
         tools={
           <>

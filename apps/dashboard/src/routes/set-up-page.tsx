@@ -18,7 +18,7 @@ interface FirstAccount {
   readonly password: string;
 }
 
-/** Makes the first account by the link that the server printed. */
+/** Creates the first account with the link that the server printed. */
 export function SetUpPage() {
   const { token } = route.useSearch();
   const setUp = useAction((api, body: FirstAccount, options) => api.control.call("setUp", { body }, options), {
@@ -27,14 +27,14 @@ export function SetUpPage() {
   if (token === undefined) {
     return (
       <AuthPage title="Set up this server">
-        <Alert kind="note" title="This page is opened by a link">
-          <p>The server prints it when it starts and nobody has an account yet. It works once.</p>
+        <Alert kind="note" title="Open this page with its link">
+          <p>A server without accounts prints the link when it starts. It works once.</p>
         </Alert>
       </AuthPage>
     );
   }
   return (
-    <AuthPage title="Set up this server" lead="Make the first account. Others are invited by it.">
+    <AuthPage title="Set up this server" lead="Make the first account. It can invite others.">
       <Form
         error={setUp.error}
         onSubmit={(value) =>

@@ -38,14 +38,12 @@ export function SignInPage() {
               No account yet? <TextLink to="/sign-up">Sign up</TextLink>
             </p>
           )}
-          {service?.sign_up === "invitation" && (
-            <p>Accounts are made by invitation: ask a member of an organization.</p>
-          )}
+          {service?.sign_up === "invitation" && <p>Accounts require an invitation: ask a member of an organization.</p>}
         </>
       }
     >
       {service?.sign_up === "first" && (
-        <Alert kind="note" title="Nobody has an account yet">
+        <Alert kind="note" title="There are no accounts yet">
           <p>Open the link that the server printed when it started.</p>
         </Alert>
       )}

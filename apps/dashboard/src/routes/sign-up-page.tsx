@@ -11,8 +11,7 @@ import { TextLink } from "../ui/text-link.tsx";
 
 const route = getRouteApi("/open/sign-up");
 
-/** Joining an organization by the link of an invitation, with a new account or the one there is; or, where the operator
- *  has opened it, an account without any. */
+/** Joins an organization by invitation, or signs up without one if the operator allows it. */
 export function SignUpPage() {
   const { invitation: token } = route.useSearch();
   return token === undefined ? <OpenSignUp /> : <InvitedSignUp token={token} />;
@@ -27,8 +26,8 @@ function OpenSignUp() {
       {service.data.sign_up === "open" ? (
         <SignUpForm />
       ) : (
-        <Alert kind="note" title="Accounts are made by invitation">
-          <p>Ask a member of an organization for the link of an invitation, and open it.</p>
+        <Alert kind="note" title="Accounts require an invitation">
+          <p>Ask a member of an organization for an invitation link, and open it.</p>
         </Alert>
       )}
     </AuthPage>
@@ -69,7 +68,7 @@ function InvitedSignUp({ token }: { readonly token: string }) {
 function SignInInstead({ next }: { readonly next: string }) {
   return (
     <p>
-      You have an account?{" "}
+      Already have an account?{" "}
       <TextLink to="/sign-in" search={{ next }}>
         Sign in
       </TextLink>

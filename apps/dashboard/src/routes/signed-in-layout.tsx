@@ -65,7 +65,7 @@ export function SignedInLayout() {
   );
 }
 
-/** The column that a page without navigation of its own stands in. */
+/** The column of a page without its own navigation. */
 export function MainColumn({ children }: { readonly children: React.ReactNode }) {
   return (
     <main id="content" className="mx-auto w-full max-w-4xl px-5 py-9">

@@ -19,7 +19,7 @@ import { Section } from "../ui/page.tsx";
 import { Loading } from "../ui/table.tsx";
 import { TextLink } from "../ui/text-link.tsx";
 
-/** A table: its rows, and its columns. */
+/** A table with its rows and columns. */
 export function TablePage() {
   const org = useOrg();
   const { table: path } = useParams({ from: "/signed-in/orgs/$org/databases/$db/tables/$table" });

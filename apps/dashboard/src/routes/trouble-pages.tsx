@@ -6,8 +6,8 @@ import { TextLink } from "../ui/text-link.tsx";
 export function NotFoundPage() {
   return (
     <main className="mx-auto grid max-w-md content-start gap-3 px-5 py-24">
-      <PageHeading title="There is no such page" />
-      <p className="text-muted">The address may be mistyped, or what it showed is gone.</p>
+      <PageHeading title="Page not found" />
+      <p className="text-muted">The address may be mistyped, or the page no longer exists.</p>
       <p>
         <TextLink to="/">Go to your organizations</TextLink>
       </p>
@@ -15,7 +15,7 @@ export function NotFoundPage() {
   );
 }
 
-/** What stands where a page could not be shown. */
+/** Shown in place of a page that failed. */
 export function ProblemPage({ error }: ErrorComponentProps) {
   return (
     <main id="content" className="mx-auto grid w-full max-w-2xl content-start gap-4 px-5 py-16">
@@ -24,7 +24,7 @@ export function ProblemPage({ error }: ErrorComponentProps) {
   );
 }
 
-/** The same inside of the page of an organization. */
+/** The same inside an organization's layout. */
 export function InnerProblemPage({ error }: ErrorComponentProps) {
   return (
     <div className="grid max-w-2xl gap-4">

@@ -8,7 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { PlusIcon } from "../ui/icons.tsx";
 import { Page } from "../ui/page.tsx";
 
-/** Addresses that events of the audit log are posted to. */
+/** Addresses that receive events of the audit log. */
 export function WebhooksPage() {
   const org = useOrg();
   const [creating, setCreating] = useState(false);
@@ -16,7 +16,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      lead="Events of the audit log, posted to an address of yours as they happen, signed and repeated until they arrive."
+      lead="Posts events of the audit log to your addresses as they happen, signed, and retried until they arrive."
       actions={
         may(org, "webhook.write") && (
           <Button look="primary" onClick={() => setCreating(true)}>

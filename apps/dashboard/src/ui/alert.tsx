@@ -17,7 +17,7 @@ interface AlertProps {
   readonly children?: ReactNode;
 }
 
-/** A message. Problems are read out at once, the rest when there is a pause. */
+/** A message. Screen readers read problems at once, and others in a pause. */
 export function Alert({ kind, title, children }: AlertProps) {
   return (
     <div
@@ -30,7 +30,7 @@ export function Alert({ kind, title, children }: AlertProps) {
   );
 }
 
-/** An error as the catalogue tells it: what happened, then one next step. */
+/** An error: what happened, then one next step. */
 export function ProblemAlert({ error }: { readonly error: Error }) {
   const { detail, hint, fields } = problemTexts(error);
   return (
@@ -49,7 +49,7 @@ export function ProblemAlert({ error }: { readonly error: Error }) {
   );
 }
 
-/** The hints of a server that does not answer are for the command; who reads a page has nothing to do but wait. */
+/** The server_unreachable hints are for the CLI; on a page, the person can only wait. */
 function problemTexts(error: Error) {
   if (!(error instanceof AppError)) {
     return { detail: "Something went wrong in this page.", hint: "Load it again.", fields: [] };

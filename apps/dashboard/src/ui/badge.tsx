@@ -11,7 +11,7 @@ const TONES: Readonly<Record<Tone, string>> = {
   danger: "bg-danger-soft text-danger",
 };
 
-/** A short word about a thing: its state, its role. */
+/** A short label: a state or a role. */
 export function Badge({ tone = "plain", children }: { readonly tone?: Tone; readonly children: ReactNode }) {
   return (
     <span

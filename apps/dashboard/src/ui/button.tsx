@@ -6,7 +6,7 @@ type Look = "primary" | "secondary" | "danger" | "leads_to_danger" | "quiet";
 interface ButtonProps extends ComponentProps<"button"> {
   readonly look?: Look;
   readonly small?: boolean;
-  /** Something is under way: pressing again does nothing, and screen readers hear of it. */
+  /** Whether its action is running: pressing again does nothing, and screen readers announce it. */
   readonly busy?: boolean;
 }
 
@@ -17,7 +17,7 @@ const LOOKS: Readonly<Record<Look, string>> = {
   primary: "border-transparent bg-accent text-on-accent hover:bg-accent-strong",
   secondary: "border-field bg-surface text-ink hover:bg-sunken",
   danger: "border-transparent bg-danger text-on-danger hover:bg-danger-strong",
-  // asks before it does anything
+  // opens a question first
   leads_to_danger: "border-danger/50 bg-surface text-danger hover:bg-danger-soft",
   quiet: "border-transparent bg-transparent text-muted hover:bg-sunken hover:text-ink",
 };

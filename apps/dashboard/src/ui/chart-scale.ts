@@ -1,4 +1,4 @@
-/** The next round number: 1, 2 or 5 with noughts, so that an axis ends at something that can be read. */
+/** The next round number for the end of an axis: 1, 2 or 5 times a power of ten. */
 export function roundUp(value: number): number {
   if (!(value > 0)) return 1;
   const unit = 10 ** Math.floor(Math.log10(value));
@@ -6,7 +6,7 @@ export function roundUp(value: number): number {
   return Number((factor * unit).toPrecision(1));
 }
 
-/** The points of a line as a path of SVG, broken where there is no value. `width` and `height` are those of the drawing. */
+/** An SVG path through the points, with gaps for missing values. `width` and `height` are the drawing's. */
 export function linePath(values: readonly (number | null)[], most: number, width: number, height: number): string {
   let path = "";
   let isDrawing = false;
@@ -14,7 +14,7 @@ export function linePath(values: readonly (number | null)[], most: number, width
     if (value !== null) {
       const x = round(((at + 0.5) / values.length) * width);
       const y = round(height - (Math.min(value, most) / most) * height);
-      // a value between two gaps is a line of no length, which a round end makes a dot
+      // a value between two gaps is a zero-length line, which round ends turn into a dot
       path += isDrawing ? `L${x} ${y}` : `M${x} ${y}h0`;
     }
     isDrawing = value !== null;

@@ -8,18 +8,18 @@ export type ChartTone = "accent" | "warn" | "danger";
 
 interface ChartProps {
   readonly title: string;
-  /** All of it in a sentence: who does not see it is told no less. */
+  /** The chart's content in a sentence, for screen readers. */
   readonly summary: string;
-  /** Names beside their looks. */
+  /** Names with their looks. */
   readonly legend: readonly (readonly [look: ReactNode, name: string])[];
   readonly most: number;
   readonly format: (value: number) => string;
-  /** What stands below its left and its right end. */
+  /** Labels below its left and right end. */
   readonly ends: readonly [ReactNode, ReactNode];
   readonly children: ReactNode;
 }
 
-/** A drawing with its title, what its heights mean and what its looks do. Numbers in it stand in a table as well. */
+/** A chart with title, scale and legend. A table must show the same numbers. */
 function Chart({ title, summary, legend, most, format, ends, children }: ChartProps) {
   return (
     <figure className="grid grid-cols-1 gap-2">
@@ -70,13 +70,13 @@ function Chart({ title, summary, legend, most, format, ends, children }: ChartPr
 const FILLS = { accent: "fill-accent", warn: "fill-warn", danger: "fill-danger" } as const;
 
 interface BarChartProps extends Omit<ChartProps, "legend" | "most" | "children"> {
-  /** From the bottom up, with what each is called. */
+  /** The parts from bottom to top, with their names. */
   readonly parts: readonly { readonly name: string; readonly tone: ChartTone }[];
-  /** One bar each, with the values of its parts; `title` is shown when it is pointed at. */
+  /** One bar each, with the values of its parts. `title` is its tooltip. */
   readonly bars: readonly { readonly key: string; readonly title: string; readonly values: readonly number[] }[];
 }
 
-/** Bars side by side, each of parts that add up. */
+/** Stacked bars. */
 export function BarChart({ parts, bars, ...rest }: BarChartProps) {
   const most = roundUp(Math.max(0, ...bars.map(({ values }) => sumOf(values))));
   const step = WIDTH / bars.length;
@@ -120,7 +120,7 @@ export function BarChart({ parts, bars, ...rest }: BarChartProps) {
 const STROKES = { accent: "stroke-accent", warn: "stroke-warn", danger: "stroke-danger" } as const;
 
 interface LineChartProps extends Omit<ChartProps, "legend" | "most" | "children"> {
-  /** Told apart by their strokes as well as by their colours. */
+  /** Distinguished by strokes as well as by colours. */
   readonly lines: readonly {
     readonly name: string;
     readonly tone: ChartTone;
@@ -129,7 +129,7 @@ interface LineChartProps extends Omit<ChartProps, "legend" | "most" | "children"
   }[];
 }
 
-/** Lines over the same moments, with gaps where nothing was measured. */
+/** Lines over time, with gaps for missing values. */
 export function LineChart({ lines, ...rest }: LineChartProps) {
   const most = roundUp(Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))));
   return (

@@ -1,4 +1,4 @@
-/** Joins the classes that are given. */
+/** Joins the truthy class names. */
 export function classNames(...names: readonly (string | false | undefined)[]): string {
   return names.filter((name) => typeof name === "string" && name !== "").join(" ");
 }

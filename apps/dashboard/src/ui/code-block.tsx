@@ -3,12 +3,12 @@ import { CopyButton } from "./copy-button.tsx";
 interface CodeBlockProps {
   readonly title: string;
   readonly text: string;
-  /** What is copied, for screen readers. */
+  /** Its name for screen readers. */
   readonly what: string;
   readonly tall?: boolean;
 }
 
-/** Lines of code with a button that copies them. */
+/** A block of code with a copy button. */
 export function CodeBlock({ title, text, what, tall = false }: CodeBlockProps) {
   return (
     <div className="grid grid-cols-1 gap-1.5">
@@ -17,7 +17,7 @@ export function CodeBlock({ title, text, what, tall = false }: CodeBlockProps) {
         <CopyButton text={text} what={what} />
       </div>
       <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
         tabIndex={0}
         className={`${tall ? "max-h-112" : "max-h-52"} overflow-auto rounded-md border border-line bg-sunken px-3 py-2.5 text-xs leading-5`}
       >

@@ -1,7 +1,7 @@
 import { useId } from "react";
 import { CopyButton } from "./copy-button.tsx";
 
-/** What to type into a terminal, with a button that copies it. */
+/** A command for a terminal, with a copy button. */
 export function Command({ text }: { readonly text: string }) {
   const id = useId();
   return (

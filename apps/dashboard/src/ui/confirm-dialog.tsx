@@ -5,20 +5,20 @@ import { Dialog, DialogButtons } from "./dialog.tsx";
 
 interface ConfirmDialogProps {
   readonly title: string;
-  /** What the button says and does: "Delete key". */
+  /** The button's label: "Delete key". */
   readonly verb: string;
   readonly action: { readonly pending: boolean; readonly error: Error | null };
-  /** Whether something is lost by it. */
+  /** Whether the action loses nothing. */
   readonly is_harmless?: boolean;
-  /** What does the same in a terminal. */
+  /** The equivalent CLI command. */
   readonly command?: string;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
-  /** What it means. */
+  /** The consequences. */
   readonly children: ReactNode;
 }
 
-/** Asks before something that cannot be undone, or that others notice. */
+/** Asks for confirmation of an action that cannot be undone or that affects others. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, verb, action, is_harmless: isHarmless = false, command, onConfirm, onClose, children } = props;
   return (

@@ -4,20 +4,20 @@ import { classNames } from "./class-names.ts";
 import { CheckIcon, CopyIcon } from "./icons.tsx";
 
 interface CopyProps {
-  /** A long one is put together when it is asked for. */
+  /** A function for a long text, called when it is copied. */
   readonly text: string | (() => string);
-  /** What is copied, for screen readers: "the key". */
+  /** The text's name for screen readers: "the key". */
   readonly what: string;
 }
 
 interface CopyButtonProps extends CopyProps {
-  /** The drawing alone, in a line of text. */
+  /** Only the icon, within text. */
   readonly compact?: boolean;
-  /** Where the text stands, for buttons that are called alike. */
+  /** The element that contains the text, if several buttons have the same label. */
   readonly described_by?: string;
 }
 
-/** Puts the text on the clipboard, and says that it did. */
+/** Copies the text to the clipboard and confirms it. */
 export function CopyButton({ text, what, compact = false, described_by: describedBy }: CopyButtonProps) {
   const [copied, setCopied] = useState<boolean | undefined>(undefined);
   useEffect(() => {
@@ -52,7 +52,7 @@ interface CopyFieldProps {
   readonly label: string;
 }
 
-/** What is shown this once, in one line that can be selected and copied. */
+/** A secret that is shown once, in one line to select or copy. */
 export function CopyField({ text, what, label }: CopyFieldProps) {
   return (
     <div className="grid gap-1.5">
@@ -67,8 +67,9 @@ export function CopyField({ text, what, label }: CopyFieldProps) {
   );
 }
 
-/** Answers whether it went. Pages that come by plain HTTP from another machine have no clipboard; there the browser's own
- *  command to copy is answered with the text. */
+/**
+ * Copies a text and returns whether it worked. Without a clipboard API (plain HTTP), uses the browser's copy command.
+ */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -5,14 +5,14 @@ import { Command } from "./command.tsx";
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
-  /** False while it shows what cannot be shown again: Escape and a click beside it do nothing. */
+  /** False for content that cannot be shown again: Escape and clicks outside do nothing. */
   readonly dismissable?: boolean;
-  /** Room for a table. */
+  /** Whether it has room for a table. */
   readonly wide?: boolean;
   readonly children: ReactNode;
 }
 
-/** A modal dialog; it is open as long as it is rendered. The browser's own keeps the focus inside and gives it back. */
+/** A modal dialog that is open while it is rendered. The browser's dialog element traps and restores the focus. */
 export function Dialog({ title, onClose, dismissable = true, wide = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -20,7 +20,7 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
-    // else the browser's choice: the first that can have it
+    // otherwise the browser focuses the first focusable element
     element?.querySelector<HTMLElement>("[data-has-focus]")?.focus();
     return () => {
       element?.close();
@@ -32,7 +32,7 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
       ref={dialog}
       aria-labelledby={heading}
       className={classNames(
-        // it may stand in a cell that is aligned otherwise
+        // it may be inside a cell with another alignment
         "m-auto max-h-[calc(100dvh-2rem)] overflow-y-auto rounded-xl text-left border border-line bg-surface p-0 text-ink shadow-xl",
         wide ? "w-[min(56rem,calc(100vw-2rem))]" : "w-[min(34rem,calc(100vw-2rem))]",
       )}
@@ -40,7 +40,7 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
         event.preventDefault();
         if (dismissable) onClose();
       }}
-      // a click on the shade around it is one on the dialog itself; the keyboard has Escape
+      // a click on the backdrop targets the dialog itself; the keyboard has Escape
       onMouseDown={(event) => {
         if (dismissable && event.target === dialog.current) onClose();
       }}
@@ -56,12 +56,12 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
 }
 
 interface DialogButtonsProps {
-  /** What does the same in a terminal. */
+  /** The equivalent CLI command. */
   readonly command?: string | undefined;
   readonly children: ReactNode;
 }
 
-/** The buttons at the end of a dialog; the one that does it stands last. */
+/** The buttons at the end of a dialog. The confirming one comes last. */
 export function DialogButtons({ command, children }: DialogButtonsProps) {
   return (
     <>

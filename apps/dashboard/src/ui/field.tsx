@@ -3,9 +3,9 @@ import { classNames } from "./class-names.ts";
 
 interface Described {
   readonly label: string;
-  /** What to write, below the field. */
+  /** Help below the field. */
   readonly help?: ReactNode;
-  /** What is wrong with what was written. */
+  /** The problem of its value. */
   readonly problem?: string | undefined;
 }
 

@@ -9,10 +9,10 @@ interface FormProps {
   readonly children: ReactNode;
 }
 
-/** What a form holds, by the names of its fields; a field that is not there is empty. */
+/** The values of a form by field name. A missing field is empty. */
 export type FormValues = (name: string) => string;
 
-/** A form whose fields are read when it is sent; the error of the last time stands above them. */
+/** A form that reads its fields when it is submitted. Shows the last error above them. */
 export function Form({ onSubmit, error, className = "grid gap-4", children }: FormProps) {
   return (
     <form
@@ -32,7 +32,7 @@ export function Form({ onSubmit, error, className = "grid gap-4", children }: Fo
   );
 }
 
-/** What the server says about one field (`/email`). */
+/** The server's error for one field (`/email`). */
 export function fieldProblem(error: Error | null | undefined, pointer: string): string | undefined {
   if (!(error instanceof AppError)) return undefined;
   return error.errors?.find((field) => field.pointer === pointer)?.detail;

@@ -23,6 +23,6 @@ test.each([
   expect(formatDuration(ms)).toBe(text);
 });
 
-test("one is not many", () => {
+test("uses the singular for one", () => {
   expect([plural(1, "row"), plural(12_345, "row"), plural(0, "row")]).toEqual(["1 row", "12,345 rows", "0 rows"]);
 });

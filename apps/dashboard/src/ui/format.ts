@@ -1,7 +1,7 @@
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const COUNT = new Intl.NumberFormat("en");
 
-/** `3.4 GiB`, as the command writes it. */
+/** `3.4 GiB`, like the CLI. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;

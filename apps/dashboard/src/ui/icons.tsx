@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** Small drawings beside words; they say nothing that the words do not. */
+/** A small, purely decorative icon next to text. */
 function Icon({ children }: { readonly children: ReactNode }) {
   return (
     <svg

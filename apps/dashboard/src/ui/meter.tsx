@@ -2,11 +2,11 @@ interface MeterProps {
   readonly label: string;
   readonly value: number;
   readonly most: number;
-  /** In words: `3.4 GB of 10 GB`. */
+  /** As text: `3.4 GB of 10 GB`. */
   readonly text: string;
 }
 
-/** From this share on it is soon full, from the second on as good as full. */
+/** From this share it counts as nearly full, from the next one as full. */
 const SOON = 0.8;
 const FULL = 0.95;
 
@@ -15,7 +15,7 @@ function colorOf(share: number): string {
   return share >= SOON ? "fill-warn" : "fill-accent";
 }
 
-/** How much of something is used. */
+/** A bar that shows how much is used. */
 export function Meter({ label, value, most, text }: MeterProps) {
   const share = most > 0 ? Math.min(1, value / most) : 0;
   return (
@@ -24,7 +24,7 @@ export function Meter({ label, value, most, text }: MeterProps) {
         <span className="text-muted">{label}</span>
         <span className="tabular-nums">{text}</span>
       </div>
-      {/* drawn apart: each browser paints a meter of its own, and reads it out the same */}
+      {/* drawn separately, because browsers style their meters differently; screen readers use the real one */}
       <meter className="sr-only" aria-label={label} min={0} max={most} value={Math.min(value, most)}>
         {text}
       </meter>

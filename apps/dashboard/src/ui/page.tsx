@@ -4,13 +4,13 @@ import { classNames } from "./class-names.ts";
 
 interface PageProps {
   readonly title: string;
-  /** What of it the page shows, where several pages have the same title: "tables". */
+  /** The page's part, if several pages share the title: "tables". */
   readonly about?: string | undefined;
-  /** A word beside the title. */
+  /** A label next to the title. */
   readonly badge?: ReactNode;
   /** One sentence below the title. */
   readonly lead?: ReactNode;
-  /** What can be done here, beside the title. */
+  /** Actions next to the title. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }
@@ -34,16 +34,16 @@ export function Page({ title, about, badge, lead, actions, children }: PageProps
   );
 }
 
-/** The heading that gets the focus when the page replaced another one: a reader of the screen begins there. */
+/** The heading, which gets the focus after a navigation, so that screen readers start there. */
 export function PageHeading({ title, about }: { readonly title: string; readonly about?: string | undefined }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const named = about === undefined ? title : `${title}: ${about}`;
-  // not the location itself: that is the next page's while the last one is still shown
+  // not the current location, which belongs to the next page while the last one is still shown
   const pathname = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   useEffect(() => {
     document.title = `${named} · appdb`;
   }, [named]);
-  // before it is painted: keys that are pressed at once already go to the new page
+  // before painting, so that the next key press reaches the new page
   useLayoutEffect(() => {
     if (pathname !== undefined && isReplaced(pathname)) heading.current?.focus({ preventScroll: true });
   }, [pathname]);
@@ -55,7 +55,7 @@ export function PageHeading({ title, about }: { readonly title: string; readonly
   );
 }
 
-/** False for the page that the browser loaded: there the focus is the browser's to set. */
+/** False for the page that the browser loaded, whose focus the browser sets. */
 function isReplaced(pathname: string): boolean {
   const element = document.documentElement;
   const shown = element.dataset["page"];
@@ -65,7 +65,7 @@ function isReplaced(pathname: string): boolean {
 
 interface SectionProps {
   readonly title: string;
-  /** Where links to it lead. */
+  /** The anchor of links to it. */
   readonly id?: string;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
@@ -90,11 +90,11 @@ export function Card({ children }: { readonly children: ReactNode }) {
 
 interface FactsProps {
   readonly facts: readonly (readonly [name: string, value: ReactNode])[];
-  /** Names take the same room in every list of a card. */
+  /** Whether names have the same width in all lists of a card. */
   readonly aligned?: boolean;
 }
 
-/** Facts about one thing, each with its name. */
+/** Named facts about one thing. */
 export function Facts({ facts, aligned = false }: FactsProps) {
   return (
     <dl

@@ -1,6 +1,6 @@
 import { type ReactNode, useId } from "react";
 
-/** One of a few, all of them in sight. */
+/** A choice among a few visible options. */
 export function RadioGroup({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   return (
     <fieldset className="grid gap-2">

@@ -7,16 +7,16 @@ import { Dialog, DialogButtons } from "./dialog.tsx";
 interface ShownOnceDialogProps {
   readonly title: string;
   readonly warning: string;
-  /** Where it belongs. */
+  /** Where to store it. */
   readonly children: ReactNode;
   readonly label: string;
-  /** Ends "Copy ...". */
+  /** Completes the label "Copy ...". */
   readonly what: string;
   readonly text: string;
   readonly onClose: () => void;
 }
 
-/** A secret that nothing shows again; it goes by its button alone. */
+/** Shows a secret that is never shown again. Only its button closes it. */
 export function ShownOnceDialog({ title, warning, children, label, what, text, onClose }: ShownOnceDialogProps) {
   return (
     <Dialog title={title} onClose={onClose} dismissable={false}>

@@ -3,7 +3,7 @@ import { classNames } from "./class-names.ts";
 
 const SMALL = "h-8 rounded-md border border-field bg-surface text-sm text-ink";
 
-/** A choice among tools, without the room of a form's field. */
+/** A compact select for toolbars. */
 export function SmallSelect({ label, className, ...rest }: { readonly label: string } & ComponentProps<"select">) {
   return (
     <label className="grid gap-1 text-xs text-muted">
@@ -13,7 +13,7 @@ export function SmallSelect({ label, className, ...rest }: { readonly label: str
   );
 }
 
-/** A text among tools. */
+/** A compact text field for toolbars. */
 export function SmallField({ label, className, ...rest }: { readonly label: string } & ComponentProps<"input">) {
   return (
     <label className="grid gap-1 text-xs text-muted">

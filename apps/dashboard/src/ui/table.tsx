@@ -5,10 +5,10 @@ import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 
 interface Column<Row> {
-  /** Shown above it; `""` for buttons, which speak for themselves. */
+  /** The column's header; `""` for buttons. */
   readonly title: string;
   readonly cell: (row: Row) => ReactNode;
-  /** The cell that names the row. */
+  /** Whether its cell names the row. */
   readonly names_row?: boolean;
   readonly align_right?: boolean;
 }
@@ -19,11 +19,11 @@ interface ListTableProps<Row> {
   readonly list: List<Row>;
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
-  /** Shown instead when there is no row. */
+  /** Shown if there are no rows. */
   readonly empty: ReactNode;
 }
 
-/** A list of the server as a table: its rows, that they are on their way, why they did not come, or that there are none. */
+/** A list of the server as a table: its rows, that they are loading, an error, or that there are none. */
 export function ListTable<Row>({ caption, list, columns, keyOf, empty }: ListTableProps<Row>) {
   const { items, error } = list;
   if (error) return <ProblemAlert error={error} />;
@@ -31,12 +31,12 @@ export function ListTable<Row>({ caption, list, columns, keyOf, empty }: ListTab
   if (items.length === 0) return <div className="rounded-lg border border-dashed border-line px-6 py-10">{empty}</div>;
   return (
     <div className="grid gap-3">
-      {/* wide tables are moved sideways inside of their frame, by keys too */}
+      {/* wide tables scroll sideways in their frame, also by keyboard */}
       <section
         aria-label={caption}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
         tabIndex={0}
-        // what is for screen readers alone is placed within it, and widens no page
+        // contains elements for screen readers, which must not widen the page
         className="relative overflow-x-auto rounded-lg border border-line bg-surface"
       >
         <table className="w-full border-collapse text-sm">
@@ -102,7 +102,7 @@ export function RowButtons({ children }: { readonly children: ReactNode }) {
   return <div className="flex justify-end gap-1.5">{children}</div>;
 }
 
-/** What stands where nothing is yet: why, and the way to begin. */
+/** Shown for an empty list: the reason and the first step. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="mx-auto grid max-w-md justify-items-center gap-2 text-center">

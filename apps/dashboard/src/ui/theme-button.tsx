@@ -5,7 +5,7 @@ import { chooseTheme, currentTheme, THEMES, type Theme } from "./theme.ts";
 
 const ICONS: Readonly<Record<Theme, () => React.JSX.Element>> = { system: SystemIcon, light: SunIcon, dark: MoonIcon };
 
-/** Goes round: as the system has it, light, dark. */
+/** Cycles through the themes: system, light, dark. */
 export function ThemeButton() {
   const [theme, setTheme] = useState(currentTheme);
   const ThemeIcon = ICONS[theme];

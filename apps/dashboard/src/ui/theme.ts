@@ -9,7 +9,7 @@ export function currentTheme(): Theme {
   return THEMES.find((theme) => theme === set) ?? "system";
 }
 
-/** Shows the theme, and keeps it where the browser lets pages keep anything. */
+/** Applies a theme and stores it if the browser allows that. */
 export function chooseTheme(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = theme;
@@ -17,6 +17,6 @@ export function chooseTheme(theme: Theme): void {
     if (theme === "system") localStorage.removeItem(STORED);
     else localStorage.setItem(STORED, theme);
   } catch {
-    // storage is forbidden: the theme holds until the page is loaded again
+    // storage is forbidden: the theme lasts until the page is reloaded
   }
 }

@@ -7,12 +7,12 @@ const FORMATS = { day: DAY, minute: MINUTE, second: { ...MINUTE, second: "2-digi
 
 interface TimeProps {
   readonly at: string | null;
-  /** What stands where there is none: "never". */
+  /** Shown if there is no time: "never". */
   readonly none?: string;
   readonly to?: keyof typeof FORMATS;
 }
 
-/** A moment, as where the reader is writes it. */
+/** A time in the reader's format. */
 export function Time({ at, none = "never", to = "minute" }: TimeProps) {
   if (at === null) return <span className="text-muted">{none}</span>;
   return (

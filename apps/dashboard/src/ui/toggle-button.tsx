@@ -4,14 +4,14 @@ import { classNames } from "./class-names.ts";
 
 interface ToggleButtonProps {
   readonly pressed: boolean;
-  /** Whether it works at present: the dot beside the word. */
+  /** Whether its activity works: the dot next to the label. */
   readonly works: boolean;
   readonly small?: boolean;
   readonly onToggle: () => void;
   readonly children: ReactNode;
 }
 
-/** Something that goes on as long as it is pressed in. */
+/** A button whose activity lasts while it is pressed. */
 export function ToggleButton({ pressed, works, small = false, onToggle, children }: ToggleButtonProps) {
   return (
     <Button

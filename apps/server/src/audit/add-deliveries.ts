@@ -4,7 +4,7 @@ import { enqueueDeliveries } from "../queue/jobs.ts";
 import type { AfterEvent } from "./record-event.ts";
 import { MAX_WAITING } from "./webhook-limits.ts";
 
-/** Adds a delivery for every webhook that takes the event, and the job that posts them, in the event's transaction. */
+/** Adds the event's deliveries to webhooks and the job that posts them, in the event's transaction. */
 export const addDeliveries: AfterEvent = async (tx, event) => {
   const { rows } = await sql<{ webhook_id: string }>`
     insert into control.deliveries (webhook_id, event_id, next_attempt_at)
@@ -20,9 +20,9 @@ export const addDeliveries: AfterEvent = async (tx, event) => {
   await enqueueDeliveries(tx, event.org_id);
 };
 
-/** One that is being posted at this moment stays: whoever posts it may wait for the lock on events that this transaction holds. */
+/** Keeps a delivery that is being posted: its worker may wait for the event lock that this transaction holds. */
 async function dropOldest(tx: ControlDatabase | Tx, webhookIds: readonly string[]): Promise<void> {
-  const note = `It was dropped: more than ${MAX_WAITING} deliveries waited, and it was the oldest.`;
+  const note = `Dropped: more than ${MAX_WAITING} deliveries were waiting, and this was the oldest.`;
   await sql`
     update control.deliveries set state = 'dead', next_attempt_at = null, last_error = ${note} where id in (
       select d.id from unnest(${webhookIds}::uuid[]) w (id)

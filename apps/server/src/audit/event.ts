@@ -7,30 +7,30 @@ export interface EventInput {
   /** `org.create`, `member.update`, ... */
   readonly action: string;
   readonly target: string;
-  /** Whose log it stands in; null for what concerns no organization. */
+  /** Null for an event that concerns no organization. */
   readonly org_id: string | null;
-  /** `ann@example.com`, `key ci`, `system`: `actorOf` writes it. */
+  /** `ann@example.com`, `key ci` or `system`, as returned by `actorOf`. */
   readonly actor: string;
-  /** Who did it; nobody for the system and for guests. */
+  /** Who did it. Undefined for the system and for guests. */
   readonly principal: Principal | undefined;
   readonly ip_address: string | null;
   readonly client: string | null;
   readonly outcome: AuditEvent["outcome"];
   readonly operation_id?: string | null;
-  /** Never a secret. */
+  /** Must not contain secrets. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-/** Writes an event, in the transaction of the change that it tells of. */
+/** Writes an event in the transaction of the change that it describes. */
 export type RecordEvent = (tx: ControlDatabase | Tx, event: EventInput) => Promise<void>;
 
-/** How the log names who acts. */
+/** The name of the actor in the audit log. */
 export function actorOf(principal: Principal | undefined): string {
   if (principal === undefined) return "guest";
   return principal.key === null ? (principal.email ?? "system") : `key ${principal.key.name}`;
 }
 
-/** What every event of a change that was made to an organization says: who did it, from where, and that it is done. */
+/** The common fields of an event about a completed change to an organization: actor, origin and outcome. */
 export function doneBy(by: {
   readonly org: { readonly id: string };
   readonly principal: Principal;
@@ -40,11 +40,11 @@ export function doneBy(by: {
   return { org_id: org.id, actor: actorOf(principal), principal, ...client, outcome: "succeeded" };
 }
 
-/** How the audit log names who acts on the server's machine, and the program. */
+/** The audit log's name for someone who acts on the server's machine. Also the name of the program. */
 export const OPERATOR = "operator";
 export const OPERATOR_CLIENT = "cli server";
 
-/** What the audit log says of an act that concerns no organization. */
+/** The common fields of an operator's event that concerns no organization. */
 export const BY_OPERATOR = {
   org_id: null,
   actor: OPERATOR,

@@ -1,9 +1,9 @@
 import type { PrincipalKind, Role } from "@appdb/contract/permissions";
 
-/** Whoever acts. Everything outside of identity knows people, keys and pods by this alone. */
+/** The authenticated caller. Code outside `identity` sees people, keys and pods only in this form. */
 export interface Principal {
   readonly kind: PrincipalKind;
-  /** The person, or whom the key acts as; null for a key of its own grants. */
+  /** The person, or the person that the key acts as. Null for a key with its own grants. */
   readonly user_id: string | null;
   readonly email: string | null;
   readonly name: string | null;
@@ -12,7 +12,7 @@ export interface Principal {
   /** The session's organization, or the key's. */
   readonly organization: PrincipalOrg | null;
   readonly expires_at: Date | null;
-  /** What was shown. Only a cookie is sent by browsers of their own accord. */
+  /** The kind of credential. Browsers send only cookies automatically. */
   readonly shown: "api_key" | "bearer" | "cookie";
 }
 
@@ -20,13 +20,13 @@ export interface PrincipalOrg {
   readonly id: string;
   readonly name: string;
   readonly role: Role | null;
-  /** Why its requests are refused, in the operator's words or empty; absent or null while they are not. */
+  /** Why the organization is suspended, in the operator's words or empty. Absent or null if it is not. */
   readonly suspension?: string | null;
 }
 
-/** Where a request came from, for the audit log. */
+/** The origin of a request, for the audit log. */
 export interface CallClient {
   readonly ip_address: string;
-  /** The User-Agent, shortened. */
+  /** The User-Agent header, shortened. */
   readonly client: string | null;
 }

@@ -3,13 +3,13 @@ import type { EventInput, RecordEvent } from "./event.ts";
 
 const LONGEST = 300;
 
-/** What else is written with an event, in its transaction: deliveries to webhooks. */
+/** Writes further rows in the event's transaction: deliveries to webhooks. */
 export type AfterEvent = (
   tx: Parameters<RecordEvent>[0],
   event: { readonly id: string; readonly org_id: string; readonly action: string },
 ) => Promise<void>;
 
-/** Makes what writes the audit log. It is the last statement of a change: events of an organization are written one by one. */
+/** Creates the audit log's writer. Call it last in a transaction: it serializes an organization's events. */
 export function createRecordEvent(afterEvent: AfterEvent): RecordEvent {
   return async (tx, event) => {
     const { rows } = await sql<{ id: string }>`
@@ -26,7 +26,7 @@ export function createRecordEvent(afterEvent: AfterEvent): RecordEvent {
   };
 }
 
-/** Texts of strangers (an address at a sign-in, a program's name) may hold line ends and escapes of terminals. */
+/** Puts text from callers (an address at sign-in, a User-Agent) on one line, without terminal escapes. */
 function line(text: string): string {
   return text
     .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?")
@@ -34,7 +34,7 @@ function line(text: string): string {
     .toWellFormed();
 }
 
-/** PostgreSQL's jsonb takes no NUL, and no half of a pair. */
+/** PostgreSQL's jsonb rejects NUL characters and lone surrogates. */
 function toJson(event: EventInput): string {
   return JSON.stringify(event.detail ?? {}, (_name, value: unknown) =>
     typeof value === "string" ? line(value) : value,

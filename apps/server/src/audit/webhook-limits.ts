@@ -1,9 +1,9 @@
 export const MAX_WEBHOOKS = 20;
-/** Of one organization, in one turn. */
+/** Webhooks of one organization that one job posts to concurrently. */
 export const WEBHOOKS_AT_ONCE = 4;
-/** Attempts that fail one after the other, with the pauses between them; then a person has to resume the webhook. */
+/** Consecutive failures, with pauses between them, after which a person must resume the webhook. */
 export const MAX_FAILURES = 20;
-/** Deliveries that wait for one webhook; of more the oldest is dropped. */
+/** Maximum deliveries that wait for one webhook. Beyond it, the oldest is dropped. */
 export const MAX_WAITING = 1_000;
-/** Deliveries of a webhook that have ended and stay in its list. */
+/** Completed deliveries that stay in a webhook's list. */
 export const MAX_ENDED = 2_000;

@@ -12,41 +12,40 @@ const list = z
       .filter((one) => one !== ""),
   )
   .refine((hosts) => hosts.every((host) => /^[^\s/:]+:\d{1,5}$/.test(host)), {
-    error: "has another thing than host:port",
+    error: "expected entries of the form host:port",
   });
 
 const indexUrl = z.url({ protocol: /^https?$/ }).refine((url) => new URL(url).username === "", {
   error: "has a user name; packages of an index with credentials cannot be shared",
 });
 
-/** Settings of builds, under the names of the environment. */
+/** Settings of image builds, by the names of their environment variables. */
 export const buildSettings = {
-  /** Certificates of an own authority, PEM, that the operator's proxy or index shows. */
+  /** PEM certificates of a private authority, used by the operator's proxy or index. */
   SERVICE_BUILD_CA_FILE: z.preprocess(empty, z.string().optional()),
-  /** `host:port` of the operator that builds may reach although the network denies it: an own package index or proxy. */
+  /** `host:port` of a private package index or proxy that builds may reach despite the network policy. */
   SERVICE_BUILD_HOSTS: list,
-  /** Packages of this index are fetched and kept once for all organizations; "public": of the one that uv takes when nobody names one;
-   *  "none": for each of them. */
+  /** An index whose packages all organizations share; "public" is uv's default index. "none": each fetches its own. */
   SERVICE_SHARED_INDEX: z.preprocess(empty, z.union([z.enum(["public", "none"]), indexUrl]).default("public")),
-  /** What is kept of it beside images; when it is more, all of that is fetched again. */
+  /** Maximum size of the shared packages, in addition to images. When exceeded, the cache is emptied and refilled. */
   SERVICE_SHARED_INDEX_GB: z.preprocess(empty, z.coerce.number().positive().default(20)),
-  /** 0: images are made of Pythons that the machine has, and of no others. */
+  /** 0: images can use only Python versions that are installed on the machine. */
   SERVICE_PYTHON_DOWNLOADS: z.preprocess(empty, z.enum(["0", "1"]).default("1")),
 } as const;
 
 type Found = z.output<z.ZodObject<typeof buildSettings>>;
 
-/** What the operator's own programs use too: how the network is reached, and which index is the usual one. */
+/** Environment variables that builds inherit from the server: proxies and the default index. */
 const NETWORK = /^(https?_proxy|all_proxy|no_proxy|uv_default_index|uv_index_url)$/i;
 
 export interface BuildsConfig {
   readonly ca_file: string | undefined;
   readonly allowed_hosts: readonly string[];
   readonly may_download_python: boolean;
-  /** Null: nothing is kept for all organizations together. */
+  /** Null if organizations share no packages. */
   readonly shared_index: SharedIndex | null;
   readonly shared_cache_bytes: number;
-  /** Of the server's environment; credentials in it are those of the operator's proxy or index. */
+  /** From the server's environment. May contain credentials of the operator's proxy or index. */
   readonly network_env: Readonly<Record<string, string>>;
 }
 
@@ -64,7 +63,7 @@ export function toBuildsConfig(found: Found, env: Readonly<Record<string, string
   };
 }
 
-/** The files of an index of the operator's lie where it does. */
+/** A private index serves its files from its own host. */
 function toSharedIndex(url: string): SharedIndex | null {
   if (url === "none") return null;
   const isPublic = url === "public" || url.replace(/\/+$/, "") === PUBLIC_INDEX.url;

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 const HTTPS_PORT = 443;
 const LOOPBACK = ["127.0.0.1", "::1", "localhost"];
-/** A label of at most 63 characters is put before it, and a name has at most 253. */
+/** At most 236 characters: a host adds a label of up to 63, and a DNS name has at most 253. */
 const DOMAIN = /^(?=.{1,236}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
 const empty = (value: unknown) => (value === "" ? undefined : value);
@@ -11,54 +11,54 @@ const text = z.preprocess(empty, z.string().optional());
 const count = (fallback: number, min: number, max: number) =>
   z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
 
-/** Settings of the gateway, under the names of the environment. */
+/** Settings of the gateway, by the names of their environment variables. */
 export const gatewaySettings = {
-  /** Each database is served at a host below it, by https alone; without it at a port of its own on loopback. */
+  /** Serves each database at a host below it, over https only. If unset, each database gets a loopback port. */
   SERVICE_DOMAIN: z.preprocess(
     empty,
     z.string().toLowerCase().regex(DOMAIN, "is not a domain, such as apps.example.com").optional(),
   ),
   SERVICE_GATEWAY_HOST: z.preprocess(empty, z.string().default("127.0.0.1")),
-  /** With a domain; addresses that people get name it, unless it is the usual one. */
+  /** Used only with a domain. Service addresses name the port unless it is 443. */
   SERVICE_GATEWAY_PORT: count(HTTPS_PORT, 1, 65_535),
-  /** A line of the log for each request, for those that failed on our side, or for none. */
+  /** Which requests are logged: all, only those that failed on our side, or none. */
   SERVICE_ACCESS_LOG: z.preprocess(empty, z.enum(["all", "errors", "off"]).default("errors")),
-  /** Files, PEM: the chain, and its key. Read again when they change. */
+  /** PEM files of the certificate chain and its key. They are read again when they change. */
   SERVICE_TLS_CERT: text,
   SERVICE_TLS_KEY: text,
-  /** Certificates are ordered there, one for each host, instead of being read from files. */
+  /** Orders one certificate per host from this directory, instead of reading certificates from files. */
   SERVICE_ACME_DIRECTORY: z.preprocess(
     empty,
     z.url({ protocol: /^https$/, error: "is not an https address" }).optional(),
   ),
-  /** Where the authority writes when something is wrong. */
+  /** The authority sends problem reports to this address. */
   SERVICE_ACME_EMAIL: z.preprocess(empty, z.email({ error: "is not a mail address" }).optional()),
-  /** 1: the terms of the authority are agreed to. */
+  /** 1 accepts the terms of the authority. */
   SERVICE_ACME_AGREE_TERMS: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
-  /** File, PEM: who vouches for the directory itself, beside the usual authorities. */
+  /** PEM file: additional authorities that may sign the directory's own certificate. */
   SERVICE_ACME_CA_FILE: text,
-  /** What an authority has given that knows its customers. */
+  /** Identifier of the account at an authority that requires external account binding. */
   SERVICE_ACME_EAB_KEY_ID: text,
   SERVICE_ACME_EAB_KEY: text,
-  /** Where an authority's look at port 80 arrives; without it, it looks at the gateway's own port. */
+  /** Port that receives http-01 checks, sent to port 80. If unset, the authority checks the gateway's own port. */
   SERVICE_ACME_HTTP_PORT: z.preprocess(empty, z.coerce.number().int().min(1).max(65_535).optional()),
-  /** Of a body that is no upload. */
+  /** Maximum body of a request that is not an upload. */
   SERVICE_MAX_BODY_MB: count(16, 1, 1_024),
-  /** Of a body that is an upload. */
+  /** Maximum body of an upload. */
   SERVICE_MAX_UPLOAD_MB: count(1_024, 1, 1_048_576),
-  /** How long a service may be silent: before it begins its answer, and within it. */
+  /** Maximum silence of a service, before its response starts and within it. */
   SERVICE_REQUEST_TIMEOUT_S: count(300, 1, 86_400),
-  /** Of one service, in one gateway. */
+  /** Per service and gateway. */
   SERVICE_MAX_IN_FLIGHT: count(4_096, 1, 1_000_000),
-  /** Of the services of one organization, in one gateway. */
+  /** Per organization and gateway. */
   SERVICE_MAX_ORG_IN_FLIGHT: count(16_384, 1, 1_000_000),
-  /** Bodies and answers that one gateway keeps in memory; one organization has a quarter of it. */
+  /** Memory of one gateway for bodies and responses. One organization gets a quarter of it. */
   SERVICE_GATEWAY_MEMORY_MB: count(256, 16, 1_048_576),
-  /** Connections to one gateway. */
+  /** Maximum connections to one gateway. */
   SERVICE_MAX_CONNECTIONS: count(16_384, 1, 1_000_000),
-  /** Of these, those of one address; trusted proxies have no such bound. */
+  /** Maximum connections from one address. Trusted proxies are exempt. */
   SERVICE_MAX_ADDRESS_CONNECTIONS: count(1_024, 1, 1_000_000),
-  /** Requests a second of one key to one database, in one gateway; 0 bounds none. */
+  /** Requests per second, by key, database and gateway. 0 disables the limit. */
   SERVICE_KEY_RATE: count(10_000, 0, 1_000_000),
 } as const;
 
@@ -68,7 +68,7 @@ export interface GatewayLimits {
   readonly body_bytes: number;
   readonly upload_bytes: number;
   readonly request_ms: number;
-  /** How long a request's headers may take, and its short body, and how long a client may be silent within a long one. */
+  /** Maximum time for a request's headers and short body, and maximum silence within a long body. */
   readonly client_ms: number;
   readonly in_flight: number;
   readonly org_in_flight: number;
@@ -78,7 +78,7 @@ export interface GatewayLimits {
   readonly key_rate: number;
 }
 
-/** Where certificates are ordered, and by what. */
+/** Where and how certificates are ordered. */
 export interface AcmeConfig {
   readonly directory: string;
   readonly email: string | undefined;
@@ -97,7 +97,7 @@ export interface GatewayConfig {
   readonly limits: GatewayLimits;
 }
 
-/** Adds what is wrong between the settings of the gateway; `is_run` says whether this process is one. */
+/** Reports conflicts between gateway settings. `isRun` says whether this process is a gateway. */
 export function refuseGatewaySettings(found: Found, isRun: boolean, context: z.RefinementCtx): void {
   const refuse = (name: keyof Found, message: string) => context.addIssue({ code: "custom", path: [name], message });
   for (const [name, other] of [
@@ -105,16 +105,16 @@ export function refuseGatewaySettings(found: Found, isRun: boolean, context: z.R
     ["SERVICE_TLS_KEY", "SERVICE_TLS_CERT"],
   ] as const) {
     if (found[name] !== undefined) continue;
-    if (found[other] !== undefined) refuse(name, `is needed with ${other}`);
+    if (found[other] !== undefined) refuse(name, `is required with ${other}`);
     else if (found.SERVICE_DOMAIN !== undefined && isRun && found.SERVICE_ACME_DIRECTORY === undefined) {
-      refuse(name, "is needed with SERVICE_DOMAIN, or SERVICE_ACME_DIRECTORY instead");
+      refuse(name, "is required with SERVICE_DOMAIN, unless SERVICE_ACME_DIRECTORY is set");
     }
   }
   refuseAcmeSettings(found, refuse);
   if (found.SERVICE_DOMAIN === undefined && !LOOPBACK.includes(found.SERVICE_GATEWAY_HOST)) {
     refuse(
       "SERVICE_GATEWAY_HOST",
-      `is ${found.SERVICE_GATEWAY_HOST}: keys travel to it by https alone, which needs SERVICE_DOMAIN`,
+      `is ${found.SERVICE_GATEWAY_HOST}: keys may be sent to it only over https, which requires SERVICE_DOMAIN`,
     );
   }
 }
@@ -125,20 +125,18 @@ function refuseAcmeSettings(found: Found, refuse: (name: keyof Found, message: s
     ["SERVICE_ACME_EAB_KEY", "SERVICE_ACME_EAB_KEY_ID"],
     ["SERVICE_ACME_EAB_KEY_ID", "SERVICE_ACME_EAB_KEY"],
   ] as const) {
-    if (isSet(other) && !isSet(name)) refuse(name, `is needed with ${other}`);
+    if (isSet(other) && !isSet(name)) refuse(name, `is required with ${other}`);
   }
   if (!isSet("SERVICE_ACME_DIRECTORY")) return;
-  if (!isSet("SERVICE_DOMAIN")) refuse("SERVICE_DOMAIN", "is needed with SERVICE_ACME_DIRECTORY");
-  if (isSet("SERVICE_TLS_CERT")) refuse("SERVICE_ACME_DIRECTORY", "is given, and SERVICE_TLS_CERT as well");
+  if (!isSet("SERVICE_DOMAIN")) refuse("SERVICE_DOMAIN", "is required with SERVICE_ACME_DIRECTORY");
+  if (isSet("SERVICE_TLS_CERT"))
+    refuse("SERVICE_ACME_DIRECTORY", "conflicts with SERVICE_TLS_CERT: set only one of them");
   if (found.SERVICE_ACME_AGREE_TERMS !== "1") {
-    refuse(
-      "SERVICE_ACME_AGREE_TERMS",
-      "has to be 1 with SERVICE_ACME_DIRECTORY: read the terms of the authority first",
-    );
+    refuse("SERVICE_ACME_AGREE_TERMS", "must be 1 with SERVICE_ACME_DIRECTORY: read the terms of the authority first");
   }
 }
 
-/** No setting: no honest client is near it. */
+/** Not configurable: no legitimate client comes close to it. */
 const CLIENT_MS = 30_000;
 const MEGABYTE = 1024 * 1024;
 

@@ -11,11 +11,11 @@ test.each([
   ["smtp://127.0.0.1:1025", "0", false],
   ["smtp://user:word@localhost", "0", false],
   ["smtp://[::1]:25", "0", false],
-] as const)("mail to %s with SERVICE_SMTP_INSECURE=%s needs TLS: %s", (url, insecure, expected) => {
+] as const)("mail to %s with SERVICE_SMTP_INSECURE=%s requires TLS: %s", (url, insecure, expected) => {
   expect(needsMailTls(new Secret(url), insecure)).toBe(expected);
 });
 
-test("names addresses without TLS beyond this machine", () => {
+test("lists remote addresses without TLS", () => {
   const found = findPlainAddresses({
     public_url: "http://cloud.example.com",
     oidc: { issuer: "http://id.example.com/realm" },

@@ -7,15 +7,15 @@ const empty = (value: unknown) => (value === "" ? undefined : value);
 const count = (fallback: number, min: number, max: number) =>
   z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
 
-/** Settings of sign-ins and sessions. */
+/** Settings of sign-ins and sessions, by the names of their environment variables. */
 export const identitySettings = {
-  /** The absolute life of a browser's session. */
+  /** Maximum lifetime of a browser session. */
   SERVICE_SESSION_DAYS: count(30, 1, 365),
-  /** The absolute life of a terminal's session. */
+  /** Maximum lifetime of a terminal session. */
   SERVICE_CLI_SESSION_DAYS: count(90, 1, 365),
-  /** How long a proof of identity counts for dangerous acts. */
+  /** How long a proof of identity is valid for dangerous actions. */
   SERVICE_CONFIRM_MINUTES: count(30, 1, 1_440),
-  /** 1 lets mail go to another machine without TLS. */
+  /** 1 allows mail to another machine without TLS. */
   SERVICE_SMTP_INSECURE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
 } as const;
 
@@ -35,12 +35,12 @@ export function toIdentityConfig(found: Found): IdentityConfig {
   };
 }
 
-/** Whether mail to this server must be encrypted. Mail to this machine, and mail that the operator lets go plain, need not be. */
+/** Whether mail to this server must be encrypted. Mail to this machine, or with SERVICE_SMTP_INSECURE, need not be. */
 export function needsMailTls(url: Secret, insecure: "0" | "1"): boolean {
   return insecure === "0" && !isLoopback(url.reveal());
 }
 
-/** What the operator is warned of at the start: addresses whose traffic others on the network can read and change. */
+/** Addresses whose traffic others on the network can read and change. The server warns about them at start. */
 export function findPlainAddresses(given: {
   readonly public_url: string | undefined;
   readonly oidc: { readonly issuer: string } | undefined;
@@ -55,7 +55,7 @@ export function findPlainAddresses(given: {
 }
 
 function isLoopback(url: string): boolean {
-  // hosts of smtp:// are not brought into their plain form by URL
+  // URL does not normalize the host of smtp://
   const host = new URL(url).hostname.toLowerCase();
   return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }

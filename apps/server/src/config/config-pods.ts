@@ -7,7 +7,7 @@ import { z } from "zod";
 const POD_DRIVERS = ["auto", "process", "sandbox"] as const;
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
-/** Of the machine, for one database at most by default; what two databases with the defaults need is granted on small machines too. */
+/** Default share of the machine for one database. Small machines still allow two databases with default sizes. */
 const SHARE = 0.25;
 const SMALL_CPU = 2;
 const SMALL_MEMORY_MB = 2_048;
@@ -18,7 +18,7 @@ const number = (fallback: number, min: number, max: number) =>
 const count = (fallback: number, min: number, max: number) =>
   z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
 
-// workers and their memory are an entry's resources; the gateway has a setting of its own for bodies, in megabytes
+// an entry's resources set workers and their memory; the gateway has its own setting for bodies, in megabytes
 const {
   SERVICE_WORKERS: _workers,
   SERVICE_WORKER_MEMORY_MB: _memory,
@@ -26,11 +26,11 @@ const {
   ...hostedLimits
 } = limitSettings;
 
-/** Settings of databases and their pods, under the names of the environment. */
+/** Settings of databases and their pods, by the names of their environment variables. */
 export const podSettings = {
-  /** Who runs pods; `auto` is the sandbox where the machine has what it needs. */
+  /** The pod driver. `auto` is the sandbox if the machine supports it. */
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
-  /** User ids that nobody else on the machine has, `first:count`: each database gets one, and each organization for its builds. */
+  /** User ids reserved for pods, `first:count`: one for each database, and one for each organization's builds. */
   SERVICE_POD_USERS: z.preprocess(empty, z.string().transform(parseUsers).default(POD_USERS)),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
   SERVICE_MAX_CPU: number(shareOf(availableParallelism(), SMALL_CPU), 0.01, 1_024),
@@ -40,24 +40,24 @@ export const podSettings = {
   SERVICE_MAX_DISK_GB: count(100, 1, 1_048_576),
   SERVICE_MIN_WORKERS: count(1, 1, 1_024),
   SERVICE_MAX_WORKERS: count(16, 1, 1_024),
-  /** What the project files of an organization may have together, those that its databases used before included. */
+  /** Maximum project files of an organization, including those that its databases used before. */
   SERVICE_MAX_UPLOADS_GB: count(20, 1, 1_048_576),
-  /** 1: pods go on when the server is told to stop, and its next start finds them. A server that is killed leaves them in any case. */
+  /** 1: pods outlive a stopped server, and its next start adopts them. They always outlive a killed one. */
   SERVICE_KEEP_PODS: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
-  /** For how long a deleted database can be undeleted. */
+  /** Days in which a deleted database can be undeleted. */
   SERVICE_UNDELETE_DAYS: count(7, 0, 365),
   ...hostedLimits,
 } as const;
 
-/** What one database may have by default of what the machine has: a share of a large one, `small` of a small one, and never more than all. */
+/** Default maximum of one database: a share of a large machine, or `small`, but never more than the machine has. */
 export function shareOf(machine: number, small: number): number {
   return Math.min(machine, Math.max(small, Math.floor(machine * SHARE)));
 }
 
-/** Below are the system's own users, and above the last one is none. */
+/** Lower ids belong to system users. */
 const LEAST_USER = 1_000;
 const USERS_END = 2 ** 32 - 1;
-/** Nobody, in its two numbers: what belongs to no known user is shown as theirs. */
+/** The ids of `nobody`: the kernel shows files of unmapped users under them. */
 const NOBODY = [65_534, 65_535];
 
 function parseUsers(text: string, context: z.RefinementCtx): UserRange {
@@ -70,13 +70,14 @@ function parseUsers(text: string, context: z.RefinementCtx): UserRange {
     return refuse(`expected FIRST:COUNT, for example ${POD_USERS.first}:${POD_USERS.count}`);
   const end = first + count;
   if (first < LEAST_USER || end > USERS_END) return refuse(`is not within ${LEAST_USER} to ${USERS_END - 1}`);
-  if (NOBODY.some((user) => user >= first && user < end)) return refuse(`has the users ${NOBODY.join(" and ")} in it`);
+  if (NOBODY.some((user) => user >= first && user < end))
+    return refuse(`must not include the users ${NOBODY.join(" and ")}`);
   return { first, count };
 }
 
 type Found = z.output<z.ZodObject<typeof podSettings>>;
 
-/** What an operator lets a database use. */
+/** The operator's bounds for one database. */
 export interface ResourceBounds {
   readonly least: Resources;
   readonly most: Resources;
@@ -88,13 +89,13 @@ export interface PodsConfig {
   readonly bounds: ResourceBounds;
   readonly most_upload_bytes: number;
   readonly undelete_days: number;
-  /** Of each service and of each database's own queries; workers and bodies are bounded elsewhere. */
+  /** Per service and per database's own queries. Workers and bodies have separate bounds. */
   readonly limits: ServiceLimits;
-  /** Whether pods go on without the server. */
+  /** Whether pods keep running without the server. */
   readonly are_kept: boolean;
 }
 
-/** The settings that bound a resource: what an error names. */
+/** The settings that bound each resource, for error messages. */
 export const BOUND_SETTINGS = {
   cpu: { least: "SERVICE_MIN_CPU", most: "SERVICE_MAX_CPU" },
   memory_mb: { least: "SERVICE_MIN_MEMORY_MB", most: "SERVICE_MAX_MEMORY_MB" },
@@ -104,7 +105,7 @@ export const BOUND_SETTINGS = {
 
 const RESOURCES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies readonly (keyof Resources)[];
 
-/** Adds a problem for each resource of which the least is more than the most. */
+/** Reports each resource whose minimum exceeds its maximum. */
 export function refuseCrossedBounds(found: Found, context: z.RefinementCtx): void {
   for (const name of RESOURCES) {
     const { least, most } = BOUND_SETTINGS[name];
@@ -112,7 +113,7 @@ export function refuseCrossedBounds(found: Found, context: z.RefinementCtx): voi
     context.addIssue({
       code: "custom",
       path: [least],
-      message: `is ${found[least]}, and ${most} is ${found[most]}: no database could be made`,
+      message: `is ${found[least]}, and ${most} is ${found[most]}: no database can meet both`,
     });
   }
 }

@@ -1,10 +1,10 @@
 import { z } from "zod";
 
-/** What one caller of the control plane may do. */
+/** Limits of one caller of the control plane. */
 export interface ApiBounds {
-  /** Requests a second; 0 bounds nothing. */
+  /** Requests per second. 0 disables the limit. */
   readonly rate: number;
-  /** Requests that are open at a time: those that follow a log, events or an operation among them. */
+  /** Maximum concurrent requests, including those that follow a log, events or an operation. */
   readonly most_open: number;
 }
 
@@ -17,21 +17,21 @@ const count = (fallback: number, min: number, max: number) =>
   z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
 const given = (min: number, max: number) => z.preprocess(empty, z.coerce.number().min(min).max(max).optional());
 
-/** Settings of what one organization and one person may have, under the names of the environment. */
+/** Quotas of one organization and one person, by the names of their environment variables. */
 export const quotaSettings = {
-  /** Bytes that an organization's uploads, unpacked project files and images may have together. */
+  /** Maximum size of an organization's uploads, unpacked project files and images together. */
   SERVICE_MAX_STORED_GB: count(50, 1, 1_048_576),
-  /** Files that these may be. */
+  /** Maximum number of these files. */
   SERVICE_MAX_STORED_FILES: count(1_000_000, 1_000, 1_000_000_000),
-  /** Free disk below which organizations write nothing more. 0 turns the check off. */
+  /** Organizations cannot write when less disk is free. 0 disables the check. */
   SERVICE_DISK_FLOOR_GB: number(1, 0, 1_048_576),
-  /** Organizations that a person may make; the first account of the server may make any number. */
+  /** Organizations that a person may create. The server's first account has no limit. */
   SERVICE_ORGS_PER_PERSON: count(3, 1, 1_000_000),
-  /** Requests a second of a signed-in caller; 0 bounds nothing. */
+  /** Requests per second of a signed-in caller. 0 disables the limit. */
   SERVICE_API_RATE: count(200, 0, 1_000_000),
-  /** Requests of a caller that are open at a time. */
+  /** Maximum concurrent requests of a caller. */
   SERVICE_API_OPEN_REQUESTS: count(128, 1, 1_000_000),
-  /** What the databases of an organization may ask for together. */
+  /** Maximum resources that the databases of an organization may request together. */
   SERVICE_ORG_CPU: given(0.01, 1_048_576),
   SERVICE_ORG_MEMORY_MB: given(128, 1_073_741_824),
   SERVICE_ORG_DISK_GB: given(1, 1_073_741_824),
@@ -39,22 +39,22 @@ export const quotaSettings = {
 
 type Found = z.output<z.ZodObject<typeof quotaSettings>>;
 
-/** What an organization may store. */
+/** Storage limits of an organization. */
 export interface StorageBounds {
   readonly most_bytes: number;
   readonly most_files: number;
-  /** Free bytes that organizations leave to the control plane. */
+  /** Free bytes reserved for the control plane. */
   readonly floor_bytes: number;
 }
 
-/** What an organization's databases ask for together. */
+/** Maximum resources that an organization's databases may request together. */
 export interface OrgResources {
   readonly cpu: number;
   readonly memory_mb: number;
   readonly disk_gb: number;
 }
 
-/** The settings that bound a sum: what an error names. */
+/** The settings that bound each sum, for error messages. */
 export const ORG_SETTINGS = {
   cpu: "SERVICE_ORG_CPU",
   memory_mb: "SERVICE_ORG_MEMORY_MB",
@@ -64,7 +64,7 @@ export const ORG_SETTINGS = {
 export interface QuotasConfig {
   readonly api: ApiBounds;
   readonly orgs_per_person: number;
-  /** As the operator set them; what is left out is derived from the bounds of one database. */
+  /** The operator's limits. Missing ones are derived from the bounds of one database. */
   readonly sums: Partial<OrgResources>;
   readonly storage: StorageBounds;
 }

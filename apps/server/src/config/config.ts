@@ -16,10 +16,10 @@ import { type QuotasConfig, quotaSettings, toQuotasConfig } from "./config-quota
 export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
 export type ServerRole = (typeof SERVER_ROLES)[number];
 
-/** Where the server keeps its things, relative to the home. */
+/** The server's files, relative to the home. */
 export const SERVER_PATHS = {
   settings: "server.toml",
-  /** `{url, pid}` of the server of this home, there while it listens: how the command finds it. */
+  /** `{url, pid}` of this home's server. It exists while the server listens, so that the CLI finds it. */
   running: "server.json",
   locks: "server/locks",
   postgres: "server/postgres",
@@ -27,35 +27,35 @@ export const SERVER_PATHS = {
   port: "server/port",
   authSecret: "server/auth-secret",
   masterKey: "server/master-key",
-  /** The one before, until nothing is encrypted under it any more. */
+  /** The previous master key. It exists until nothing is encrypted under it. */
   masterKeyPrevious: "server/master-key.previous",
-  /** The one that the next start takes. */
+  /** The master key that the next start takes. */
   masterKeyNext: "server/master-key.next",
-  /** The link of the first account, where the standard output is kept in a journal. */
+  /** The sign-up link of the first account, if a journal stores the standard output. */
   firstAccount: "server/first-account",
-  /** Which home this is: one control plane's pods live in one. */
+  /** Identifies the home: the pods of one control plane live in one home. */
   homeId: "server/home-id",
-  /** `<database id>/`: `data` (cluster and stored runtimes) and `log`, which are its pod's. */
+  /** `<database id>/`: the pod's `data` (cluster and stored runtimes) and `log`. */
   databases: "server/databases",
   /** Logs and scratch files of services, below the id of their database. */
   services: "server/services",
-  /** Storage of databases on its way from where version 0.8.0 kept it. */
+  /** Storage of databases while it moves from its place in version 0.8.0. */
   movingDatabases: "server/moving-databases",
   /** `<database id>/<tree digest>/`: project files, read-only. */
   files: "server/files",
   /** `<org id>/<environment hash>/`: Python environments, read-only. */
   images: "server/images",
-  /** What builds have fetched and made. */
+  /** Caches of builds. */
   buildCaches: "server/build-caches",
-  /** Pythons that uv got. */
+  /** Python versions that uv downloaded. */
   pythons: "server/pythons",
   /** `<org id>/<ab>/<sha256>` */
   blobs: "server/blobs",
-  /** A cluster of PostgreSQL that is made once and copied for each database. */
+  /** A PostgreSQL cluster that is made once and copied for each database. */
   template: "server/template",
-  /** What the pods' driver keeps. */
+  /** Files of the pod driver. */
   pods: "server/pods",
-  /** Where requests went, for a gateway that starts while PostgreSQL is down. */
+  /** The last routes, for a gateway that starts while PostgreSQL is down. */
   gateway: "server/gateway.json",
 } as const;
 
@@ -84,7 +84,7 @@ const proxies = z
       .filter((address) => address !== ""),
   )
   .refine((list) => list.every(isProxy), {
-    error: "has another thing than addresses, networks (10.0.0.0/8) and loopback",
+    error: "expected addresses, networks (10.0.0.0/8) and loopback",
   });
 
 function isProxy(text: string): boolean {
@@ -107,16 +107,16 @@ const origin = z.preprocess(
   empty,
   z
     .url({ protocol: /^https?$/, error: "is not an http or https address" })
-    .refine((value) => !URL.canParse(value) || new URL(value).pathname === "/", { error: "may have no path" })
+    .refine((value) => !URL.canParse(value) || new URL(value).pathname === "/", { error: "must not have a path" })
     .transform((value) => new URL(value).origin)
     .optional(),
 );
 
-/** Every setting, under the names of the environment; server.toml has them in lower case without SERVICE_. */
+/** All settings, by the names of their environment variables. In server.toml, they are lower case without SERVICE_. */
 const settingsSchema = z
   .object({
     SERVICE_HOME: text,
-    /** An own PostgreSQL database instead of the embedded one. */
+    /** Use this PostgreSQL database instead of the embedded one. */
     SERVICE_DATABASE_URL: z.preprocess(
       empty,
       z.url({ protocol: /^postgres(ql)?$/, error: "is not a postgresql:// address" }).optional(),
@@ -124,9 +124,9 @@ const settingsSchema = z
     SERVICE_PG_BIN: text,
     SERVICE_ROLES: roles,
     SERVICE_HOST: z.preprocess(empty, z.string().default("127.0.0.1")),
-    /** 0 chooses one, which the home keeps. */
+    /** 0 picks a free port, which the home keeps. */
     SERVICE_PORT: count(0, 0, 65_535),
-    /** Where people reach the server, through a proxy for example; links of mails begin with it. */
+    /** The address by which people reach the server, for example through a proxy. Links in e-mails start with it. */
     SERVICE_PUBLIC_URL: origin,
     SERVICE_SIGN_UP: z.preprocess(empty, z.enum(["invitation", "open"]).default("invitation")),
     SERVICE_AUTH_SECRET: z.preprocess(
@@ -153,13 +153,13 @@ const settingsSchema = z
     ...quotaSettings,
     ...buildSettings,
     ...gatewaySettings,
-    /** Addresses of proxies whose X-Forwarded-For is believed. */
+    /** Addresses of proxies whose X-Forwarded-For header is trusted. */
     SERVICE_TRUSTED_PROXIES: proxies,
-    /** 1 lets webhooks post to this machine and to private networks, and by http. */
+    /** 1 allows webhooks to post to this machine, to private networks and over http. */
     SERVICE_WEBHOOK_PRIVATE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
-    /** 1 lets hosted services export rows to this machine and to private networks. */
+    /** 1 allows hosted services to export rows to this machine and to private networks. */
     SERVICE_EXPORT_PRIVATE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
-    /** What `/metrics` and the details of `/health` are told for, as a bearer; without it nobody is told them. */
+    /** Bearer token for `/metrics` and the details of `/health`. If unset, both are unavailable. */
     SERVICE_METRICS_TOKEN: z.preprocess(
       empty,
       z.string().min(SECRET_CHARACTERS, `needs ${SECRET_CHARACTERS} characters`).optional(),
@@ -170,7 +170,7 @@ const settingsSchema = z
   .superRefine((found, context) => {
     const needs = (name: keyof typeof found, other: keyof typeof found) => {
       if (found[other] === undefined || found[name] !== undefined) return;
-      context.addIssue({ code: "custom", path: [name], message: `is needed with ${other}` });
+      context.addIssue({ code: "custom", path: [name], message: `is required with ${other}` });
     };
     needs("SERVICE_MAIL_FROM", "SERVICE_SMTP_URL");
     needs("SERVICE_OIDC_CLIENT_ID", "SERVICE_OIDC_ISSUER");
@@ -178,17 +178,17 @@ const settingsSchema = z
     refuseCrossedBounds(found, context);
     refuseGatewaySettings(found, found.SERVICE_ROLES.includes("gateway"), context);
     if (!LOOPBACK.includes(found.SERVICE_HOST) && found.SERVICE_PUBLIC_URL === undefined) {
-      const message = `is needed when SERVICE_HOST is ${found.SERVICE_HOST}: links and cookies are made for it`;
+      const message = `is required when SERVICE_HOST is ${found.SERVICE_HOST}: links and cookies need it`;
       context.addIssue({ code: "custom", path: ["SERVICE_PUBLIC_URL"], message });
     }
   });
 
-/** What each setting is parsed by, under its name; docs/settings.md is printed from here. */
+/** The parser of each setting, by name. docs/settings.md is generated from it. */
 export const SERVER_SETTINGS = settingsSchema.shape;
 export type ServerSetting = keyof typeof SERVER_SETTINGS;
 
 const LOOPBACK = ["127.0.0.1", "::1", "localhost"];
-/** Settings that a file may hold: NAME_FILE names it. */
+/** Settings that NAME_FILE can read from a file. */
 export const FILE_SETTINGS = [
   "SERVICE_AUTH_SECRET",
   "SERVICE_MASTER_KEY",
@@ -224,12 +224,12 @@ export interface ServerConfig {
   readonly webhook_private: boolean;
   readonly export_private: boolean;
   readonly metrics_token: Secret | undefined;
-  /** What systemd says of the journal that keeps the standard output. */
+  /** systemd's identifier of the journal stream of the standard output. */
   readonly journal_stream: string | undefined;
-  /** Where `deploy/keep-server.sh` looks whether the event loop runs. */
+  /** `deploy/keep-server.sh` reads this file to check that the event loop runs. */
   readonly heartbeat_file: string | undefined;
   readonly log_level: "debug" | "info" | "warn" | "error";
-  /** Where the gateway's traces go: variables of OpenTelemetry; empty when nothing is traced. */
+  /** OpenTelemetry variables of the gateway's traces. Empty if tracing is off. */
   readonly traces: Readonly<Record<string, Secret>>;
 }
 
@@ -241,8 +241,8 @@ export interface OidcConfig {
 }
 
 /**
- * Reads the settings: the environment, then `server.toml` of the home, all problems reported together.
- * @throws config_invalid with every setting that is wrong
+ * Reads the settings from the environment, then from the home's `server.toml`. Reports all problems together.
+ * @throws config_invalid with every invalid setting
  */
 export function readServerConfig(env: Readonly<Record<string, string | undefined>> = process.env): ServerConfig {
   const home = resolve(env.SERVICE_HOME || join(homedir(), ".service"));
@@ -256,8 +256,8 @@ export function readServerConfig(env: Readonly<Record<string, string | undefined
   }
   if (!parsed.success || problems.length > 0) {
     throw appError("config_invalid", {
-      detail: `The settings of the server are not valid: ${problems.map(({ setting, what }) => `${setting}: ${what}`).join("; ")}.`,
-      hint: `Correct or unset these; they come from the environment or from ${join(home, SERVER_PATHS.settings)}.`,
+      detail: `Invalid server settings: ${problems.map(({ setting, what }) => `${setting}: ${what}`).join("; ")}.`,
+      hint: `Correct or unset these settings in the environment or in ${join(home, SERVER_PATHS.settings)}.`,
       meta: { settings: problems.map(({ setting }) => setting) },
     });
   }
@@ -320,8 +320,7 @@ function toMail(smtp: string, from: string, insecure: "0" | "1"): NonNullable<Se
   return { url, from, needs_tls: needsMailTls(url, insecure) };
 }
 
-/** What the process of the gateway is told by its environment, beside what this one was: which home, and where its PostgreSQL is
- *  when that is the home's own. */
+/** The gateway process's additional environment: its home, and the address of the home's own PostgreSQL. */
 export function gatewayEnvironment(
   given: { readonly home: string; readonly embedded_dsn: string | undefined },
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -334,7 +333,7 @@ export function gatewayEnvironment(
   };
 }
 
-/** `server.toml`, its keys as the environment has them. */
+/** The settings in `server.toml`, with the names of environment variables. */
 function readSettingsFile(home: string, problems: Problem[]): Record<string, string> {
   const path = join(home, SERVER_PATHS.settings);
   if (!existsSync(path)) return {};
@@ -344,7 +343,7 @@ function readSettingsFile(home: string, problems: Problem[]): Record<string, str
       const name = `SERVICE_${key.toUpperCase()}`;
       const isKnown = name in settingsSchema.shape || FILE_SETTINGS.some((file) => name === `${file}_FILE`);
       if (!isKnown || name === "SERVICE_HOME") problems.push({ setting: key, what: `is not a setting of ${path}` });
-      else if (typeof value === "object") problems.push({ setting: key, what: "is neither text nor number" });
+      else if (typeof value === "object") problems.push({ setting: key, what: "must be text or a number" });
       else found[name] = String(value);
     }
   } catch (error) {
@@ -360,13 +359,13 @@ function readFileOf(name: (typeof FILE_SETTINGS)[number], given: Record<string, 
   const path = given[`${name}_FILE`];
   if (typeof path !== "string" || path === "") return;
   if (given[name] !== undefined && given[name] !== "") {
-    problems.push({ setting: name, what: `is given, and ${name}_FILE as well` });
+    problems.push({ setting: name, what: `conflicts with ${name}_FILE: set only one of them` });
     return;
   }
   try {
     given[name] = readFileSync(path, "utf8").trim();
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
-    problems.push({ setting: `${name}_FILE`, what: `${path} cannot be read${code}` });
+    problems.push({ setting: `${name}_FILE`, what: `cannot read ${path}${code}` });
   }
 }

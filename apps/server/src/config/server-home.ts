@@ -13,7 +13,7 @@ import { SERVER_PATHS, type ServerConfig, type ServerRole } from "./config.ts";
 
 const SECRET_BYTES = 32;
 
-/** Makes the home's folder of the server and returns the home's real path. @throws home_not_writable, disk_full */
+/** Creates the server's folder in the home and returns the home's real path. @throws home_not_writable, disk_full */
 export function openServerHome(home: string): string {
   try {
     makePrivateFolder(join(home, "server"));
@@ -25,9 +25,9 @@ export function openServerHome(home: string): string {
 }
 
 /**
- * Takes the home for this process: the home's PostgreSQL has one owner, and so has each role over a PostgreSQL of one's own. Two reconcilers
- * of a home would end each other's pods, two gateways each other. The locks end with the process.
- * @throws daemon_busy when another server has it; disk_full, home_not_writable
+ * Locks the home until this process ends. The home's PostgreSQL has one owner, an external one has one owner per role.
+ * Two reconcilers of a home would end each other's pods, and two gateways each other.
+ * @throws daemon_busy when another server has the home; disk_full, home_not_writable
  */
 export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "database" | "roles">): void {
   const folder = join(home, SERVER_PATHS.locks);
@@ -39,7 +39,7 @@ export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "
   }
 }
 
-/** How files of the lock begin that a server has for each of its roles. */
+/** Prefix of the lock's files, by role of the server. */
 export function roleLock(role: ServerRole): string {
   return `role-${role}.`;
 }
@@ -47,13 +47,13 @@ export function roleLock(role: ServerRole): string {
 function demandLock(home: string, lock: HomeLock | LockResult, how: string): void {
   if (lock.outcome === "acquired") return;
   throw appError("daemon_busy", {
-    detail: `A server of the home ${home} runs already${how}: process ${lock.owner.pid}.`,
-    hint: "Stop that one, or set SERVICE_HOME to another folder. Several servers on one PostgreSQL need separate homes, or different SERVICE_ROLES.",
+    detail: `A server of the home ${home} is already running${how}: process ${lock.owner.pid}.`,
+    hint: "Stop it, or set SERVICE_HOME to another folder. Several servers on one PostgreSQL need separate homes, or different SERVICE_ROLES.",
     meta: { home, pid: lock.owner.pid },
   });
 }
 
-/** A secret of the home, made once; only its owner may read the file. */
+/** Reads a secret of the home, or creates it. Only its owner may read the file. */
 export function openSecret(home: string, file: string, encoding: "base64" | "base64url"): Secret {
   const path = join(home, file);
   const kept = findSecret(home, file);
@@ -63,13 +63,13 @@ export function openSecret(home: string, file: string, encoding: "base64" | "bas
   return new Secret(made);
 }
 
-/** A secret of the home, where it was made before. */
+/** Reads a secret of the home. Undefined if it does not exist. */
 export function findSecret(home: string, file: string): Secret | undefined {
   const kept = readIfThere(join(home, file));
   return kept === undefined ? undefined : new Secret(kept);
 }
 
-/** The port that the home's server had, so that its address stays; 0 when there is none. */
+/** The port that the home's server used last, or 0. */
 export function keptPort(home: string): number {
   const port = Number(readIfThere(join(home, SERVER_PATHS.port)) ?? 0);
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
@@ -79,12 +79,12 @@ export function keepPort(home: string, port: number): void {
   writePrivateFile(join(home, SERVER_PATHS.port), `${port}\n`);
 }
 
-/** Says where the server of this home listens: the command finds it by this. */
+/** Records where this home's server listens, so that the CLI finds it. */
 export function writeRunning(home: string, url: string): void {
   writePrivateFile(join(home, SERVER_PATHS.running), `${JSON.stringify({ url, pid: process.pid })}\n`);
 }
 
-/** The address of the server of this home that runs, or ran last. */
+/** The address of this home's running server, or of its last one. */
 export function readRunning(home: string): string | undefined {
   const text = readIfThere(join(home, SERVER_PATHS.running));
   return text === undefined ? undefined : runningSchema.parse(JSON.parse(text)).url;

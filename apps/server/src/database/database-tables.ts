@@ -3,7 +3,7 @@ import type { DatabaseState, EnvironmentDocument, POD_STATES } from "@appdb/cont
 import type { ColumnType, Generated, JSONColumnType } from "kysely";
 import type { DesiredDatabase, ObservedDatabase } from "./desired.ts";
 
-/** Set by the database unless given. */
+/** The database sets it by default. */
 type Made = ColumnType<Date, Date | undefined, Date>;
 type Failure = { code: string; detail: string; hint: string | null };
 interface DatabaseTable {
@@ -14,7 +14,7 @@ interface DatabaseTable {
   created_at: Made;
   generation: Generated<number>;
   observed_generation: Generated<number>;
-  /** Read as the driver reads it; a text of JSON is written. */
+  /** Read as an object, written as JSON text. */
   desired: ColumnType<DesiredDatabase, string | undefined, string>;
   observed: JSONColumnType<ObservedDatabase> | null;
   failure: JSONColumnType<Failure> | null;
@@ -30,27 +30,27 @@ interface DatabaseTable {
     memory_bytes: number | null;
     is_disk_full: boolean;
   }> | null;
-  /** A bigint, as `awake_ms`: over all of its pods. */
+  /** A bigint, like `awake_ms`: total of all its pods. */
   cpu_ms: Generated<string>;
   awake_ms: Generated<string>;
-  /** What its last pod said last. */
+  /** The last report of its last pod. */
   metered: JSONColumnType<{ run: string; cpu_ms: number; awake_ms: number }> | null;
   awake_because: string | null;
   last_used_at: Date | null;
   data_key_id: string | null;
   sealed_pod_token: Buffer | null;
   purge_at: Date | null;
-  /** One after the other, since its pod last ran for long. */
+  /** Consecutive failed starts since its pod last ran for long. */
   failed_starts: Generated<number>;
-  /** Of one that failed because of the machine: when the next start is tried without anybody asking. */
+  /** After a failure of the machine: when the next automatic start is tried. */
   retry_at: Date | null;
-  /** The end of its organization's suspension starts it again. */
+  /** Whether the end of its organization's suspension starts it again. */
   stopped_by_suspension: Generated<boolean>;
-  /** Of one that is asleep: trees that its tables need; null while it runs and where nobody knows. */
+  /** Trees that the tables of a sleeping database need. Null while it runs or if unknown. */
   needed_trees: JSONColumnType<string[]> | null;
-  /** Below the server's domain; opaque. */
+  /** Host label below the server's domain. Opaque. */
   gateway_label: Generated<string>;
-  /** Where the gateway serves it without a domain; given by the first gateway that serves it. */
+  /** The gateway's port without a domain, assigned by the first gateway that serves it. */
   gateway_port: number | null;
 }
 
@@ -76,7 +76,7 @@ interface ImageTable {
   packages: JSONColumnType<{ name: string; version: string }[]> | null;
   bytes: string | null;
   files: Generated<number>;
-  /** What its build may write, until then. */
+  /** Bytes reserved for its build. */
   reserved_bytes: Generated<string>;
   reserved_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
   built_at: Date | null;
@@ -89,7 +89,7 @@ interface TreeTable {
   entries: JSONColumnType<TreeEntry[]>;
   files: number;
   bytes: string;
-  /** Of the list itself. */
+  /** Size of the list itself. */
   list_bytes: Generated<number>;
   created_at: Made;
   used_at: Made;
@@ -128,7 +128,7 @@ interface PodsHomeTable {
   isolated_at: ColumnType<Date | null, never, Date>;
 }
 
-/** Tables of databases: what they are, their pods, images and files. */
+/** Tables of databases with their pods, images and files. */
 export interface DatabaseTables {
   "control.databases": DatabaseTable;
   "control.pods": PodTable;

@@ -1,9 +1,9 @@
 import { type Resources, resourcesSchema } from "@appdb/contract/pod-spec";
 import * as z from "zod";
 
-/** Of service.toml, kept as the person wrote it. */
+/** Settings of service.toml, in the person's spelling. */
 const settingsSchema = z.strictObject({
-  /** `15m`, `never`. */
+  /** Such as `15m` or `never`. */
   sleep_after: z.string(),
   wake_on_request: z.boolean(),
   vars: z.record(z.string(), z.string()),
@@ -11,24 +11,24 @@ const settingsSchema = z.strictObject({
   db_output_media_dest: z.string().nullable(),
 });
 
-/** What a database shall be, as people asked for it: `control.databases.desired`. */
+/** The requested state of a database: `control.databases.desired`. */
 export const desiredSchema = z.strictObject({
   resources: resourcesSchema,
-  /** Digest of its tree of project files; null before the first upload. */
+  /** Digest of its tree of project files. Null before the first upload. */
   tree: z.string().nullable(),
-  /** Hash of its environment; null for the base library alone. */
+  /** Hash of its environment. Null for the base library alone. */
   environment: z.string().nullable(),
   settings: settingsSchema,
-  /** Its pods run; false while it sleeps. */
+  /** Whether its pods run. False while it sleeps. */
   is_awake: z.boolean(),
-  /** Grows when its pods are to be started anew although nothing else changed. */
+  /** Increased to restart its pods without another change. */
   restarts: z.int(),
-  /** Grows when its image is to be built anew although its environment is the same. */
+  /** Increased to rebuild its image from the same environment. */
   builds: z.int(),
 });
 export type DesiredDatabase = z.infer<typeof desiredSchema>;
 
-/** What the pod was started with: `control.databases.observed`. */
+/** The state with which the pod was started: `control.databases.observed`. */
 export const observedSchema = z.strictObject({
   resources: resourcesSchema,
   tree: z.string().nullable(),
@@ -39,7 +39,7 @@ export const observedSchema = z.strictObject({
 });
 export type ObservedDatabase = z.infer<typeof observedSchema>;
 
-/** A database of which nobody has said anything yet. */
+/** The default state of a new database. */
 export function firstDesired(resources: Resources): DesiredDatabase {
   return {
     resources,

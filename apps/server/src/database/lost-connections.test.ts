@@ -4,7 +4,7 @@ import type pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { logConnectionErrors, sayError } from "./pool.ts";
 
-test("connections that are lost together are one line of the log, which has each reason once", () => {
+test("logs connections that are lost together in one line, with each reason once", () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const pool = new EventEmitter();
@@ -17,7 +17,7 @@ test("connections that are lost together are one line of the log, which has each
   vi.advanceTimersByTime(1_000);
   const line = {
     level: "warn",
-    message: "connections to PostgreSQL were lost; others are opened",
+    message: "connections to PostgreSQL were lost; new ones will be opened",
     fields: { reason: "Connection terminated unexpectedly; write EPIPE" },
   };
   expect(log.lines).toEqual([line]);
@@ -26,7 +26,7 @@ test("connections that are lost together are one line of the log, which has each
   expect(log.lines).toEqual([line, { ...line, fields: { reason: "write EPIPE" } }]);
 });
 
-test("a log says the reason alone while PostgreSQL is away, and the whole of any other error", () => {
+test("logs only the reason while PostgreSQL is away, and other errors in full", () => {
   const away = Object.assign(new Error("the database system is starting up"), { code: "57P03" });
   expect(sayError(away)).toEqual({ reason: "the database system is starting up" });
   const other = new TypeError("x is undefined");

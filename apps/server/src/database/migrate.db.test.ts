@@ -30,17 +30,17 @@ async function done(): Promise<number[]> {
   return rows.map(({ number }) => number);
 }
 
-test("twelve servers that start at once make one set of tables", async () => {
+test("twelve servers that start at once create one set of tables", async () => {
   await Promise.all(Array.from({ length: 12 }, () => migrate(opened.pool, MIGRATIONS, log)));
   expect(await done()).toEqual(MIGRATIONS.map(({ number }) => number));
 });
 
-test("numbers are each there once, and in order", () => {
+test("migration numbers are unique and consecutive", () => {
   const numbers = MIGRATIONS.map(({ number }) => number);
   expect(numbers).toEqual([...new Set(numbers)].sort((left, right) => left - right));
 });
 
-test("a migration that fails leaves nothing behind, of those before it neither, and is told by its name", async () => {
+test("a failed migration is rolled back with its predecessors and reported by name", async () => {
   const first = { number: 1, name: "0001_first.sql", sql: "create table control.first ()" };
   const good = { number: 2, name: "0002_good.sql", sql: "create table control.good ()" };
   const bad = { number: 3, name: "0003_bad.sql", sql: "create table control.half (); select 1 / 0" };
@@ -58,7 +58,7 @@ test("a migration that fails leaves nothing behind, of those before it neither, 
   expect(await done()).toEqual([1, 2, 3]);
 });
 
-test("a database that a newer server has used is refused, and left as it is", async () => {
+test("a database of a newer server is refused and unchanged", async () => {
   await migrate(opened.pool, MIGRATIONS, log);
   await opened.pool.query("insert into control.migrations (number, name) values (9001, '9001_later.sql')");
   await expect(migrate(opened.pool, MIGRATIONS, log)).rejects.toMatchObject({
@@ -67,7 +67,7 @@ test("a database that a newer server has used is refused, and left as it is", as
   });
 });
 
-test("the tables are what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
+test("the tables match schema.sql; `npx vitest -u` updates it", async () => {
   await migrate(opened.pool, MIGRATIONS, log);
   const dump = await run(join(findPostgresBin(), "pg_dump"), [
     "--schema-only",
@@ -77,7 +77,7 @@ test("the tables are what review has seen (schema.sql; `npx vitest -u` writes it
     "-d",
     database.dsn,
   ]);
-  // settings and restriction keys are pg_dump's own
+  // pg_dump adds its own settings and restriction keys
   const text = dump.stdout
     .split("\n")
     .filter((line) => !/^(--|SET |SELECT pg_catalog|\\)/.test(line))
@@ -86,7 +86,7 @@ test("the tables are what review has seen (schema.sql; `npx vitest -u` writes it
   await expect(text.trimStart()).toMatchFileSnapshot("./schema.sql");
 });
 
-test("preparations that wait in the tables of graphile-worker move into the queue, and the tables go", async () => {
+test("preparations waiting in graphile-worker's tables move into the queue, and its tables are dropped", async () => {
   const before = MIGRATIONS.filter(({ name }) => name < "0038_jobs.sql");
   await migrate(opened.pool, before, log);
   await opened.pool.query(

@@ -5,7 +5,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { ClusterFormat } from "@appdb/postgres/cluster/cluster-mark";
 import type pg from "pg";
 
-/** Any number, the same in every version: who holds it migrates. */
+/** Advisory lock held during migrations. Any number, but the same in all versions. */
 const LOCK = 7_341_905_622;
 const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
@@ -15,15 +15,15 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** Where they lie: beside the bundle, or in the sources. */
+/** The folder of the migrations: next to the bundle, or in the sources. */
 export function findMigrations(): string {
   const places = ["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name));
   const found = places.find((folder) => existsSync(folder));
-  if (found === undefined) throw new Error(`The migrations are in none of ${places.join(", ")}.`);
+  if (found === undefined) throw new Error(`Found no migrations in ${places.join(", ")}.`);
   return found;
 }
 
-/** The migrations of a folder, `0001_identity.sql` and so on, in their order. */
+/** The migrations of a folder, such as `0001_identity.sql`, in order. */
 export function readMigrations(folder: string): readonly Migration[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".sql"))
@@ -35,16 +35,15 @@ export function readMigrations(folder: string): readonly Migration[] {
     });
 }
 
-/** What the control plane's database is kept in by a server of these migrations. */
+/** The format of the control plane's database with these migrations. */
 export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
   return { newest: migrations.at(-1)?.number ?? 0, table: "control.migrations", column: "number" };
 }
 
 /**
- * Brings the database to this version. Several servers may do so at once: one works, the others wait for it. All of it is one
- * transaction, since an older server takes no database with a migration that it does not know: a failure or a kill in between
- * leaves it the one that it comes from.
- * @throws catalog_too_new when a newer server has been here; upgrade_failed with what failed
+ * Migrates the database to this version. Of several servers, one migrates and the others wait. All migrations are one
+ * transaction: an older server refuses unknown migrations, so a failure must keep the old state.
+ * @throws catalog_too_new if a newer server used it; upgrade_failed with the failure
  */
 export async function migrate(pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> {
   const client = await pool.connect();
@@ -66,7 +65,7 @@ export async function migrate(pool: pg.Pool, migrations: readonly Migration[], l
     const names = migrations.filter(({ number }) => !done.has(number)).map(({ name }) => name);
     if (names.length > 0) log.info({ migrations: names }, "the database was migrated");
   } finally {
-    // with the session end its lock, and a transaction that failed
+    // closing the session releases its lock and rolls back its transaction
     client.release(true);
   }
 }
@@ -75,8 +74,8 @@ async function apply(client: pg.PoolClient, { number, name, sql }: Migration): P
   await client.query("insert into control.migrations (number, name) values ($1, $2)", [number, name]);
   await client.query(sql).catch((cause: unknown) => {
     throw appError("upgrade_failed", {
-      detail: `The control plane's database could not be upgraded: ${name} failed: ${cause instanceof Error ? cause.message : String(cause)}. Nothing of it was changed.`,
-      hint: "Start the version that it comes from again; it works as before. What else can be done: docs/upgrades.md",
+      detail: `The control plane's database could not be upgraded: ${name} failed: ${cause instanceof Error ? cause.message : String(cause)}. Nothing was changed.`,
+      hint: "Start the previous version again; it works as before. For other options see docs/upgrades.md",
       meta: { migration: name },
       cause,
     });
@@ -88,7 +87,7 @@ function refuseNewer(done: ReadonlySet<number>, migrations: readonly Migration[]
   const unknown = [...done].filter((number) => !known.has(number));
   if (unknown.length === 0) return;
   throw appError("catalog_too_new", {
-    detail: `The control plane's database has migration ${Math.max(...unknown)}, which this server does not know: a newer one has used it.`,
+    detail: `The control plane's database has migration ${Math.max(...unknown)}, which this server does not know: a newer server used it.`,
     hint: "Start the newer version of the server again.",
     meta: { migrations: unknown },
   });

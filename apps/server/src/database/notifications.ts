@@ -17,12 +17,11 @@ const RETRY_MS = 500;
 const SILENCE_MS = 20_000;
 
 /**
- * What other transactions tell of by NOTIFY, over one connection of a server, however many listen. It connects when
- * somebody first listens. Notifications are lost while the connection is: after that every listener is told once that
- * anything may have happened.
+ * Notifications from other transactions (NOTIFY), over one connection per server. It connects for the first listener.
+ * Notifications are lost while it is disconnected. After a reconnect, every listener is called once without a payload.
  */
 export interface Notifications extends AsyncDisposable {
-  /** Calls back with the payload, or with undefined when anything may have happened. Resolves once nothing can be missed. */
+  /** Calls back with the payload, or with undefined after a reconnect. Resolves once the listener misses nothing. */
   listen(channel: Channel, heard: (payload: string | undefined) => void): Promise<() => void>;
 }
 
@@ -40,11 +39,11 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   const again = (error: unknown) => {
     connected = undefined;
     if (isClosed || timer !== undefined) return;
-    // an outage is one line, however many times it is tried
+    // logs an outage once, however many retries it takes
     if (!isLost) {
       log.warn(
         { reason: error instanceof Error ? error.message : String(error) },
-        "the connection for notifications was lost; it is opened again",
+        "the connection for notifications was lost; it will be opened again",
       );
     }
     isLost = true;
@@ -107,7 +106,7 @@ async function open(options: pg.PoolConfig, ears: Ears): Promise<pg.Client> {
     clearInterval(pulse);
     ears.lost(error);
   };
-  // a connection that died without a word is found by asking now and then
+  // a periodic query detects a dead connection
   const pulse = setInterval(() => {
     client.query("select 1").catch(lost);
   }, SILENCE_MS);

@@ -7,21 +7,21 @@ import type { Tables } from "./tables.ts";
 const CONNECTIONS = 16;
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Losses within it have one cause, the end of a PostgreSQL for example. */
+/** Losses within this time count as one event, for example a restart of PostgreSQL. */
 const TOGETHER_MS = 1_000;
-/** Texts that are prepared: those of the code are fewer, but lists of values make more. */
+/** Maximum prepared statements. The code has fewer, but lists of values add more. */
 const MAX_PREPARED = 500;
 
 export type ControlDatabase = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
 
 export interface OpenControlDatabase extends AsyncDisposable {
-  /** For what needs a connection of its own: LISTEN and advisory locks. */
+  /** For uses that need their own connection: LISTEN and advisory locks. */
   readonly pool: pg.Pool;
   readonly db: ControlDatabase;
 }
 
-/** Opens the control plane's database, with at most so many connections. Nothing is connected until somebody asks. */
+/** Opens the control plane's database, with at most `connections`. Connects on the first query. */
 export function openControlDatabase(dsn: string, log: Logger, connections = CONNECTIONS): OpenControlDatabase {
   const pool = new pg.Pool({
     connectionString: dsn,
@@ -35,8 +35,7 @@ export function openControlDatabase(dsn: string, log: Logger, connections = CONN
   return { pool, db, [Symbol.asyncDispose]: () => db.destroy() };
 }
 
-/** The pool, with statements that have parameters prepared once a connection: PostgreSQL plans the joins behind a request for
- *  longer than it runs them. */
+/** Prepares statements with parameters, per connection: PostgreSQL plans a request's joins longer than it runs them. */
 function preparing(pool: pg.Pool): PostgresPool {
   const names = new Map<string, string>();
   const nameOf = (text: string): string | undefined => {
@@ -50,7 +49,7 @@ function preparing(pool: pg.Pool): PostgresPool {
     async connect() {
       const client = await pool.connect();
       return {
-        // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature, of which cursors are not used
+        // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature; its cursors are not used
         query: (text: any, values: readonly unknown[] = []): any =>
           client.query({ text, values: [...values], name: values.length === 0 ? undefined : nameOf(text) }),
         release: () => client.release(),
@@ -62,7 +61,7 @@ function preparing(pool: pg.Pool): PostgresPool {
 
 const ASKED = Symbol("the value that is asked for");
 
-/** A statement for one value that is written once: writing it takes Kysely longer than PostgreSQL needs to answer it. */
+/** A statement for one value whose SQL is built once: Kysely builds it slower than PostgreSQL runs it. */
 export function writtenOnce<Row>(
   db: ControlDatabase,
   build: (db: ControlDatabase, value: string) => Compilable<Row>,
@@ -74,19 +73,21 @@ export function writtenOnce<Row>(
   };
 }
 
-/** Logs that connections were lost, those of one moment in one line; the next request opens others. Also of those in use: an
- *  error that nobody hears would end the process. */
+/**
+ * Logs the connections lost at one moment in one line. The next request opens new ones. Also handles connections in
+ * use: an unhandled error event would end the process.
+ */
 export function logConnectionErrors(pool: pg.Pool, log: Logger): void {
   const reasons = new Set<string>();
   let isDue = false;
   const lost = (error: Error) => {
-    // not the error itself: pg hangs the whole client on it
+    // not the error itself: pg attaches the whole client to it
     reasons.add(error.message);
     if (isDue) return;
     isDue = true;
     setTimeout(() => {
       isDue = false;
-      log.warn({ reason: [...reasons].join("; ") }, "connections to PostgreSQL were lost; others are opened");
+      log.warn({ reason: [...reasons].join("; ") }, "connections to PostgreSQL were lost; new ones will be opened");
       reasons.clear();
     }, TOGETHER_MS).unref();
   };
@@ -94,34 +95,34 @@ export function logConnectionErrors(pool: pg.Pool, log: Logger): void {
   pool.on("connect", (client) => client.on("error", lost));
 }
 
-/** Classes 08 (connection), 57P (shut down, starting up), 53 (resources); and what Node and pg say without a class. */
+/** Classes 08 (connection), 57P (shutdown, start) and 53 (resources), and errors of Node and pg without a class. */
 const LOST_STATE = /^(08...|57P0[1-3]|53...)$/;
 const LOST_CODE = new Set(["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ETIMEDOUT", "ENOTFOUND"]);
 const LOST_MESSAGE = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
 
-/** An error of the connection to PostgreSQL becomes `database_unavailable`; any other passes as it is. */
+/** Turns a lost connection to PostgreSQL into `database_unavailable`. Other errors stay. */
 export function fromDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (!LOST_STATE.test(code) && !LOST_CODE.has(code) && !LOST_MESSAGE.test(error.message)) return error;
   return appError("database_unavailable", {
-    detail: "The control plane's PostgreSQL does not answer; whether a change was made is not known.",
-    hint: "Send the request again, changes with the same Idempotency-Key.",
+    detail: "The control plane's PostgreSQL does not answer. A requested change may have been made.",
+    hint: "Send the request again. Repeat a change with the same Idempotency-Key.",
     cause: error,
   });
 }
 
-/** Whether the control plane's PostgreSQL was lost; what files and sockets of the machine say is no such error. */
+/** Whether the control plane's PostgreSQL is lost. Errors of other files and sockets do not count. */
 export function isDatabaseLost(error: unknown): boolean {
   return fromDatabaseError(error) !== error && !(error instanceof Error && "path" in error);
 }
 
-/** What a log says of an error that the next try may mend: the reason alone while the control plane's PostgreSQL is away. */
+/** Log fields of an error that a retry may fix. While PostgreSQL is lost, only the reason. */
 export function sayError(error: unknown): { readonly reason: string } | { readonly err: unknown } {
   return error instanceof Error && isDatabaseLost(error) ? { reason: error.message } : { err: error };
 }
 
-/** Whether PostgreSQL refused a row because its key is there: SQLSTATE 23505, of the constraint when one is named. */
+/** Whether PostgreSQL refused a duplicate key (SQLSTATE 23505), of the constraint if one is given. */
 export function isTaken(error: unknown, constraint?: string): boolean {
   if (!(error instanceof Error) || !("code" in error) || error.code !== "23505") return false;
   return constraint === undefined || ("constraint" in error && error.constraint === constraint);

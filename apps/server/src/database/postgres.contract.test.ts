@@ -20,7 +20,7 @@ async function runServer(home: string, migrations: readonly Migration[]): Promis
   await migrate(database.pool, migrations, log);
 }
 
-test("the control plane's own PostgreSQL is copied before a newer server migrates it", async () => {
+test("copies the control plane's own PostgreSQL before a newer server migrates it", async () => {
   const home = mkdtempSync(join(tmpdir(), "appdb-control-"));
   try {
     const folder = join(home, "server", "postgres");

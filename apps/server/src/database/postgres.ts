@@ -15,8 +15,8 @@ export interface ControlPostgres extends AsyncDisposable {
 }
 
 /**
- * The control plane's PostgreSQL: one of one's own (`SERVICE_DATABASE_URL`), else a cluster of the home, started here, and copied
- * before when `format` is newer than what it is in.
+ * Opens the control plane's PostgreSQL: an external one (`SERVICE_DATABASE_URL`), or the home's cluster, which it
+ * starts. Copies the cluster first if `format` is newer than the cluster's.
  */
 export async function openPostgres(
   config: PostgresConfig,
@@ -36,14 +36,14 @@ export async function openPostgres(
   return { dsn: postgres.dsn(DATABASE), [Symbol.asyncDispose]: () => postgres.stop() };
 }
 
-/** A PostgreSQL that did not start has said why in the server's log of it. */
+/** Adds PostgreSQL's log to the error of a failed start. */
 function withLog(error: unknown, home: string): unknown {
   if (!(error instanceof AppError) || error.hint !== LOG_HINT) return error;
   const hint = `Read its log: ${join(home, SERVER_PATHS.postgresLog)}`;
   return appError(error.code, { detail: error.message, hint, meta: error.meta, cause: error.cause });
 }
 
-/** Tries a connection before anything else asks for one. @throws postgres_failed with the cause and the setting or log to look at */
+/** Tries a connection early. @throws postgres_failed with the cause and the setting or log to check */
 export async function demandPostgres(
   pool: pg.Pool,
   { database, home }: Pick<ServerConfig, "database" | "home">,
@@ -66,7 +66,7 @@ export async function demandPostgres(
   }
 }
 
-/** Node tries all addresses of a host, and puts what each said into one error without words. */
+/** Node tries all addresses of a host and collects their errors in one without a message. */
 function describeCause(cause: unknown): { code: string | null; message: string } {
   const error = cause instanceof AggregateError ? cause.errors[0] : cause;
   if (!(error instanceof Error)) return { code: null, message: String(error) };
@@ -74,7 +74,7 @@ function describeCause(cause: unknown): { code: string | null; message: string }
   return { code, message: error.message.replace(/\.$/, "") };
 }
 
-/** Where the PostgreSQL of a server that runs already is reached. */
+/** The DSN of a running server's PostgreSQL. */
 export async function runningDsn(config: PostgresConfig, home: string, log: Logger): Promise<string> {
   return config.database.url?.reveal() ?? (await createEmbedded(config, home, log)).dsn(DATABASE);
 }
@@ -88,7 +88,7 @@ async function createEmbedded(config: PostgresConfig, home: string, log: Logger,
   return new EmbeddedPostgres({
     bin: requirePostgresBin(tools),
     folder,
-    // not the daemon's, which has the home's
+    // the server's own, not the daemon's, which belongs to the home
     runtime_folder: nameRuntimeFolder(folder, config.runtime_base),
     log_file: join(home, SERVER_PATHS.postgresLog),
     without_vector: true,

@@ -1,7 +1,7 @@
 import type { OPERATION_STATES } from "@appdb/contract/routes/control";
 import type { ColumnType, Generated, JSONColumnType, Selectable } from "kysely";
 
-/** Set by the database unless given. */
+/** The database sets it by default. */
 type Made = ColumnType<Date, Date | undefined, Date>;
 
 interface KeyTable {
@@ -49,7 +49,7 @@ interface OperationTable {
   id: Generated<string>;
   org_id: string;
   database_id: string | null;
-  /** Of an operation of a service; its database stands beside it. */
+  /** The service of an operation, in addition to its database. */
   service_id: ColumnType<string | null, string | null | undefined, string | null>;
   kind: string;
   target: string;
@@ -62,12 +62,12 @@ interface OperationTable {
   created_at: Made;
   started_at: Date | null;
   ended_at: Date | null;
-  /** Of the lines that are kept of it. */
+  /** Size of the kept lines. */
   line_bytes: Generated<string>;
 }
 
 interface EventTable {
-  /** A bigint, which JavaScript has no number for. */
+  /** A bigint, read as text. */
   id: ColumnType<string, never, never>;
   at: ColumnType<Date, never, never>;
   org_id: string | null;
@@ -111,7 +111,7 @@ interface DeliveryTable {
   created_at: Made;
 }
 
-/** Tables of what organizations have: keys, secrets, operations, events, webhooks. */
+/** Tables of an organization's resources: keys, secrets, operations, events, webhooks. */
 export interface ResourceTables {
   "control.api_keys": KeyTable;
   "control.key_versions": { org_id: string; version: string };

@@ -5,21 +5,21 @@ import type { ServiceState } from "@appdb/contract/routes/control-services";
 import type { ColumnType, Generated, JSONColumnType } from "kysely";
 import type { DesiredDatabase } from "./desired.ts";
 
-/** Set by the database unless given. */
+/** The database sets it by default. */
 type Made = ColumnType<Date, Date | undefined, Date>;
 type Failure = { code: string; detail: string; hint: string | null };
 
-/** What a service shall be, as people asked for it: `control.services.desired`. */
+/** The requested state of a service: `control.services.desired`. */
 export interface DesiredService {
-  /** Number of the release that it shall run. */
+  /** Number of the desired release. */
   readonly release: number;
-  /** Its pods run while its database is awake. */
+  /** Whether its pods run while its database is awake. */
   readonly is_running: boolean;
-  /** Grows when its pods are to be started anew although the release is the same. */
+  /** Increased to restart its pods without a new release. */
   readonly restarts: number;
 }
 
-/** What serves: `control.services.observed`. */
+/** The serving state: `control.services.observed`. */
 export interface ObservedService {
   readonly release: number;
   readonly restarts: number;
@@ -41,7 +41,7 @@ interface ServiceTable {
   instance: Generated<number>;
   failure: JSONColumnType<Failure> | null;
   failed_starts: Generated<number>;
-  /** Of one that failed because of the machine: when the next start is tried without anybody asking. */
+  /** After a failure of the machine: when the next automatic start is tried. */
   retry_at: Date | null;
   is_pruned: Generated<boolean>;
 }
@@ -57,15 +57,15 @@ interface ReleaseTable {
   changes: ColumnType<string[], string, never>;
   created_at: Made;
   created_by: string;
-  /** When its pod was ready for the first time; null while it never was. */
+  /** When its pod was first ready. Null if it never was. */
   served_at: ColumnType<Date | null, never, Date>;
 }
 
-/** What came to one route of a service in one minute, by one gateway. */
+/** Requests to one route of a service in one minute, counted by one gateway. */
 export interface CountedRoute {
   readonly client_errors: number;
   readonly server_errors: number;
-  /** Counts of requests in the buckets of gateway/latencies.ts. */
+  /** Counts of requests in the buckets of edge/latencies.ts. */
   readonly latencies: readonly number[];
 }
 
@@ -76,13 +76,13 @@ interface TrafficTable {
   routes: ColumnType<Record<string, CountedRoute>, string, string>;
 }
 
-/** What a deployment changes, as it was at a moment. */
+/** The state of everything that a deployment changes. */
 export interface DeployContent {
   readonly tree: string | null;
   readonly environment: string | null;
   readonly resources: Resources;
   readonly settings: DesiredDatabase["settings"];
-  /** By name, with the release that each shall run. */
+  /** Services by name, with their desired releases. */
   readonly services: readonly { readonly name: string; readonly release: number; readonly is_running: boolean }[];
 }
 
@@ -100,7 +100,7 @@ interface DeployTable {
   alive_at: ColumnType<Date, never, Date>;
 }
 
-/** What a deployment would bring. */
+/** The result of a preparation. */
 interface PreparationTable {
   id: Generated<string>;
   org_id: string;
@@ -111,7 +111,7 @@ interface PreparationTable {
   environment: string | null;
   resources: ColumnType<Resources, string, never>;
   settings: ColumnType<DesiredDatabase["settings"], string, never>;
-  /** Null until its image has read the application. */
+  /** Null until the image has read the application. */
   manifest: ColumnType<Manifest | null, never, string>;
   created_at: Made;
 }

@@ -4,7 +4,7 @@ import type { DatabaseTables } from "./database-tables.ts";
 import type { ResourceTables } from "./resource-tables.ts";
 import type { ServiceTables } from "./service-tables.ts";
 
-/** Set by the database unless given. */
+/** The database sets it by default. */
 type Made = ColumnType<Date, Date | undefined, Date>;
 
 interface UserTable {
@@ -92,11 +92,11 @@ interface OrganizationTable {
   name: string;
   display_name: string;
   database_quota: number;
-  /** Null for one that an older version made. */
+  /** Null if an older version created it. */
   created_by: ColumnType<string | null, string | null | undefined, string | null>;
   version: Generated<number>;
   created_at: Made;
-  /** Since when its requests are refused; null for one that is served. */
+  /** When the organization was suspended. Null if it is not. */
   suspended_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
   suspended_for: ColumnType<string | null, string | null | undefined, string | null>;
 }
@@ -136,7 +136,7 @@ interface IdempotencyTable {
   created_at: Made;
 }
 
-/** The tables that statements of ours name; migrations/ has all of them. */
+/** The tables used in statements. migrations/ defines all tables. */
 export interface Tables extends ResourceTables, DatabaseTables, ServiceTables {
   "identity.users": UserTable;
   "identity.sessions": SessionTable;

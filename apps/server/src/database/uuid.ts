@@ -1,6 +1,6 @@
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Whether a text of a path can be an id: PostgreSQL refuses others with an error. */
+/** Whether a text is a UUID. PostgreSQL fails on other texts. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }

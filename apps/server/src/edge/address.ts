@@ -1,6 +1,6 @@
 import type { ServerConfig } from "../config/config.ts";
 
-/** Of `control.databases`: where the gateway serves it. */
+/** The gateway's columns of `control.databases`. */
 export interface GatewayAddress {
   readonly gateway_label: string;
   readonly gateway_port: number | null;
@@ -9,8 +9,8 @@ export interface GatewayAddress {
 const HTTPS_PORT = 443;
 
 /**
- * Where a service's routes are, without a slash at the end: `https://<label>.<domain>/<service>`, or without a domain
- * `http://127.0.0.1:<port>/<service>`; null while no gateway has given the database a port. `service` is the name within the database.
+ * The base address of a service's routes: `https://<label>.<domain>/<service>`, or without a domain
+ * `http://127.0.0.1:<port>/<service>`. Null until the database has a port. `service` is the name within the database.
  */
 export function serviceEndpoint(
   { gateway }: Pick<ServerConfig, "gateway">,

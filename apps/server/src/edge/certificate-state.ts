@@ -3,7 +3,7 @@ import type { HostCertificate } from "@appdb/contract/routes/control-services";
 import { sql } from "kysely";
 import type { ServerConfig } from "../config/config.ts";
 
-/** Of a row of `control.gateway_certificates`, as a statement of its database reads it. */
+/** Columns of `control.gateway_certificates` in JSON. */
 export interface CertificateRow {
   readonly host: string;
   readonly chain: string | null;
@@ -12,7 +12,7 @@ export interface CertificateRow {
   readonly next_order_at: string;
 }
 
-/** Null where nothing was ordered for the database yet. */
+/** Null if nothing was ordered for the database yet. */
 export function selectCertificate(databaseId: string) {
   return sql<CertificateRow | null>`(
     select jsonb_build_object('host', c.host, 'chain', c.chain, 'failure', c.failure,
@@ -20,7 +20,7 @@ export function selectCertificate(databaseId: string) {
     from control.gateway_certificates c where c.database_id = ${sql.ref(databaseId)})`;
 }
 
-/** How the certificate of a database's host is; null where none is ordered. Pure. */
+/** The state of a database's certificate. Null if none is ordered. Pure. */
 export function certificateState(
   { gateway }: Pick<ServerConfig, "gateway">,
   label: string,

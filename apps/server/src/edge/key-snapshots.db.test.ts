@@ -43,7 +43,7 @@ async function openPod(at: TestServer, stage: OrgStage, database = "main") {
   };
 }
 
-/** Counts what is told of keys; `everything` resolves once all that was written before has been heard. */
+/** Counts notifications about keys. `everything` resolves after all earlier writes were notified. */
 async function openListener(at: TestServer) {
   const heard: (string | undefined)[] = [];
   const stop = await at.deps.notifications.listen("control_keys", (orgId) => heard.push(orgId));
@@ -59,7 +59,7 @@ async function openListener(at: TestServer) {
 }
 
 describe("snapshots of keys", () => {
-  test("let in what was made and refuse what was revoked, as soon as it is told, at another server too", async () => {
+  test("accept new keys and refuse revoked ones at once, also at another server", async () => {
     const stage = await openOrgStage(server);
     await using other = await openServer({ beside: server });
     const pod = await openPod(other, stage);
@@ -70,7 +70,7 @@ describe("snapshots of keys", () => {
     pod.stop();
   });
 
-  test("show the end of a membership, a change of role, a rotation and its overlap", async () => {
+  test("reflect the end of a membership, a change of role, a rotation and its overlap", async () => {
     const stage = await openOrgStage(server);
     const pod = await openPod(server, stage);
     const text = await make(stage, stage.member, { name: "ci" });
@@ -90,7 +90,7 @@ describe("snapshots of keys", () => {
     pod.stop();
   });
 
-  test("hold what concerns their database alone, and no secret", async () => {
+  test("contain only keys of their database, and no secrets", async () => {
     const stage = await openOrgStage(server);
     const grant = (database: string) => `access:cloud://${stage.org.name}:${database}/services/ingest`;
     const here = await make(stage, stage.owner, { name: "here", grants: [grant("main")], expires_in_s: 600 });
@@ -108,7 +108,7 @@ describe("snapshots of keys", () => {
     pod.stop();
   });
 
-  test("a use of a key pushes nothing", async () => {
+  test("are not pushed when a key is used", async () => {
     const stage = await openOrgStage(server);
     const text = await make(stage, stage.member, { name: "ci" });
     await using heard = await openListener(server);
@@ -125,7 +125,7 @@ describe("snapshots of keys", () => {
     pod.stop();
   });
 
-  test("what changed while the connection was lost comes when it is back", async () => {
+  test("include changes during a lost connection after the reconnect", async () => {
     const stage = await openOrgStage(server);
     const pod = await openPod(server, stage);
     const text = await make(stage, stage.member, { name: "ci" });

@@ -8,7 +8,7 @@ import type { Notifications } from "../database/notifications.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { type MasterKey, SIGNING_KEY_BOUND } from "../secrets/master-key.ts";
 
-/** How often a snapshot is issued again, without any change: whoever is connected always has a young one. */
+/** Interval for reissuing an unchanged snapshot, so that connected readers always have a recent one. */
 const REISSUE_MS = 600_000;
 
 export interface SnapshotDatabase {
@@ -24,12 +24,12 @@ export interface KeySnapshotDeps {
   readonly master_key: MasterKey;
 }
 
-/** Gives gateway and pods what `createKeyVerifier` takes: signed snapshots of the keys that concern their database. */
+/** Provides gateway and pods with signed snapshots of their database's keys, for `createKeyVerifier`. */
 export interface KeySnapshots {
-  /** Checks snapshots; it may go to anybody. */
+  /** The public key that verifies snapshots. */
   publicKey(): Promise<KeyObject>;
   issue(of: SnapshotDatabase): Promise<string>;
-  /** Pushes a snapshot now, after every change of the organization's keys, and every ten minutes. Resolves after the first. */
+  /** Pushes a snapshot now, after every change of keys, and every ten minutes. Resolves after the first. */
   follow(of: SnapshotDatabase, push: (snapshot: string) => void): Promise<() => void>;
 }
 
@@ -57,8 +57,8 @@ export function createKeySnapshots(deps: KeySnapshotDeps): KeySnapshots {
         if (!isStopped) push(snapshot);
       };
       const sendLogged = () => {
-        // what was missed comes with the next one, at the latest when the connection is back
-        send().catch((error) => deps.log.warn({ err: error, db: of.database }, "a snapshot of keys was not issued"));
+        // the next snapshot includes the change, at the latest after the reconnect
+        send().catch((error) => deps.log.warn({ err: error, db: of.database }, "could not issue a snapshot of keys"));
       };
       const stop = await deps.notifications.listen("control_keys", (orgId) => {
         if (orgId === undefined || orgId === of.org_id) sendLogged();
@@ -90,7 +90,7 @@ async function openPair(db: ControlDatabase, master: MasterKey): Promise<Signing
 interface KeyRow {
   readonly id: string;
   readonly name: string;
-  /** In hexadecimal. */
+  /** Hexadecimal. */
   readonly hash: string;
   readonly previous_hash: string | null;
   readonly previous_ms: number | null;
@@ -99,7 +99,7 @@ interface KeyRow {
   readonly expires_ms: number | null;
 }
 
-/** Version and keys are of one statement, and so of one state of the database. */
+/** Reads version and keys in one statement, so that they are consistent. */
 async function readKeys(db: ControlDatabase, of: SnapshotDatabase) {
   const { rows } = await sql<{ version: string; issued_ms: number; keys: KeyRow[] | null }>`
     select coalesce((select version from control.key_versions where org_id = ${of.org_id}), 0) as version,
@@ -117,7 +117,7 @@ async function readKeys(db: ControlDatabase, of: SnapshotDatabase) {
   return { version: Number(row.version), issued_ms: row.issued_ms, keys };
 }
 
-/** A key without grants may reach every database of its organization; another one those that it was granted. */
+/** A key without grants reaches all databases of its organization, other keys only those of their grants. */
 function concerns(key: KeyRow, of: SnapshotDatabase): boolean {
   return key.grants.length === 0 || key.grants.map(parseGrant).some((grant) => grant.database === of.database);
 }

@@ -4,10 +4,10 @@ import { type ControlDatabase, fromDatabaseError } from "../database/pool.ts";
 
 const FLUSH_MS = 60_000;
 
-/** Remembers which keys were used, and writes it down once a minute: a use costs no write. Disposing writes the rest. */
+/** Collects uses of keys and writes them once a minute, so that a use costs no write. Disposal writes the rest. */
 export interface KeyUses extends AsyncDisposable {
   note(keyId: string): void;
-  /** Writes down what was noted since the last time. */
+  /** Writes the collected uses. */
   flush(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function createKeyUses(db: ControlDatabase, log: Logger): KeyUses {
     if (used.size === 0) return;
     const ids = [...used];
     used = new Set();
-    // the database's clock: it is one, and a use that is written down late is late by a minute at most
+    // uses the database's clock; a recorded use is at most a minute late
     try {
       await sql`update control.api_keys set last_used_at = now() where id = any(${ids}::text[])`.execute(db);
     } catch (error) {
@@ -27,7 +27,7 @@ export function createKeyUses(db: ControlDatabase, log: Logger): KeyUses {
     }
   };
   const logFailure = (error: unknown) =>
-    log.warn({ err: fromDatabaseError(error) }, "the last uses of keys were not written down");
+    log.warn({ err: fromDatabaseError(error) }, "could not record the last uses of keys");
   const flushLogged = () => {
     timer = undefined;
     flush().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Requests by how long they took, in buckets that grow by a fifth each: from 0.1 ms to beyond five minutes. */
+/** Requests by duration, in buckets that each grow by a fifth: from 0.1 ms to more than five minutes. */
 export type Latencies = readonly number[];
 
 const FIRST_MS = 0.1;
@@ -21,19 +21,19 @@ export function countLatencies(latencies: Latencies): number {
   return latencies.reduce((sum, count) => sum + count, 0);
 }
 
-/** How long so large a part of the requests took at most, within a tenth; null when there was none. */
+/** The latency at a quantile (0 to 1) in ms, within 10 %. Null without requests. */
 export function latencyQuantile(latencies: Latencies, part: number): number | null {
   const wanted = Math.max(1, Math.ceil(countLatencies(latencies) * part));
   let seen = 0;
   for (const [bucket, count] of latencies.entries()) {
     seen += count;
-    // the middle of the bucket, as its bounds grow
+    // the geometric middle of the bucket
     if (seen >= wanted) return round(FIRST_MS * FACTOR ** (bucket - 0.5));
   }
   return null;
 }
 
-/** Three digits: there is no more in it. */
+/** Rounds to three digits, the precision of the buckets. */
 function round(ms: number): number {
   return Number(ms.toPrecision(3));
 }

@@ -6,23 +6,23 @@ import { PROBLEM_CODES } from "../health/problems.ts";
 const problemSchema = z.object({ code: z.enum(PROBLEM_CODES), what: z.string() });
 const aboutSchema = z.object({ pid: z.int(), digest: z.string(), problems: z.array(problemSchema) });
 
-/** What a gateway tells the server that has started it. */
+/** A gateway's description of itself for the server that started it. */
 export type AboutGateway = z.output<typeof aboutSchema>;
 
 const ASK_MS = 1_000;
 
-/** Who serves at the socket; undefined when nobody answers in time, or only a gateway of another version. */
+/** Asks the gateway at the socket. Undefined if none answers in time, or one of another version. */
 export async function askAbout(socket: string, mostMs = ASK_MS): Promise<AboutGateway | undefined> {
   const said = await ask(socket, "/about", mostMs);
   return said === undefined ? undefined : aboutSchema.safeParse(JSON.parse(said)).data;
 }
 
-/** Its metrics as Prometheus reads them; undefined when nobody answers within a second. */
+/** The gateway's metrics in Prometheus format. Undefined without an answer within a second. */
 export async function askMetrics(socket: string): Promise<string | undefined> {
   return await ask(socket, "/metrics");
 }
 
-/** Passes on whole lines of its log as they come. Resolves when there come no more. */
+/** Passes on whole lines of the gateway's log. Resolves when the connection ends. */
 export async function followLog(socket: string, take: (lines: string) => void): Promise<void> {
   let begun = "";
   try {
@@ -35,7 +35,7 @@ export async function followLog(socket: string, take: (lines: string) => void): 
       begun = said.slice(end);
     }
   } catch {
-    // it has ended, which who follows it finds by its process
+    // the gateway ended; the caller detects that by its process
   }
 }
 
@@ -43,7 +43,7 @@ async function ask(socket: string, path: string, mostMs = ASK_MS): Promise<strin
   try {
     return await text(await begin(socket, path, AbortSignal.timeout(mostMs)));
   } catch {
-    // nobody is there, or nobody in time
+    // no answer in time
     return undefined;
   }
 }

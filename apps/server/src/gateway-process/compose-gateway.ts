@@ -23,13 +23,13 @@ export interface ComposeGatewayInput {
 
 export interface ComposedGateway extends AsyncDisposable {
   readonly gateway: Gateway;
-  /** Of the gateway alone: no name of it is one of the control plane's. */
+  /** The gateway's metrics. Their names must differ from the control plane's. */
   readonly metrics: Registry;
 }
 
 /**
- * Builds and starts a gateway in this process, with nothing of a control plane: what it asks of one goes by PostgreSQL, and it starts
- * without that too, by what it kept in the home. Imports of this file are what the gateway's program consists of.
+ * Builds and starts a gateway in this process. It talks to a control plane only through PostgreSQL, and starts without
+ * PostgreSQL from state saved in the home. The gateway's program consists of this file's imports.
  * @throws port_taken, config_invalid
  */
 export async function composeGateway(input: ComposeGatewayInput): Promise<ComposedGateway> {
@@ -75,12 +75,12 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
   }
 }
 
-/** What the process takes, under names that are not those of the server, whose metrics these are shown with. */
+/** Adds CPU and memory of the process. Names differ from the server's, which are shown on the same page. */
 export function addProcessMetrics(registry: Registry): void {
   const registers = [registry];
   new Gauge({
     name: "appdb_gateway_process_cpu_seconds",
-    help: "Processor time that the gateway's process has taken.",
+    help: "CPU time of the gateway's process.",
     registers,
     collect() {
       const { user, system } = process.cpuUsage();
@@ -89,7 +89,7 @@ export function addProcessMetrics(registry: Registry): void {
   });
   new Gauge({
     name: "appdb_gateway_process_resident_bytes",
-    help: "Memory that the gateway's process has in use.",
+    help: "Memory used by the gateway's process.",
     registers,
     collect() {
       this.set(process.memoryUsage.rss());

@@ -6,19 +6,19 @@ import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { doorFolder } from "../edge/admin-socket.ts";
 import type { PodServerPaths } from "../pods/database-paths.ts";
 
-/** Files of the lock that a gateway which a server has started takes, in the home's folder of locks, begin so. */
+/** Prefix of lock files of gateways started by a server, in the home's lock folder. */
 export const GATEWAY_LOCK = "gateway.";
 
-/** Where a server asks the gateway that it has started: a socket that only its user can open, beside the gateway's door. */
+/** The socket by which a server asks the gateway that it started. Only its user can open it. */
 export function controlSocket(place: PodServerPaths): string {
   return join(doorFolder(place), "control.sock");
 }
 
-/** Has the server listen there. @throws postgres_failed when the folder is somebody else's */
+/** Makes the server listen on the socket. @throws postgres_failed when another user owns the folder */
 export async function openControlSocket(place: PodServerPaths, server: Server): Promise<AsyncDisposable> {
   openRuntimeFolder(doorFolder(place));
   const path = controlSocket(place);
-  // one that a gateway left that was killed
+  // a socket of a killed gateway
   rmSync(path, { force: true });
   server.listen(path);
   await once(server, "listening");
@@ -26,7 +26,7 @@ export async function openControlSocket(place: PodServerPaths, server: Server): 
     rmSync(path, { force: true });
     const closed = once(server, "close");
     server.close();
-    // what was written goes out before the connections do
+    // flush pending responses before the connections close
     setImmediate(() => server.closeAllConnections());
     await closed;
   };

@@ -1,13 +1,13 @@
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** How the gateway's program is run. */
+/** The command of the gateway's program. */
 export interface GatewayProgram {
   readonly file: string;
   readonly node_options: readonly string[];
 }
 
-/** In the bundle gateway.js lies beside server.js; from source it is `main.ts`, run with a loader. */
+/** In the bundle, gateway.js is next to server.js. From source, it is `main.ts` with a loader. */
 export function findGatewayProgram(): GatewayProgram {
   const fromSource = import.meta.url.endsWith(".ts");
   const file = fileURLToPath(new URL(fromSource ? "./main.ts" : "./gateway.js", import.meta.url));

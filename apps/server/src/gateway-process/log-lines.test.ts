@@ -5,7 +5,7 @@ import { createLogLines } from "./log-lines.ts";
 
 const said = (reader: PassThrough) => String(reader.read() ?? "");
 
-test("lines wait for somebody who reads them, the last thousand of them, and are given once", () => {
+test("keeps the last thousand lines for the next reader and gives them once", () => {
   const lines = createLogLines();
   for (let line = 0; line < 1_200; line += 1) lines.write(`${line}\n`);
   const [first, second] = [new PassThrough(), new PassThrough()];
@@ -17,7 +17,7 @@ test("lines wait for somebody who reads them, the last thousand of them, and are
   expect(said(second)).toBe("now\n");
 });
 
-test("what is written after a reader has gone waits for the next; one that reads nothing is hung up on", async () => {
+test("keeps lines after a reader leaves, and disconnects a stalled reader", async () => {
   const lines = createLogLines();
   const stuck = new PassThrough();
   lines.follow(stuck);

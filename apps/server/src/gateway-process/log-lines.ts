@@ -1,19 +1,19 @@
 import type { Writable } from "node:stream";
 
-/** Lines that wait for somebody who reads them; the oldest go first. */
+/** Maximum lines kept without a reader. The oldest are dropped. */
 const MAX_KEPT = 1_000;
-/** A reader that leaves so much unread is hung up on: it may come again. */
+/** A reader with more unread bytes is disconnected. It may reconnect. */
 const MAX_UNREAD = 8 * 1024 * 1024;
 
-/** The log of a process whose lines another one prints. */
+/** Log lines of a process that another process prints. */
 export interface LogLines {
-  /** As a destination of a logger. */
+  /** Writes a line, as a logger's destination. */
   write(line: string): void;
-  /** Gives the reader what was kept, then every line as it is written. */
+  /** Sends the reader the kept lines, then every new line. */
   follow(reader: Writable): void;
 }
 
-/** Lines for whoever follows them; the last ones are kept while nobody does. */
+/** Creates a log for readers. It keeps the last lines while it has no reader. */
 export function createLogLines(): LogLines {
   const readers = new Set<Writable>();
   const kept: string[] = [];

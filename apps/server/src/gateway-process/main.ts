@@ -1,6 +1,6 @@
 /**
- * The gateway as a process of its own, beside the server that has started it (`superviseGateway`): it goes on when that ends without a word, and
- * the next one finds it. It reads the server's settings itself. `SERVICE_ROLES=gateway` of the server runs the same gateway.
+ * The gateway as its own process next to the server that started it (`superviseGateway`). It survives a crash of the
+ * server, and the next server adopts it. `SERVICE_ROLES=gateway` of the server runs the same gateway.
  */
 
 import { toProblem } from "@appdb/contract/errors";
@@ -8,7 +8,7 @@ import { runMain } from "@appdb/system/processes/run-main";
 import { runGateway } from "./run-gateway.ts";
 
 async function run(): Promise<number> {
-  // whoever reads what is printed may have been killed
+  // the reader of the output may have been killed
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   try {
     await runGateway();

@@ -13,20 +13,20 @@ export interface OperatorDeps {
   readonly composed: Pick<ComposedGateway, "metrics" | "gateway">;
   readonly db: ControlDatabase;
   readonly log: Logger;
-  /** The operator's token. Undefined shows metrics to nobody. */
+  /** The operator's token. If undefined, metrics are unavailable. */
   readonly token?: Secret | undefined;
 }
 
-/** What only the server is told that has started the gateway. */
+/** Data for the server that started the gateway only. */
 export interface OperatorSecrets {
   readonly lines: LogLines;
-  /** Of the settings that this process was started with. */
+  /** Digest of the settings with which this process was started. */
   readonly digest: string;
 }
 
 /**
- * What a gateway of its own tells by HTTP: `/health`, `/ready` and, for the operator's token, `/metrics`. With `secrets` it is asked by its
- * server alone: that one needs no token, and reads `/about` and `/log` too. It does not listen yet.
+ * Creates the HTTP server of a gateway process: `/health`, `/ready` and, with the operator's token, `/metrics`. With
+ * `secrets`, only its own server connects: it needs no token and has `/about` and `/log` too.
  */
 export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecrets): Server {
   const json = (res: ServerResponse, status: number, body: object) => {
@@ -57,7 +57,7 @@ export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecre
       res.writeHead(200, { "content-type": "application/x-ndjson" }).flushHeaders();
       return secrets.lines.follow(res);
     }
-    const detail = "A gateway without a control plane has GET /health, /ready and /metrics here.";
+    const detail = "A gateway without a control plane serves only GET /health, /ready and /metrics here.";
     return json(res, 404, { code: "not_found", status: 404, detail });
   };
   return createServer((req, res) => {

@@ -21,12 +21,12 @@ import { createLogLines } from "./log-lines.ts";
 import { createOperatorServer } from "./operator-server.ts";
 import { digestGateway } from "./settings-digest.ts";
 
-/** Requests ask nothing of PostgreSQL; what changes is read by few. */
+/** Few connections suffice: requests use no PostgreSQL, and only changes are read. */
 const CONNECTIONS = 4;
 
 /**
- * Runs the gateway that a server has started, until SIGTERM or SIGINT or until its home is gone. What it logs is printed by the server.
- * @throws config_invalid, home_not_writable, daemon_busy when the home has such a gateway, port_taken
+ * Runs a gateway that a server started, until SIGTERM, SIGINT, or the home is removed. The server prints its log.
+ * @throws config_invalid, home_not_writable, port_taken; daemon_busy when the home has such a gateway
  */
 export async function runGateway(): Promise<void> {
   const found = readServerConfig();
@@ -35,11 +35,11 @@ export async function runGateway(): Promise<void> {
   const log = createServerLogger(config.log_level, lines);
   const stopped = awaitStopSignal(log);
   lockGateway(config.home);
-  // all organizations' requests pass here: while one keeps the processors busy, those of others wait for this process
+  // all organizations share this process: a pod that uses all CPUs must not delay it
   raisePriority(log);
   using _sockets = goneWithHome(config);
   const { url } = config.database;
-  if (url === undefined) throw new Error("The gateway was not told where PostgreSQL is.");
+  if (url === undefined) throw new Error("The gateway did not get the address of PostgreSQL.");
   const masterKey = givenMasterKey(config, config.home);
   const program = findGatewayProgram().file;
   const digest = digestGateway({ config, dsn: url.reveal(), master_key: masterKey, program });
@@ -47,10 +47,10 @@ export async function runGateway(): Promise<void> {
   await using composed = await composeGateway({ config, master_key: toMasterKey(masterKey), database, log });
   const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
   await using control = await openControlSocket(config, server);
-  log.info({ version: VERSION }, "the gateway serves");
+  log.info({ version: VERSION }, "the gateway is ready");
   using gone = watchHome(config.home, GATEWAY_LOCK, log);
   const reason = await Promise.race([stopped, gone.noticed]);
-  log.info({ reason }, "the gateway stops");
+  log.info({ reason }, "the gateway is stopping");
   await composed[Symbol.asyncDispose]();
   await control[Symbol.asyncDispose]();
 }
@@ -60,13 +60,13 @@ function lockGateway(home: string): void {
   const lock = tryLock(join(home, SERVER_PATHS.locks), GATEWAY_LOCK);
   if (lock.outcome === "acquired") return;
   throw appError("daemon_busy", {
-    detail: `A gateway of the home ${home} runs already: process ${lock.owner.pid}.`,
-    hint: "Stop the server that has started it.",
+    detail: `A gateway of the home ${home} is already running: process ${lock.owner.pid}.`,
+    hint: "Stop the server that started it.",
     meta: { home, pid: lock.owner.pid },
   });
 }
 
-/** Sockets do not lie in the home, and those of a gateway that was killed stay for the next one: with the home gone, none comes. */
+/** Removes sockets when the home is removed: they are outside of it, and only a later gateway would reuse them. */
 function goneWithHome({ home, runtime_base: runtimeBase }: PodServerPaths): Disposable {
   const folder = doorFolder({ home, runtime_base: runtimeBase });
   return {

@@ -17,7 +17,7 @@ export interface ServeAloneInput {
   readonly stopped: Promise<string>;
 }
 
-/** Runs a gateway as all that this process is, with its health and metrics at the server's port. @throws config_invalid, port_taken */
+/** Runs only a gateway, with its health and metrics at the server's port. @throws config_invalid, port_taken */
 export async function serveGatewayAlone({ config, database, log, stopped }: ServeAloneInput): Promise<void> {
   const masterKey = toMasterKey(givenMasterKey(config, config.home));
   await using composed = await composeGateway({ config, master_key: masterKey, database, log });
@@ -31,7 +31,7 @@ export async function serveGatewayAlone({ config, database, log, stopped }: Serv
   const port = await listenAsConfigured(open, config);
   log.info({ url: `http://${config.host}:${port}`, version: VERSION, roles: config.roles }, "the server listens");
   const reason = await stopped;
-  log.info({ reason }, "the server stops");
+  log.info({ reason }, "the server is stopping");
   await composed[Symbol.asyncDispose]();
   server.close();
   server.closeAllConnections();

@@ -7,11 +7,11 @@ export interface DigestedGateway {
   readonly config: ServerConfig;
   readonly dsn: string;
   readonly master_key: Secret;
-  /** The file that is run. */
+  /** The program's file. */
   readonly program: string;
 }
 
-/** Tells gateways apart that would not do the same: by their settings, the program and the Node that runs it. */
+/** Distinguishes gateways with different behaviour: by settings, program and Node version. */
 export function digestGateway({ config, dsn, master_key: masterKey, program }: DigestedGateway): string {
   const { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies } = config;
   const eab = gateway.acme?.eab?.key.reveal() ?? null;

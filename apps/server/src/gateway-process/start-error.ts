@@ -3,17 +3,17 @@ import type { EndedGateway } from "./start-gateway.ts";
 
 const LINES_SAID = 12;
 
-/** Why it has ended: by what it said itself, where it knew. */
+/** The error of an ended gateway, with its own problem if it printed one. */
 export function toStartError({ code, errors, output, signal }: EndedGateway): AppError {
   const problem = parseProblem(output.trim().split("\n").at(-1) ?? "");
   if (problem !== undefined) return fromProblem(problem);
-  // of one that a former server started nobody hears how
-  const status = code === null ? ", and how is not known" : ` with the status ${code}`;
-  const how = signal === null ? status : ` by ${signal}`;
+  // the exit of a gateway that a previous server started is unknown
+  const status = code === null ? " for an unknown reason" : ` with status ${code}`;
+  const how = signal === null ? status : ` with signal ${signal}`;
   const said = errors.trim().split("\n").slice(-LINES_SAID).join("\n");
   return appError("gateway_failed", {
-    detail: `The gateway has ended${how}${said === "" ? "." : `:\n${said}`}`,
-    hint: "Read the log of the server; SERVICE_ROLES=control-plane,reconciler starts it without a gateway.",
+    detail: `The gateway ended${how}${said === "" ? "." : `:\n${said}`}`,
+    hint: "Read the log of the server. To start it without a gateway, set SERVICE_ROLES=control-plane,reconciler.",
     meta: { code, signal },
   });
 }

@@ -12,10 +12,10 @@ import { adoptGateway } from "./start-gateway.ts";
 
 const LATE_MS = 300;
 
-test("a gateway that says late what it does, as on a busy machine, goes on under the next server", async () => {
+test("adopts a gateway that answers late, as on a busy machine", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-"));
   const [locks, socket] = [join(folder, "locks"), join(folder, "socket")];
-  // a stand-in has the lock, we answer for it
+  // a stand-in holds the lock, and this test answers for it
   const { kill, pid = 0 } = spawnStandIn();
   const server = createServer((_request, answer) => {
     answer.end(JSON.stringify({ pid, digest: "same", problems: [] }));

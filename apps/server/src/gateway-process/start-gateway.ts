@@ -9,53 +9,53 @@ import { GATEWAY_LOCK } from "./control-socket.ts";
 import type { GatewayProgram } from "./find-program.ts";
 
 const LOOK_MS = 100;
-/** For one that runs to say what it does: on a machine that is busy, as after a crash, it is late, and ending it would stop all services. */
+/** Maximum wait for a running gateway. It answers late on a busy machine, and ending it would stop all services. */
 const TELL_MS = 10_000;
-/** Of what it says on its standard error, and on its output when it cannot start. */
+/** Maximum characters kept of its standard error, and of its output when it cannot start. */
 const SAID_CHARACTERS = 4_000;
 
-/** Its own time for requests that are under way, and some more; then without mercy. */
+/** More than its own time for running requests, then SIGKILL. */
 export const END_STEPS: readonly EndStep[] = [
   { signal: "SIGTERM", wait_ms: 13_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
 ];
 
-/** How a gateway has ended. */
+/** How a gateway ended. */
 export interface EndedGateway {
   readonly code: number | null;
   readonly signal: string | null;
-  /** Why it could not be started, as a problem document a line. */
+  /** Why it could not start: one problem document per line. */
   readonly output: string;
   readonly errors: string;
 }
 
 export interface RunningGateway {
-  /** Undefined when it could not be started, or has ended at once. */
+  /** Undefined if it could not start or ended at once. */
   readonly process: ProcessIdentity | undefined;
   readonly ended: Promise<EndedGateway>;
 }
 
 export interface FindGatewayInput {
-  /** Of the home. */
+  /** The home's lock folder. */
   readonly locks: string;
   readonly socket: string;
   readonly digest: string;
-  /** Another one than ours would be is ended. */
+  /** Whether a gateway that differs from ours may be ended. */
   readonly may_end: boolean;
   readonly log: Logger;
 }
 
-/** The gateway that a former server of the home left, when it does what ours would; any other one is ended first. */
+/** Adopts the gateway that a previous server of the home left, if it does what ours would. Otherwise ends it. */
 export async function adoptGateway(input: FindGatewayInput): Promise<RunningGateway | undefined> {
   const { digest, log, may_end: mayEnd, socket } = input;
   const owner = findLockOwner(input.locks, GATEWAY_LOCK);
   if (owner === undefined) return undefined;
   const about = await askAlive(owner, socket);
   if (!mayEnd || (about?.pid === owner.pid && about.digest === digest)) {
-    log.info({ gateway: owner.pid }, "the gateway that runs already goes on");
+    log.info({ gateway: owner.pid }, "continuing with the running gateway");
     return { process: owner, ended: watchEnd(owner) };
   }
-  log.info({ gateway: owner.pid }, "the gateway that runs already is another one than this server's: it is ended");
+  log.info({ gateway: owner.pid }, "ending the running gateway: it differs from this server's");
   await endProcess(owner, END_STEPS);
   return undefined;
 }
@@ -74,7 +74,7 @@ async function watchEnd(owner: ProcessIdentity): Promise<EndedGateway> {
   return { code: null, signal: null, output: "", errors: "" };
 }
 
-/** Starts one, in a session of its own: what is sent to the server's terminal or group is not for it. */
+/** Starts a gateway in its own session, so that signals to the server's terminal or group do not reach it. */
 export function startGatewayProcess(
   { file, node_options: nodeOptions }: GatewayProgram,
   env: NodeJS.ProcessEnv,
@@ -97,7 +97,7 @@ function hearEnd(child: ChildProcess): Promise<EndedGateway> {
   }
   return new Promise((resolve) => {
     child.once("error", ({ message }) => resolve({ code: null, signal: null, output: "", errors: message }));
-    // when what it said was read too
+    // after its output was read
     child.once("close", (code, signal) => resolve({ code, signal, ...said }));
   });
 }

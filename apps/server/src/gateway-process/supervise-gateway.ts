@@ -17,13 +17,13 @@ import { adoptGateway, END_STEPS, type RunningGateway, startGatewayProcess } fro
 import { ANSWER_MS, watchAnswers } from "./watch-answers.ts";
 
 const LOOK_MS = 20;
-/** One that ends sooner has ended quickly: the pause before the next is longer. */
+/** A gateway that ends sooner counts as failing: the pause before the next start grows. */
 const LONG_ENOUGH_MS = 60_000;
-/** How long a server waits for its gateway before it goes on without. */
+/** How long a server waits for its gateway before it starts without one. */
 const READY_MS = 30_000;
 const FOLLOW_AGAIN_MS = 500;
 const KILL_MS = 5_000;
-const DOWN: HealthProblem = { code: "gateway_down", what: "The gateway does not answer: no service is served." };
+const DOWN: HealthProblem = { code: "gateway_down", what: "The gateway does not answer. No service is reachable." };
 
 export interface KeepGatewayDeps {
   /** With the home's real path. */
@@ -33,23 +33,23 @@ export interface KeepGatewayDeps {
   readonly master_key: Secret;
 }
 
-/** The gateway of this server, in a process of its own. Disposing of it is for a server that does not come up: one that a former server left goes on. */
+/** This server's gateway, in its own process. Disposal is for a failed start: an adopted gateway keeps running. */
 export interface KeptGateway extends AsyncDisposable {
-  /** Resolves when it serves, or when that takes too long to wait for. @throws why it could not be started */
+  /** Resolves when the gateway serves, or after a maximum wait. @throws the reason if it could not start */
   readonly ready: Promise<void>;
   isReady(): boolean;
   /** Empty while it does not run. */
   metrics(): Promise<string>;
   problems(): Promise<readonly HealthProblem[]>;
-  /** Ends it, when requests that are under way have, or after their time. */
+  /** Ends the gateway after its running requests, or after a timeout. */
   end(): Promise<void>;
-  /** Leaves it to the next server of the home, in place of its end. */
+  /** Leaves the gateway running for the next server of the home. */
   leave(): void;
 }
 
 /**
- * Has a gateway run: one that a killed server left is taken over when it is what would be started, one that ends
- * by itself is started again. What it logs is printed here. A first one that cannot start is not tried again.
+ * Keeps a gateway running. Adopts one that a killed server left if it is the same, restarts one that ends, and prints
+ * its log. A first start that fails is not retried.
  */
 export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
   const { config, dsn, log } = deps;
@@ -76,7 +76,7 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
     tellReady();
   };
   const runOne = async () => {
-    // later it is another server's of this home: two that end each other's would not stop
+    // later, it may belong to another server of this home: two servers would end each other's gateways forever
     const left = await adoptGateway({ locks, socket, digest, may_end: !hasServed, log });
     if (stopping.signal.aborted && left === undefined) return undefined;
     const running = left ?? startGatewayProcess(program, env);
@@ -84,7 +84,7 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
     isAdopted = left !== undefined;
     const printed = printLog(running, socket, serve);
     const watching = killHung(running, socket, stopping.signal, log);
-    // it was asked to stop while one was looked for
+    // a stop was requested during the search
     if (stopping.signal.aborted) await endCurrent();
     const ended = await running.ended;
     await watching;
@@ -101,14 +101,14 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
       if (one === undefined || stopping.signal.aborted) return;
       const { ended, is_ours: isOurs } = one;
       const cause = toStartError(ended);
-      // another server's, which has begun meanwhile, is looked at again
+      // another server's gateway started meanwhile: look again
       if (!hasServed && isOurs && cause.code !== "daemon_busy") throw cause;
       if (performance.now() - began > LONG_ENOUGH_MS) quickEnds = 0;
-      // of one that had served for long, nobody waits for more than its start
+      // after a long run, restart without a pause
       const pauseMs = quickEnds === 0 ? 0 : restartPause(quickEnds - 1);
       quickEnds += 1;
       const { code, signal } = ended;
-      log.warn({ code, signal, said: cause.message, pause_ms: pauseMs }, "the gateway has ended; it is started again");
+      log.warn({ code, signal, said: cause.message, pause_ms: pauseMs }, "the gateway ended; starting it again");
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
@@ -117,12 +117,12 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
   };
   const kept = keep().catch((error: unknown) => {
     if (!hasServed) throw error;
-    log.error({ err: error }, "the gateway is not started again");
+    log.error({ err: error }, "the gateway will not be started again");
   });
   const late = sleep(READY_MS, undefined, { ref: false }).then(() => {
-    if (!hasServed) log.warn({}, "the gateway does not serve yet; the server goes on without");
+    if (!hasServed) log.warn({}, "the gateway does not serve yet; the server continues without it");
   });
-  // who waits is told; a server that stops before is told nothing
+  // callers of `ready` get the result; after an early stop there is none
   const ready = Promise.race([served, late, kept]);
   ready.catch(() => undefined);
   const stop = async () => {
@@ -153,11 +153,11 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
   };
 }
 
-/** Tells `/metrics` whether the gateway runs. */
+/** Adds the gateway's state to `/metrics`. */
 export function addGatewayMetrics(registry: Registry, gateway: Pick<KeptGateway, "isReady">): void {
   new Gauge({
     name: "appdb_gateway_up",
-    help: "1 while the gateway of this server serves.",
+    help: "1 while this server's gateway serves.",
     registers: [registry],
     collect() {
       this.set(gateway.isReady() ? 1 : 0);
@@ -166,8 +166,8 @@ export function addGatewayMetrics(registry: Registry, gateway: Pick<KeptGateway,
 }
 
 /**
- * Kills a gateway that serves and then answers nothing for some seconds: it holds the ports, and no other one can take over. One that is
- * asked to stop has a time of its own.
+ * Kills a gateway that served and has not answered for some seconds: it holds the ports, so none can take over. A
+ * gateway that is stopping has its own timeout.
  */
 async function killHung(
   { ended, process }: RunningGateway,
@@ -180,17 +180,17 @@ async function killHung(
   void ended.then(() => over.abort());
   const signal = AbortSignal.any([over.signal, stopping]);
   const isThis = async () => (await askAbout(socket))?.pid === process.pid;
-  // what starts has its own time, and ends by itself when it cannot
+  // a starting gateway has its own timeout and ends automatically on failure
   while (!signal.aborted && !(await isThis())) {
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
   const isAlive = async () => (await askAbout(socket, ANSWER_MS))?.pid === process.pid;
   if (!(await watchAnswers({ ask: isAlive, signal }))) return;
-  log.error({ gateway: process.pid }, "the gateway does not answer: it is killed and started again");
+  log.error({ gateway: process.pid }, "the gateway does not answer; killing and restarting it");
   await endProcess(process, [{ signal: "SIGKILL", wait_ms: KILL_MS }]);
 }
 
-/** Prints what it logs from when it serves to its end, among the lines of this process. */
+/** Prints the gateway's log, from its start to its end, with the log of this process. */
 async function printLog(running: RunningGateway, socket: string, tellServes: () => void): Promise<void> {
   let hasEnded = false;
   void running.ended.then(() => {

@@ -14,24 +14,24 @@ function asking(answers: string) {
   return { asked: () => asked, hangs: watchAnswers({ ask, signal: ended.signal, pause_ms: 0, silent_ms: 0 }) };
 }
 
-test("two questions without an answer say that it hangs", async () => {
+test("two unanswered questions mean that it hangs", async () => {
   const watch = asking("++--+");
   expect(await watch.hangs).toBe(true);
   expect(watch.asked()).toBe(4);
 });
 
-test("an answer in between starts the count again", async () => {
+test("an answer restarts the count", async () => {
   expect(await asking("-+-+-").hangs).toBe(false);
 });
 
-test("many questions that are refused at once say nothing before their time", async () => {
+test("many immediate refusals mean nothing before the silent time", async () => {
   const began = performance.now();
   const { signal } = new AbortController();
   expect(await watchAnswers({ ask: async () => false, signal, pause_ms: 1, silent_ms: 300 })).toBe(true);
   expect(performance.now() - began).toBeGreaterThanOrEqual(300);
 });
 
-test("one that hangs is known within 8 s", { timeout: 20_000 }, async () => {
+test("a hang is detected within 8 s", { timeout: 20_000 }, async () => {
   const began = performance.now();
   const ask = async () => {
     await sleep(ANSWER_MS);

@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Between two questions. */
+/** Pause between two questions. */
 const PAUSE_MS = 500;
-/** So long nobody answers one that hangs, whatever the number of questions: one that is busy answers late. */
+/** A hang requires at least this silence, whatever the number of questions: a busy process answers late. */
 const SILENT_MS = 6_000;
-/** Questions without an answer, one after the other. */
+/** Consecutive unanswered questions. */
 const MAX_SILENT = 2;
-/** How long an answer is waited for. With it, one that hangs is known within 8 s, and another serves within 10 s. */
+/** Timeout of a question. A hang is detected within 8 s, and the next gateway serves within 10 s. */
 export const ANSWER_MS = 3_000;
-/** A question that took so long to give up was not asked in time: this process itself was stopped, or had no processor. */
+/** A question that took this long was itself delayed: this process was stopped or had no CPU. */
 const LATE_MS = ANSWER_MS + 2_000;
 
 export interface WatchAnswersInput {
-  /** Whether it answers; false after `ANSWER_MS` without an answer. */
+  /** Whether it answers. False after `ANSWER_MS` without an answer. */
   readonly ask: () => Promise<boolean>;
-  /** Aborts when it has ended, or nobody wants to know any more. */
+  /** Aborts when the process ended or the watch is over. */
   readonly signal: AbortSignal;
   readonly pause_ms?: number;
   readonly silent_ms?: number;
 }
 
-/** Asks again and again; resolves with true once it hangs, and with false when the signal aborts. */
+/** Asks repeatedly. Resolves with true once the process hangs, with false when the signal aborts. */
 export async function watchAnswers({
   ask,
   pause_ms: pauseMs = PAUSE_MS,

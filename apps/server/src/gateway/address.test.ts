@@ -18,6 +18,6 @@ test.each([
     { gateway_label: "d1", gateway_port: null },
     "https://d1.localhost:8443/reports/ingest",
   ],
-] as const)("with the settings %j a service of %j is at %s", (env, place, endpoint) => {
+] as const)("with the settings %j, a service of %j is at %s", (env, place, endpoint) => {
   expect(serviceEndpoint(readServerConfig(env), place, "reports/ingest")).toBe(endpoint);
 });

@@ -8,33 +8,33 @@ import type { PodServerPaths } from "../pods/database-paths.ts";
 import type { ReadForwarded } from "./admission/trusted-proxies.ts";
 import type { RoutedDatabase, RoutingTable } from "./routing/routing-table.ts";
 
-/** Whoever can open the socket says who asked, and what for. */
+/** The socket's client names the caller and the host, and is trusted. */
 export const readDoorForwarded: ReadForwarded = ({ headers }, _, host) => ({
   address: String(headers["x-forwarded-for"] ?? ""),
   is_secure: headers["x-forwarded-proto"] === "https",
   host,
 });
 
-/** The database whose port a host names. */
+/** The database whose port is in the host. */
 export function findByPort(table: RoutingTable, host: string): RoutedDatabase | undefined {
   const port = Number(/:(\d+)$/.exec(host)?.[1]);
   for (const database of table.all()) if (database.port === port) return database;
   return undefined;
 }
 
-/** Opens the door. Without it services are served all the same: a socket that cannot be made is told to the log. */
+/** Opens the socket. A failure is only logged, because services work without it. */
 export async function openAdminSocket(place: PodServerPaths, server: Server, log: Logger): Promise<AsyncDisposable> {
   let isOpen = false;
   try {
     openRuntimeFolder(doorFolder(place));
     const path = localDoor(place);
-    // one that a gateway left that was killed
+    // a socket of a killed gateway
     rmSync(path, { force: true });
     server.listen(path);
     await once(server, "listening");
     isOpen = true;
   } catch (error) {
-    log.warn({ err: error }, "the gateway cannot be asked by the control plane");
+    log.warn({ err: error }, "the control plane cannot call the gateway");
   }
   return {
     async [Symbol.asyncDispose]() {

@@ -29,7 +29,7 @@ let server: TestServer;
 let stage: GatewayStage;
 let people: OrgStage;
 let key: string;
-/** A service that nobody attacks. */
+/** A service that is not attacked. */
 let other: string;
 const closing: (() => PromiseLike<void>)[] = [];
 
@@ -60,7 +60,7 @@ async function openService(answer?: Answer) {
   return { url: `${database.url}/ingest`, pod, token };
 }
 
-/** A service whose pod answers `POST /docs` by the link. */
+/** A service whose pod answers `POST /docs` over the link. */
 async function openLinked(handle: () => Promise<LinkAnswer>, answer?: Answer) {
   const service = await openService(answer);
   const link: LinkServer = await serveLink({
@@ -91,7 +91,7 @@ async function* piecesOf(...pieces: Uint8Array[]) {
   yield* pieces;
 }
 
-/** A connection that is written to by hand. */
+/** A raw connection for handwritten bytes. */
 function openRaw(url: string) {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   let got = "";
@@ -101,18 +101,18 @@ function openRaw(url: string) {
   return { socket, got: () => got, closed };
 }
 
-describe("a pod that answers what is no answer", () => {
+describe("a malformed answer of a pod", () => {
   const bodies: Record<string, string | Buffer> = {
     "a status below 100": "HTTP/1.1 042 x\r\nContent-Length: 2\r\n\r\n{}",
     "a status that switches protocols": "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n{}",
     "a status above 999": "HTTP/1.1 1200 x\r\nContent-Length: 2\r\n\r\n{}",
     "a control character": "HTTP/1.1 200 x\r\nx-a: a\u0001b\r\nContent-Length: 2\r\n\r\n{}",
-    "headers without end": `HTTP/1.1 200 x\r\n${"x-a: b\r\n".repeat(100_000)}`,
+    "endless headers": `HTTP/1.1 200 x\r\n${"x-a: b\r\n".repeat(100_000)}`,
     "two lengths": "HTTP/1.1 200 x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
     "no HTTP": randomBytes(5_000),
   };
 
-  test("by HTTP: it is told to be broken, and others are served", async () => {
+  test("over HTTP is reported as broken, and other requests are served", async () => {
     const { url } = await openService((req, res) => {
       res.socket?.end(bodies[decodeURIComponent((req.url ?? "").slice(1))] ?? "");
     });
@@ -123,7 +123,7 @@ describe("a pod that answers what is no answer", () => {
     }
   });
 
-  test("by the link, in frames as they should be: it is told to be broken, and each request ends at the pod too", async () => {
+  test("in valid link frames is reported as broken, and the request ends at the pod too", async () => {
     let left = 0;
     const pieces = async function* () {
       try {
@@ -155,7 +155,7 @@ describe("a pod that answers what is no answer", () => {
     await othersAreServed();
   });
 
-  test("by the link, with another length than its body has: nothing behind it is taken for another's answer", async () => {
+  test("on the link with a wrong length does not leak into another answer", async () => {
     const long = "{}HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong";
     const headers = ["Content-Length", "2", "constructor", "x", "__proto__", "y", "connection", "a", "connection", "b"];
     const bodies = [Buffer.from(long), piecesOf(Buffer.from(long))];
@@ -167,9 +167,9 @@ describe("a pod that answers what is no answer", () => {
     }
   });
 
-  test("by the link, in bytes that are no frames: what is under way is broken, what comes goes by HTTP", async () => {
+  test("in invalid link frames breaks running requests, and later ones use HTTP", async () => {
     const service = await openService((_req, res) => res.end("by http"));
-    // the gateway opens links to pods whose token it knows
+    // the gateway opens links only to pods whose token it has
     await service.token();
     const sockets = new Set<Socket>();
     const liar: Server = createServer((socket) => {
@@ -203,7 +203,7 @@ describe("a pod that answers what is no answer", () => {
   });
 });
 
-test("requests that are under way when their key is revoked end as they would; the next on the same connection is refused within a second", async () => {
+test("requests with a revoked key finish; the next one on the connection is refused within a second", async () => {
   const held: (() => void)[] = [];
   const { url } = await openService((req, res) => {
     if (req.url === "/held") held.push(() => res.end("done"));
@@ -239,8 +239,8 @@ test("requests that are under way when their key is revoked end as they would; t
   expect(await underWay).toMatchObject({ status: 200, text: "done" });
 });
 
-describe("a client that is slow", () => {
-  test("with its headers or its body, or that sends nothing at all, is told so and hung up on, one byte at a time as well", async () => {
+describe("a slow client", () => {
+  test("with headers, a body or nothing to send is refused and disconnected", async () => {
     const { url } = await openLinked(async () => WARM);
     const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\nContent-Type:`;
     const raws = [
@@ -268,7 +268,7 @@ describe("a client that is slow", () => {
   });
 
   test.each(["/docs", "/big"])(
-    "that takes nothing of %s holds its place for no longer than a service may be silent",
+    "that does not read %s is disconnected after the silence limit of services",
     async (path) => {
       let ended = 0;
       const endless = async function* () {
@@ -299,7 +299,7 @@ describe("a client that is slow", () => {
   );
 });
 
-test("bombs of headers and bodies are refused before anything of them reaches a service", async () => {
+test("oversized headers and bodies are refused before they reach a service", async () => {
   const { url, pod } = await openService();
   const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n`;
   const send = async (text: string) => {
@@ -313,16 +313,16 @@ test("bombs of headers and bodies are refused before anything of them reaches a 
   expect(await send(`POST /${"a".repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
   const huge = "Content-Type: application/json\r\nContent-Length: 9007199254740991\r\n\r\n";
   expect(await send(head + huge)).toMatch(/^HTTP\/1\.1 413 /);
-  expect(await send(head.replace(key, "sk_no") + huge), "nobody's body is read").toMatch(/^HTTP\/1\.1 401 /);
+  expect(await send(head.replace(key, "sk_no") + huge), "Expected no read of the body.").toMatch(/^HTTP\/1\.1 401 /);
   const endless = `${head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n`;
   expect(await send(endless)).toMatch(/^HTTP\/1\.1 (400|413) /);
   expect(pod.requests.map((asked) => asked.headers["content-length"])).toEqual([]);
   await othersAreServed();
 });
 
-test("by HTTP/2 as well nothing is left of an answer that is none", async () => {
+test("over HTTP/2 a malformed answer leaves no response headers", async () => {
   const h2 = createHttp2();
-  // typed as what the gateway hears
+  // typed by the events that the gateway handles
   const heard: EventEmitter = h2;
   heard.on("request", (req: GatewayRequest, res: GatewayResponse) => {
     const exchange = { req, res, service: "ingest", headers: {}, id: "1", has_failed: false };

@@ -4,14 +4,14 @@ import type { Duplex } from "node:stream";
 import { toProblem } from "@appdb/contract/errors";
 import { printBadHttp, refuseBadHttp } from "@appdb/http/bad-http";
 
-/** Answers bytes that are no HTTP: there is no request to reply to, only a connection, which ends. */
+/** Answers invalid HTTP and closes the connection: there is no request to reply to. */
 export function answerMalformedHttp(server: EventEmitter, refused: (status: number) => void): void {
   server.on("clientError", (error: Error & { code?: string }, connection: Duplex) => {
     if (error.code === "ECONNRESET" || !connection.writable) {
       connection.destroy();
       return;
     }
-    const refusal = refuseBadHttp(error.code, "Send HTTP/1.1 with one length of the body.");
+    const refusal = refuseBadHttp(error.code, "Send HTTP/1.1 with a single, valid body length.");
     const id = randomUUID();
     refused(refusal.status);
     connection.end(printBadHttp(refusal, id, toProblem(refusal.error, id)), () => connection.destroy());

@@ -11,13 +11,13 @@ export interface ChallengeServerDeps {
   readonly host: string;
   readonly port: number;
   readonly domain: string;
-  /** Where https is. */
+  /** The port of https. */
   readonly https_port: number;
   findToken(token: string): string | undefined;
 }
 
 /**
- * Listens for plain http: shows an authority its tokens, and sends who looks at a page below the domain to https. It answers nothing else.
+ * Listens for plain http: serves http-01 tokens and redirects pages below the domain to https. Answers nothing else.
  * @throws port_taken
  */
 export async function openChallengeServer(
@@ -33,7 +33,7 @@ export async function openChallengeServer(
     await once(server, "listening");
   } catch (cause) {
     throw appError("port_taken", {
-      detail: `Port ${port} on ${host} cannot be listened at: it is in use, or this user may not.`,
+      detail: `Cannot listen on port ${port} of ${host}: it is in use, or this user is not allowed to.`,
       hint: "Set SERVICE_ACME_HTTP_PORT to another one that port 80 leads to, or unset it: certificates are ordered by the gateway's own port then.",
       meta: { host, port },
       cause,
@@ -60,7 +60,7 @@ function answer(deps: ChallengeServerDeps, req: IncomingMessage, res: ServerResp
   }
   const host = hostOf(req).toLowerCase().replace(/:\d*$/, "");
   const isPage = req.method === "GET" || req.method === "HEAD";
-  // a name of one label below the domain, whether there is such a host or not
+  // any single label below the domain, whether the host exists or not
   const isOurs = host.endsWith(`.${deps.domain}`) && /^[a-z0-9-]+$/.test(host.slice(0, -deps.domain.length - 1));
   if (!isPage || !isOurs || token !== undefined || !url.startsWith("/")) {
     res.writeHead(404).end();

@@ -10,7 +10,7 @@ import type { HostCertificates } from "./acme/host-certificates.ts";
 import type { ConnectionBounds } from "./admission/connection-bounds.ts";
 import type { GatewayMetrics } from "./exchange/gateway-metrics.ts";
 import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
-/** Requests of one connection of HTTP/2 at once. */
+/** Maximum concurrent requests of one HTTP/2 connection. */
 export const STREAMS = 100;
 const IDLE_MS = 72_000;
 const HEADER_PAIRS = 200;
@@ -22,29 +22,30 @@ export interface DomainServerDeps {
   readonly config: Pick<GatewayConfig, "domain" | "host" | "port" | "tls">;
   readonly accept: Accept;
   readonly bounds: ConnectionBounds;
-  /** Certificates of single hosts, where none is read from files. */
+  /** Certificates of single hosts, unless one is read from files. */
   readonly hosts?: Pick<HostCertificates, "SNICallback" | "ALPNCallback"> | undefined;
 }
 
-const ENDED: HealthProblem = { code: "certificate_ended", what: "The certificate of the gateway has ended." };
+const ENDED: HealthProblem = { code: "certificate_ended", what: "The certificate of the gateway has expired." };
 
 export interface DomainServer {
   readonly port: number;
-  /** What an operator has to know of the certificate that was read from a file. */
+  /** Problems with the certificate from a file, for the operator. */
   problems(): HealthProblem[];
-  /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
+  /** Refuses new requests. Resolves when the running ones have ended, or after `mostMs`. */
   stop(mostMs: number): Promise<void>;
 }
 
 /**
- * Listens for https, HTTP/1.1 and HTTP/2, for all hosts below the domain. Plain http is not answered: a key would have been sent already.
+ * Listens for https (HTTP/1.1 and HTTP/2) for all hosts below the domain. Does not answer plain http, which would
+ * expose the key.
  * @throws config_invalid, port_taken
  */
 export async function openDomainServer(deps: DomainServerDeps): Promise<DomainServer> {
   const { accept, config, hosts, metrics, log } = deps;
   const { tls: files, domain } = config;
   if (domain === undefined || (files === undefined) === (hosts === undefined)) {
-    throw new Error("A domain is served with one certificate, or one for each host.");
+    throw new Error("A domain needs one certificate for all hosts, or one for each host.");
   }
   const certificate = files && readCertificate(files);
   const server = createSecureServer({
@@ -55,7 +56,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
     maxHeaderListPairs: HEADER_PAIRS,
     settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HTTP_OPTIONS.maxHeaderSize, enablePush: false },
   });
-  // its HTTP/1.1 side reads them from here, and not from the options
+  // the HTTP/1.1 side reads them from here, not from the options
   Object.assign(server, HTTP_OPTIONS);
   hearHttp1(server, accept, metrics);
   deps.bounds.watch(server);
@@ -66,10 +67,10 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
     files === undefined || certificate === undefined
       ? undefined
       : watchCertificate({ log, files, domain, take }, certificate);
-  // of an authority that has seen what it came for; of others nothing is known that could be answered
+  // an authority after its check, or an unknown client: there is nothing to answer
   server.on("unknownProtocol", (socket) => socket.destroy());
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The gateway listens on no TCP port.");
+  if (address === null || typeof address === "string") throw new Error("The gateway has no TCP port.");
   return {
     port: address.port,
     problems: () => (watch?.hasEnded() === true ? [ENDED] : []),
@@ -77,7 +78,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
       watch?.[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of open.sessions) session.close();
-      // of its HTTP/1.1 side, which types do not know
+      // method of the HTTP/1.1 side, missing in the types
       if ("closeIdleConnections" in server && typeof server.closeIdleConnections === "function") {
         server.closeIdleConnections();
       }
@@ -101,7 +102,7 @@ function trackConnections(server: Http2SecureServer) {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
     session.setTimeout(IDLE_MS, () => session.close());
-    // of one that breaks its connection or the protocol: it has ended already
+    // the connection or the protocol broke: the session has already ended
     session.on("error", () => session.destroy());
   });
   return { sockets, sessions };
@@ -117,7 +118,7 @@ async function listen(server: Http2SecureServer, { host, port }: Pick<GatewayCon
     throw appError("port_taken", {
       detail:
         code === "EACCES"
-          ? `Port ${port} on ${host} may not be used by this user.`
+          ? `This user may not use port ${port} on ${host}.`
           : `Port ${port} on ${host} is in use by another program.`,
       hint: "Set SERVICE_GATEWAY_PORT to another one.",
       meta: { host, port },

@@ -21,7 +21,7 @@ import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import { readCertificate, watchCertificate } from "./acme/certificate.ts";
 
 const DOMAIN = "apps.test";
-/** Another address of this machine, of which requests come when they come by a proxy. */
+/** Another address of this machine, used as a proxy. */
 const PROXY = "127.0.0.2";
 const log = createSilentLog();
 let folder: string;
@@ -71,7 +71,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Answers whose rest nobody took. */
+/** Responses that were not read to the end. */
 let left = 0;
 async function* zeros() {
   try {
@@ -122,7 +122,7 @@ async function withSession<T>(work: (session: ClientHttp2Session) => Promise<T>)
   }
 }
 
-test("a host below the domain leads to its database; any other host to nothing", async () => {
+test("a host below the domain reaches its database; other hosts reach nothing", async () => {
   expect(await get(host)).toMatchObject({ status: 200, text: expect.stringContaining('"x-forwarded-proto":"https"') });
   expect(await get(`${host.toUpperCase()}:${port}`)).toMatchObject({ status: 200 });
   for (const other of [DOMAIN, `other.${DOMAIN}`, `x.${host}`, `${host}.evil.test`, "127.0.0.1", ""]) {
@@ -130,7 +130,7 @@ test("a host below the domain leads to its database; any other host to nothing",
   }
 });
 
-test("a proxy that is named says who asks for what; another one is not believed", async () => {
+test("only a trusted proxy may set address and host", async () => {
   const headers = { "x-forwarded-for": "6.6.6.6, 203.0.113.7", "x-forwarded-host": host };
   const by = (localAddress: string) => get("inner.test", port, key, { localAddress, headers });
   const told = await by(PROXY);
@@ -147,13 +147,13 @@ test("a proxy that is named says who asks for what; another one is not believed"
   await eventually(() => expect(clients()).toContain("127.0.0.3"));
 });
 
-test("every answer by https says that browsers are to come by https alone", async () => {
+test("every https answer has HSTS", async () => {
   const said = [await get(host), await get(host, port, `${key}x`), await get("other.test")];
   expect(said.map(({ status }) => status)).toEqual([200, 401, 404]);
   for (const { headers } of said) expect(headers["strict-transport-security"]).toBe("max-age=31536000");
 });
 
-test("the access log says why the gateway refused a request", async () => {
+test("the access log has the reason of a refusal", async () => {
   await get(host, port, key, { headers: { "x-request-id": "good" } });
   await get(host, port, `${key}x`, { headers: { "x-request-id": "refused" } });
   const line = (req: string) => log.lines.find(({ fields }) => "req" in fields && fields.req === req)?.fields;
@@ -161,12 +161,12 @@ test("the access log says why the gateway refused a request", async () => {
   expect(line("good")).not.toHaveProperty("code");
 });
 
-test("a service sets cookies for its own host alone", async () => {
+test("a service sets cookies only for its own host", async () => {
   const { headers } = await get(host, port, key, { path: "/cookies/docs" });
   expect(headers["set-cookie"]).toEqual(["a=1; Path=/", "b=2; HttpOnly"]);
 });
 
-test("a browser that shows no key at /docs is given the page that asks for one", async () => {
+test("a browser without a key gets the key page at /docs", async () => {
   const text = await withSession(async (session) => {
     const stream = session.request({ ":path": "/any/docs", ":authority": host, accept: "text/html" });
     let got = "";
@@ -176,7 +176,7 @@ test("a browser that shows no key at /docs is given the page that asks for one",
   expect(text).toContain("API key");
 });
 
-test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
+test("HTTP/2 streams bodies and answers like HTTP/1.1", async () => {
   const text = await withSession(async (session) => {
     const headers = {
       ":method": "POST",
@@ -200,7 +200,7 @@ test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
   });
 });
 
-test("a client of HTTP/2 that stops in its body, or takes nothing of its answer, is let go as one of HTTP/1.1", async () => {
+test("an HTTP/2 client that stalls is disconnected like one of HTTP/1.1", async () => {
   await withSession(async (session) => {
     const to = (path: string) => ({ ":method": "POST", ":path": path, ":authority": host, "x-api-key": key });
     const stopped = ["application/json", "text/csv"].map((type) => {
@@ -219,7 +219,7 @@ test("a client of HTTP/2 that stops in its body, or takes nothing of its answer,
   });
 });
 
-test("a gateway that starts while PostgreSQL is down goes on with the routes and keys that it kept, in a private file", async () => {
+test("a gateway that starts without PostgreSQL uses saved routes and keys from a private file", async () => {
   const stateFile = join(folder, "gateway.json");
   const config = { domain: DOMAIN, port: 0, tls: files };
   {
@@ -241,7 +241,7 @@ test("a gateway that starts while PostgreSQL is down goes on with the routes and
   expect((await get(host, second.gateway.port)).status).toBe(200);
   expect((await get(host, second.gateway.port, `${key}x`)).status).toBe(401);
   expect(log.lines.map(({ message }) => message)).toContain(
-    "the gateway goes on with the routes that it knows: PostgreSQL does not answer",
+    "the gateway uses its last known routes: PostgreSQL does not answer",
   );
 });
 
@@ -260,7 +260,7 @@ test("plain http is not answered", async () => {
   expect(got).not.toContain("HTTP/1.1");
 });
 
-test("streams that are opened and reset at once end their connection, and others are answered meanwhile", async () => {
+test("resetting new streams ends the connection, and other clients are served meanwhile", async () => {
   await withSession(async (session) => {
     await new Promise((resolve) => session.once("remoteSettings", resolve));
     const before = pod.requests.length;
@@ -271,7 +271,7 @@ test("streams that are opened and reset at once end their connection, and others
         session.request({ ":path": "/ingest/docs", ":authority": host, "x-api-key": key }),
       );
       for (const stream of streams) stream.on("error", () => undefined);
-      // one that was not sent yet would be forgotten without a word
+      // a reset before the request is sent would drop it silently
       await tick();
       for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
       opened += streams.length;
@@ -283,7 +283,7 @@ test("streams that are opened and reset at once end their connection, and others
   });
 });
 
-test("a renewed certificate is shown without a restart; one that ends is told to the log", async () => {
+test("a renewed certificate is used without a restart; an expiring one is logged", async () => {
   const log = createSilentLog();
   const first = readCertificate(files);
   const shown: Buffer[] = [];
@@ -304,16 +304,18 @@ test("a renewed certificate is shown without a restart; one that ends is told to
   await eventually(() => expect(shown).toEqual([readCertificate(live).cert]));
   now += 29 * 86_400_000;
   await eventually(() =>
-    expect(log.lines.map(({ message }) => message)).toContain("the gateway's certificate ends soon"),
+    expect(log.lines.map(({ message }) => message)).toContain("the gateway's certificate expires soon"),
   );
   now += 2 * 86_400_000;
   await eventually(() =>
-    expect(log.lines.map(({ message }) => message)).toContain("the gateway's certificate has ended: clients refuse it"),
+    expect(log.lines.map(({ message }) => message)).toContain(
+      "the gateway's certificate has expired: clients refuse it",
+    ),
   );
   expect(first.cert.equals(former.cert)).toBe(false);
 });
 
-test("the running gateway takes it too", async () => {
+test("the running gateway loads it too", async () => {
   const before = await serialOf();
   const next = makeCertificate(folder, "next", DOMAIN);
   renameSync(next.key_file, files.key_file);

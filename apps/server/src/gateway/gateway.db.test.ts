@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** A database of its own with a service `ingest` that runs. */
+/** A database with a running service `ingest`. */
 async function openService(answer?: Parameters<GatewayStage["runPod"]>[2]) {
   const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
   const id = await stage.makeService(people.org, database.id, "ingest");
@@ -47,7 +47,7 @@ async function call(url: string, init: RequestInit & { key?: string | undefined 
   };
 }
 
-/** What a server answers to bytes as they are, until it closes the connection or is silent. */
+/** Sends raw bytes. Resolves with the answer when the connection closes or stays silent. */
 async function sendRaw(url: string, text: string): Promise<string> {
   const { port } = new URL(url);
   return await new Promise((resolve, reject) => {
@@ -63,7 +63,7 @@ async function sendRaw(url: string, text: string): Promise<string> {
 }
 
 describe("a request to a service", () => {
-  test("reaches it without the service's name, with its body, and is told where it came from", async () => {
+  test("reaches it without the service's name, with its body and origin", async () => {
     const { url } = await openService();
     const answer = await call(`${url}/docs?limit=2`, {
       method: "POST",
@@ -90,7 +90,7 @@ describe("a request to a service", () => {
     expect(answer.headers.get("ratelimit-policy")).toBe('"key";q=10000;w=1');
   });
 
-  test("is answered by the service with the longest name that its path begins with", async () => {
+  test("goes to the service with the longest matching name", async () => {
     const { url, database } = await openService();
     const id = await stage.makeService(people.org, database.id, "ingest/deep");
     await stage.runPod({ id, database_id: database.id }, 7);
@@ -101,7 +101,7 @@ describe("a request to a service", () => {
     expect((await call(`${url}/deeper`)).json).toMatchObject({ instance: 1, url: "/deeper" });
   });
 
-  test("needs a good key, X-api-key before a bearer; health alone needs none", async () => {
+  test("needs a valid key, X-api-key before a bearer token; health needs none", async () => {
     const { url, database } = await openService();
     const asked = async (headers: Record<string, string>, path = "/docs") => {
       const answer = await fetch(url + path, { headers });
@@ -114,7 +114,7 @@ describe("a request to a service", () => {
     expect(await asked({ "x-api-key": "sk_no", authorization: `Bearer ${key}` })).toEqual([401, "unauthorized"]);
     expect(await asked({}, "/health")).toEqual([200, ""]);
     const unknown = await fetch(`${database.url}/other/docs`);
-    expect(unknown.status, "who shows no key learns no names").toBe(401);
+    expect(unknown.status, "without a key, no names are revealed").toBe(401);
     expect((await call(`${database.url}/other/docs`)).json).toMatchObject({ status: 404, code: "service_not_found" });
     const page = async (path: string, headers: Record<string, string> = {}) => {
       const answer = await fetch(database.url + path, { headers: { accept: "text/html,*/*", ...headers } });
@@ -130,7 +130,7 @@ describe("a request to a service", () => {
       text: expect.stringContaining("API key"),
       policy: expect.stringMatching(/^default-src 'none'; script-src 'self';/),
     });
-    expect(await page("/other/docs"), "a browser learns no names either").toEqual(own);
+    expect(await page("/other/docs"), "a browser sees no names either").toEqual(own);
     expect(await page("/ingest/docs/assets/start.js")).toMatchObject({ status: 200 });
     expect(await page("/ingest/docs/assets/none.js")).toMatchObject({ status: 401 });
     expect(await page("/ingest/docs", { "x-api-key": `${key}x` })).toMatchObject({ status: 401 });
@@ -143,7 +143,7 @@ describe("a request to a service", () => {
     );
   });
 
-  test("is refused in words that a page may read whose origin the router names, and its browser is answered without a key", async () => {
+  test("is refused in a form that allowed origins may read, and preflights need no key", async () => {
     const { url, service } = await openService();
     const cors = { origins: ["https://app.example"], methods: null, headers: null, credentials: false, max_age_s: 60 };
     await server.deps.db
@@ -180,7 +180,7 @@ describe("a request to a service", () => {
       .execute();
     const asked = { method: "OPTIONS", headers: { "access-control-request-method": "POST" } };
     const withKey = { headers: { "x-api-key": key } };
-    // the gateway hears of the change a moment later
+    // the gateway gets the change a moment later
     await eventually(async () =>
       expect(await allowed("https://app.example", withKey)).toEqual([503, "https://app.example"]),
     );
@@ -196,7 +196,7 @@ describe("a request to a service", () => {
     await eventually(async () => expect((await call(url, { key: short })).status).toBe(401), { timeout_ms: 1_000 });
   });
 
-  test("never reaches another organization's database, whatever host it names", async () => {
+  test("never reaches another organization's database, whatever the host", async () => {
     const mine = await openService();
     const theirs = await stage.makeDatabase(people.other_org);
     const id = await stage.makeService(people.other_org, theirs.id, "ingest");
@@ -216,8 +216,8 @@ describe("a request to a service", () => {
   });
 });
 
-describe("what a service does not do", () => {
-  test("is said by name: too large, too slow, broken off, not running", async () => {
+describe("a failing request", () => {
+  test("names the reason: too large, too slow, interrupted, not running", async () => {
     const { url, service, pod } = await openService((req, res) => {
       if (req.url === "/slow") return;
       if (req.url === "/break") return void req.socket.destroy();
@@ -236,7 +236,7 @@ describe("what a service does not do", () => {
     await expect(call(`${url}/half`)).rejects.toThrow(/terminated|failed/);
     expect(
       pod.requests.filter((req) => req.url === "/break"),
-      "it is not sent twice",
+      "a request is not sent twice",
     ).toHaveLength(1);
     await server.deps.db
       .updateTable("control.services")
@@ -249,7 +249,7 @@ describe("what a service does not do", () => {
   });
 });
 
-test("no more requests are under way than may be, and a body without a length is counted as it comes", async () => {
+test("concurrent requests are limited, and bodies without a length are counted as they arrive", async () => {
   const held: (() => void)[] = [];
   const { url, pod } = await openService((req, res) => {
     if (req.url === "/held") held.push(() => res.end());
@@ -274,7 +274,7 @@ test("no more requests are under way than may be, and a body without a length is
   expect(awaited).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
 });
 
-test("requests are counted by what was answered, without a name of a tenant", async () => {
+test("requests are counted by status, without names of tenants", async () => {
   const { url } = await openService();
   const read = async () => {
     const text = await stage.metrics.metrics();
@@ -289,17 +289,17 @@ test("requests are counted by what was answered, without a name of a tenant", as
   await eventually(async () => expect(await read()).toEqual([good + 2, refused + 1]));
 });
 
-describe("odd bytes", () => {
+describe("malformed HTTP", () => {
   test.each([
     ["two lengths", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
     ["a length after chunks", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"],
     ["two different lengths", "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello"],
-    ["another coding than chunked last", "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"],
+    ["a last coding other than chunked", "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"],
     ["a space before the colon", "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"],
-    ["a chunk's length that is none", "Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n"],
-    ["a bare line feed in a chunk's length", "Transfer-Encoding: chunked\r\n\r\n5;\nxx\r\nhello\r\n0\r\n\r\n"],
+    ["an invalid chunk length", "Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n"],
+    ["a bare line feed in a chunk length", "Transfer-Encoding: chunked\r\n\r\n5;\nxx\r\nhello\r\n0\r\n\r\n"],
     ["a folded header", "Content-Length: 5\r\nX-a: b\r\n c\r\n\r\nhello"],
-  ])("%s: refused, and nothing behind it is a request", async (_name, rest) => {
+  ])("%s: refused, and its rest is not read as a request", async (_name, rest) => {
     const { url, pod } = await openService();
     const head = `POST /ingest/docs HTTP/1.1\r\nHost: ${new URL(url).host}\r\nX-api-key: ${key}\r\n`;
     const smuggled = `GET /ingest/smuggled HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n\r\n`;
@@ -319,7 +319,7 @@ describe("odd bytes", () => {
   });
 });
 
-test("two hundred requests under way while the service moves to another instance: none fails", async () => {
+test("no running request fails while the service moves to another instance", async () => {
   const { url, service, pod } = await openService();
   let isOver = false;
   const statuses: (number | string)[] = [];
@@ -332,7 +332,7 @@ test("two hundred requests under way while the service moves to another instance
     }
   };
   const callers = Array.from({ length: 20 }, caller);
-  // a machine that does much else besides answers some ten a second
+  // a busy machine answers about ten per second
   const long = { timeout_ms: 20_000 };
   try {
     await eventually(() => expect(statuses.length).toBeGreaterThan(50), long);
@@ -350,7 +350,7 @@ test("two hundred requests under way while the service moves to another instance
   expect([...instances].sort()).toEqual([1, 2]);
 });
 
-test("a sleeping database is woken by a request that waits, where its settings say so, and says that it sleeps otherwise", async () => {
+test("a waiting request wakes a sleeping database if its settings allow it", async () => {
   const settings = { sleep_after: "15m", vars: {}, db_input_media_dest: null, db_output_media_dest: null };
   for (const wakeOnRequest of [true, false]) {
     const database = await stage.makeDatabase(people.org, {
@@ -364,7 +364,7 @@ test("a sleeping database is woken by a request that waits, where its settings s
     if (!wakeOnRequest) {
       const answer = await asked;
       expect(answer.json).toMatchObject({ status: 503, code: "database_asleep" });
-      // nothing wakes it: another try would be in vain
+      // nothing wakes it, so a retry is useless
       expect(answer.headers.get("retry-after")).toBeNull();
       continue;
     }

@@ -47,34 +47,34 @@ export interface GatewayDeps extends PodTokenDeps {
   readonly notifications: Notifications;
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly recordEvent: RecordEvent;
-  /** Whose X-Forwarded-For, -Proto and -Host are believed: addresses, networks and their names. */
+  /** Addresses, networks and network names whose X-Forwarded-For, -Proto and -Host are trusted. */
   readonly trusted_proxies?: readonly string[];
   readonly metrics: Registry;
-  /** Takes down requests that go on to services, for the operator. */
+  /** Traces requests that are sent to services. */
   readonly tracer?: RequestTracer | undefined;
-  /** Where a gateway keeps what it needs to start while PostgreSQL is down; undefined where it would not start then anyway. */
+  /** State file for a start without PostgreSQL. Undefined if the gateway needs PostgreSQL to start. */
   readonly state_file?: string | undefined;
-  /** For the account at an authority that certificates are ordered from. */
+  /** Decrypts the account key of the ACME authority. */
   readonly master_key: MasterKey;
-  /** For tests, which wait for no day. */
+  /** For tests, which cannot wait for days. */
   readonly certificates?: Pick<CertificatesDeps, "retry" | "now">;
 }
 
 export interface Gateway extends AsyncDisposable {
   readonly table: RoutingTable;
-  /** With a domain. */
+  /** Set with a domain. */
   readonly port: number | undefined;
-  /** What an operator has to know, without a name of a tenant. */
+  /** Problems for the operator, without names of tenants. */
   problems(): HealthProblem[];
 }
 
-/** Requests that are under way when the gateway stops have this long to end. */
+/** Maximum wait for running requests when the gateway stops. */
 const STOP_MS = 10_000;
 
-/** What the last uses of keys have to be written down; without PostgreSQL they are lost. */
+/** Maximum wait for writing the last uses of keys. Without PostgreSQL they are lost. */
 const LAST_USES_MS = 1_000;
 
-/** Serves the services of all databases. Resolves when each database that there is has its address. */
+/** Serves the services of all databases. Resolves when every existing database has its address. */
 export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const { config, log, db } = deps;
   const table = createRoutingTable();
@@ -147,7 +147,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     links.keepOnly(new Set(serving.map(({ link_socket: linkSocket }) => linkSocket)));
     return ports?.follow();
   };
-  // once for many changes that come together
+  // one run for many changes at once
   table.onChange(() => {
     if (!isDue) setImmediate(() => void look());
     isDue = true;
@@ -190,7 +190,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
           https_port: config.port,
           findToken: (token) => ordered.findToken(token),
         });
-  // an authority looks at once whether somebody listens
+  // an authority may connect at once
   certificates = ordered;
   certificates?.look();
   const stop = async () => {
@@ -209,7 +209,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   return { table, port: whole?.port, problems, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
 }
 
-/** Undefined where the certificate is read from files. */
+/** Undefined if the certificate is read from files. */
 async function openCertificates(
   deps: GatewayDeps,
   given: Pick<CertificatesDeps, "domain" | "table"> & { readonly kept: KeptState | undefined },
@@ -229,7 +229,7 @@ async function openCertificates(
   });
 }
 
-/** What stands before the domain, in any case, with a port or without; empty for another host. */
+/** The label before the domain, in lower case, without a port. Empty for another host. */
 function labelOf(host: string, domain: string): string {
   const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
   return name.endsWith(`.${domain}`) ? name.slice(0, -domain.length - 1) : "";

@@ -51,27 +51,27 @@ export interface HandleDeps {
   readonly turns: TurnShares;
 }
 
-/** How long a request waits for a service that begins anew. */
+/** How long a request waits for a service that restarts. */
 const MOVE_MS = 5_000;
-/** A pod that was not reached is tried again after this, unless it is another one by then. */
+/** Pause before an unreachable pod is tried again, unless another pod serves by then. */
 const TRY_AGAIN_MS = 100;
-/** So often a request without a key is tried while its service moves to another pod. */
+/** Attempts for a request without a key while its service moves to another pod. */
 const STRANGER_TRIES = 3;
 
-/** Takes a request to its service, and answers the status that the client was given. */
+/** Sends a request to its service. Returns the status that the client got. */
 export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promise<number> {
   try {
     const sent = await routeRequest(deps, exchange);
     return sent.outcome === "answered" ? sent.status : 499;
   } catch (error) {
     if (!(error instanceof AppError)) {
-      deps.log.error({ err: error, req: exchange.id }, "the gateway failed at a request");
+      deps.log.error({ err: error, req: exchange.id }, "the gateway failed to handle a request");
     }
     return (await answerUnknown(deps, exchange, error)) ?? answerProblem(exchange, error);
   }
 }
 
-/** What of a service is for those who have shown nothing yet. */
+/** Handles a caller whose key is not verified yet. */
 async function answerUnknown(
   { docs, strangers }: HandleDeps,
   exchange: Exchange,
@@ -98,7 +98,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   if (!is_open) {
     const shown = shownKey(exchange);
     const answer = deps.keys.verify(database, shown);
-    // known at once for all but the first requests of a database: to wait for nothing would cost a turn
+    // usually known at once: awaiting a plain value would cost a turn of the event loop
     checkKey(deps, exchange, database, found, "then" in answer ? await answer : answer);
   }
   if (database.is_suspended) throw is_open ? refusals.notServing(false) : refusals.suspended(database);
@@ -110,7 +110,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   const bodyBytes = bodyLimit(deps.limits, req.headers["content-type"]);
   if (Number(req.headers["content-length"] ?? 0) > bodyBytes) throw refusals.tooLarge(bodyBytes);
   if (is_open) return await answerStranger(deps, exchange, database, found.service);
-  // of whoever has shown a key: strangers fill no collector
+  // only with a key: callers without one must not fill the collector
   if (deps.tracer !== undefined) beginTrace(deps.tracer, exchange, database);
   deps.counts.begin(database, found.service);
   try {
@@ -121,14 +121,14 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   }
 }
 
-/** Answers a request that needs no key. It wakes nothing, waits for nothing and takes no place of the service. @throws overloaded */
+/** Answers a request without a key. It neither wakes nor waits, and uses no slot of the service. @throws overloaded */
 async function answerStranger(
   deps: HandleDeps,
   exchange: Exchange,
   database: RoutedDatabase,
   service: RoutedService,
 ): Promise<Sent> {
-  // a body that is announced and never comes would hold a place
+  // an announced body that never arrives would occupy a slot
   if (announcesBody(exchange.req)) throw refusals.noBodyOfStrangers();
   const status = answerPreflight(exchange);
   if (status !== undefined) return { outcome: "answered", status };
@@ -164,7 +164,7 @@ function proxyLimits(
   };
 }
 
-/** Has the service go on with the trace. Of the path only what the gateway goes by is taken down: the rest may hold values. */
+/** Starts a trace that the service continues. Records only the routed part of the path: the rest may hold values. */
 function beginTrace(tracer: RequestTracer, exchange: Exchange, { name, organization }: RoutedDatabase): void {
   const { id, req, service } = exchange;
   const { headers, method = "" } = req;
@@ -173,12 +173,12 @@ function beginTrace(tracer: RequestTracer, exchange: Exchange, { name, organizat
   if (exchange.trace !== undefined) headers.traceparent = exchange.trace.traceparent;
 }
 
-/** HTTP/2 leaves the stream open for requests without a body too; there the length alone says so. */
+/** HTTP/2 keeps the stream open without a body too, so only the length tells. */
 function announcesBody({ headers }: GatewayRequest): boolean {
   return Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined;
 }
 
-/** Node takes the first of them, others the last. */
+/** Node uses the first host, others the last. */
 function hasTwoHosts({ rawHeaders, httpVersionMajor }: GatewayRequest): boolean {
   if (httpVersionMajor > 1) return false;
   let hosts = 0;
@@ -189,7 +189,7 @@ function hasTwoHosts({ rawHeaders, httpVersionMajor }: GatewayRequest): boolean 
   return hosts > 1;
 }
 
-/** Whether no key is asked for: of the health of a service, and of a page's browser that asks what it may send. */
+/** Whether the request needs no key: a health check, or a browser's preflight. */
 function isOpen({ req }: Exchange, { rest }: FoundService): boolean {
   if (req.method === "OPTIONS") {
     return req.headers["access-control-request-method"] !== undefined && req.headers.origin !== undefined;
@@ -207,7 +207,7 @@ function shownKey({ req: { headers } }: Exchange): string {
   return shown;
 }
 
-/** Before anything is said of the database's services. @throws unauthorized, forbidden, keys_unavailable, rate_limited */
+/** Runs before the answer reveals any service. @throws unauthorized, forbidden, keys_unavailable, rate_limited */
 function checkKey(
   deps: HandleDeps,
   exchange: Exchange,
@@ -224,7 +224,7 @@ function checkKey(
   exchange.caller = { id: key.id, name: key.name };
   const rate = deps.rates.take(database.id, key.id);
   if (rate !== null) {
-    // written at once: a name that is added later costs as much as the look at the key
+    // assign a whole object: adding single properties costs as much as the key check
     exchange.headers = {
       "x-request-id": exchange.id,
       "ratelimit-policy": `"key";q=${deps.limits.key_rate};w=1`,
@@ -245,7 +245,7 @@ function bodyLimit(limits: GatewayLimits, type: string | undefined): number {
     : limits.upload_bytes;
 }
 
-/** Sends to what serves now, and to what serves next when that was not reached. */
+/** Sends to the serving instance, and to the next one if that was not reached. */
 async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, bodyBytes: number): Promise<Sent> {
   const { limits, table } = deps;
   let current = service;
@@ -255,7 +255,7 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
     const { database } = exchange;
     if (instance !== undefined && database !== undefined) {
       const pod = findPod(deps, database, current, instance);
-      // by the link where it may; else, and where the link is gone by then, by HTTP
+      // by link if possible, otherwise or after a lost link by HTTP
       let sent: Sent = NOT_SENT;
       if (pod.link !== undefined && fitsLink(exchange, pod.link)) {
         sent = await sendByLink(exchange, pod.link, limits, deps.budget);
@@ -278,7 +278,7 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
 
 const NOT_SENT: Sent = { outcome: "not_sent" };
 
-/** A body that nobody reads yet fills its stream meanwhile. @throws overloaded */
+/** Counts the buffered part of an unread body. @throws overloaded */
 async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () => Promise<void>): Promise<void> {
   const isNew = exchange.held_bytes === 0 && hasBody(exchange);
   if (isNew) {
@@ -293,7 +293,7 @@ async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () =>
   }
 }
 
-/** How an instance is reached: by its link, if that is open, and by HTTP. */
+/** How to reach an instance: by its open link, otherwise by HTTP. */
 function findPod(
   { agents, links, places }: HandleDeps,
   { id: databaseId, org_id: orgId }: RoutedDatabase,
@@ -307,7 +307,7 @@ function findPod(
   };
 }
 
-/** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */
+/** The current state of the service. @throws service_not_found if it was removed meanwhile */
 function lookAgain({ table }: HandleDeps, exchange: Exchange, { id, name }: RoutedService): RoutedService {
   exchange.database = exchange.database && table.byId(exchange.database.id);
   const found = exchange.database?.services.find((service) => service.id === id);

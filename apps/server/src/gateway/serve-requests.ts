@@ -11,14 +11,14 @@ import type { GatewayMetrics } from "./exchange/gateway-metrics.ts";
 import type { GatewayTraffic } from "./exchange/gateway-traffic.ts";
 import type { RoutedDatabase } from "./routing/routing-table.ts";
 
-/** How long a request's headers may take to come; bodies are watched where they are read. */
+/** Maximum time for a request's headers. Bodies are watched where they are read. */
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 72_000;
 const LOOK_MS = 5_000;
 const HEADERS = 200;
 const HEADER_BYTES = 16_384;
 
-/** Of every HTTP/1.1 that the gateway speaks. */
+/** Options of all HTTP/1.1 servers of the gateway. */
 export const HTTP_OPTIONS = {
   insecureHTTPParser: false,
   requireHostHeader: true,
@@ -30,7 +30,7 @@ export const HTTP_OPTIONS = {
   maxHeadersCount: HEADERS,
 } as const;
 
-/** A browser that has come by https comes by nothing else for a year. */
+/** Browsers use only https for a year. */
 export const HSTS = { "strict-transport-security": "max-age=31536000" } as const;
 
 export type Accept = (req: GatewayRequest, res: GatewayResponse, awaitsContinue: boolean) => void;
@@ -41,16 +41,16 @@ export interface AcceptDeps {
   readonly traffic: Pick<GatewayTraffic, "count">;
   readonly is_secure: boolean;
   readonly access_log: GatewayConfig["access_log"];
-  /** Whose services are asked for; undefined when it is nobody's address. */
+  /** The database of a host, or undefined. */
   findDatabase(host: string): RoutedDatabase | undefined;
   readonly readForwarded: ReadForwarded;
-  /** Answers the status that the client was given. */
+  /** Returns the status that the client got. */
   handle(exchange: Exchange): Promise<number>;
-  /** Watches what of the answer has not left yet. */
+  /** Counts the unsent part of the answer. */
   follow(exchange: Exchange): void;
 }
 
-/** Makes what a server calls with each request: it is named, handled, counted and told to the log. */
+/** Creates the handler that a server calls for each request: it routes, handles, counts and logs. */
 export function createAccept(deps: AcceptDeps): Accept {
   const nameRequest = createRequestIds();
   const { log, metrics, traffic } = deps;
@@ -114,7 +114,7 @@ export function createAccept(deps: AcceptDeps): Accept {
   };
 }
 
-/** A server of plain HTTP/1.1 that does not listen yet. */
+/** Creates a plain HTTP/1.1 server that does not listen yet. */
 export function createPlainServer(
   accept: Accept,
   metrics: GatewayMetrics,
@@ -129,7 +129,7 @@ export function createPlainServer(
   return server;
 }
 
-/** Has a server answer by `accept`, whatever way a request comes. */
+/** Makes a server answer all forms of requests with `accept`. */
 export function hearHttp1(server: EventEmitter, accept: Accept, metrics: GatewayMetrics): void {
   server.on("request", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, false));
   server.on("checkContinue", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, true));

@@ -35,7 +35,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const namesIn = (metrics: string) => [...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name);
 
-/** Expressions of the rules, which are a line each, or of the board. */
+/** The expressions of the rules, one per line, or of the dashboard. */
 function expressionsOf(file: string): string[] {
   if (file.endsWith(".yml"))
     return [...read(file).matchAll(/^ +expr: (.+)$/gm)].map(([, expression = ""]) => expression);
@@ -45,14 +45,14 @@ function expressionsOf(file: string): string[] {
 
 const FILES = ["deploy/alerts.yml", "deploy/grafana.json"];
 
-test.each(FILES)("%s asks for metrics and states that there are", (file) => {
+test.each(FILES)("%s uses existing metrics and states", (file) => {
   const known = new Set(namesIn(shown));
   const expressions = expressionsOf(file);
   expect(expressions.length).toBeGreaterThan(15);
   for (const expression of expressions) {
     const names = [...expression.matchAll(/\bappdb_\w+|\bprocess_\w+|\bnodejs_\w+/g)].map(([name]) => name);
     for (const name of names) expect(known, expression).toContain(name.replace(/_(bucket|count|sum)$/, ""));
-    // of an exact value of a label there is a line
+    // an exact label value requires a matching line
     for (const [, name, label, value] of expression.matchAll(/(\bappdb_\w+)\{[^}]*?(\w+)="([^"]+)"/g)) {
       expect(shown, expression).toMatch(new RegExp(`^${name}\\{.*${label}="${value}"`, "m"));
     }
@@ -62,12 +62,12 @@ test.each(FILES)("%s asks for metrics and states that there are", (file) => {
   }
 });
 
-test("the board shows each metric of the server", () => {
+test("the dashboard shows each metric of the server", () => {
   const board = expressionsOf("deploy/grafana.json").join("\n");
   for (const name of namesIn(own)) expect(board).toMatch(new RegExp(`\\b${name}\\b`));
 });
 
-test("the page for operators explains each problem and each metric of the server", () => {
+test("docs/operators.md explains each problem and each metric", () => {
   const page = read("docs/operators.md");
   for (const [code, severity] of Object.entries(HEALTH_PROBLEMS)) {
     expect(page).toContain(`| \`${code}\` | ${severity === "notice" ? "ok" : severity} |`);
@@ -75,11 +75,11 @@ test("the page for operators explains each problem and each metric of the server
   for (const name of namesIn(own)) expect(page).toMatch(new RegExp(`\`${name}[{\`]`));
 });
 
-test("a rule or a problem of the rest is asked for each way in which a server fails", () => {
+test("each kind of server failure has a rule or a health problem", () => {
   const rules = expressionsOf("deploy/alerts.yml").join("\n");
   for (const name of ["gateway_up", "control_postgres_up", "home_disk_free_bytes", "databases", "webhooks"]) {
     expect(rules).toMatch(new RegExp(`appdb_${name}\\b`));
   }
-  // AppdbProblem has the codes that no rule of their own has
+  // AppdbProblem covers the codes without their own rule
   expect(rules).toContain('appdb_health_problem{code!~"gateway_down|postgres_down|disk_full|');
 });

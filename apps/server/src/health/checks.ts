@@ -3,14 +3,14 @@ import type { ControlDatabase } from "../database/pool.ts";
 import { type DiskFloorDeps, readHomeDisk, sayFree } from "../storage/disk-floor.ts";
 import type { HealthProblem } from "./problems.ts";
 
-/** A PostgreSQL that takes longer to answer counts as down. */
+/** PostgreSQL counts as down if it takes longer to answer. */
 const ANSWER_MS = 3_000;
-/** Below the reserve times this the operator is warned. */
+/** The operator is warned below the reserve times this factor. */
 const LOW_TIMES = 2;
-/** Where the reserve is turned off: with less, PostgreSQL cannot write either. */
+/** Minimum free bytes if the reserve is disabled. PostgreSQL cannot write with less. */
 const LEAST_BYTES = 64 * 1024 ** 2;
 
-/** Whether the control plane's PostgreSQL answers, and what failed because of the machine. */
+/** Checks that the control plane's PostgreSQL answers, and reports failures caused by the machine. */
 export async function checkDatabase(db: ControlDatabase, mostMs = ANSWER_MS): Promise<HealthProblem[]> {
   const counting = sql<{ databases: number; services: number }>`
     select (select count(*)::int from control.databases where state = 'FAILED' and retry_at is not null) as databases,
@@ -32,21 +32,21 @@ function sayFailures({ databases, services }: { databases: number; services: num
     ...(databases > 0 ? [`${databases} database${databases === 1 ? "" : "s"}`] : []),
     ...(services > 0 ? [`${services} service${services === 1 ? "" : "s"}`] : []),
   ];
-  const what = `FAILED because of the machine, to be started again automatically: ${parts.join(" and ")}. See cli server databases.`;
+  const what = `FAILED because of the machine, will be restarted automatically: ${parts.join(" and ")}. See cli server databases.`;
   return [{ code: "machine_failures", what }];
 }
 
-/** How full the disk of the home is. */
+/** Checks the free space of the home's disk. */
 export async function checkDisk(deps: DiskFloorDeps): Promise<HealthProblem[]> {
   try {
     const disk = await readHomeDisk(deps);
     const floor = Math.max(disk.floor_bytes, LEAST_BYTES);
     const left = `The disk of the home has ${sayFree(disk)} left`;
     if (disk.is_short_of_files || disk.free_bytes < floor) {
-      return [{ code: "disk_full", what: `${left}: organizations write nothing more.` }];
+      return [{ code: "disk_full", what: `${left}: organizations cannot write.` }];
     }
     if (disk.free_bytes >= floor * LOW_TIMES) return [];
-    return [{ code: "disk_low", what: `${left}. Below ${toGigabytes(floor)} GB organizations write nothing more.` }];
+    return [{ code: "disk_low", what: `${left}. Below ${toGigabytes(floor)} GB organizations cannot write.` }];
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return [{ code: "home_unreadable", what: `The home cannot be read: ${why}.` }];
@@ -57,7 +57,7 @@ function toGigabytes(bytes: number): string {
   return (bytes / 1024 ** 3).toFixed(2);
 }
 
-/** @throws what the work throws, or that it took too long */
+/** @throws the work's error, or a timeout */
 async function answerWithin<Answer>(work: Promise<Answer>, mostMs: number): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

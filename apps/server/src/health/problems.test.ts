@@ -13,7 +13,7 @@ test("the worst problem decides the status", () => {
   for (const code of PROBLEM_CODES) expect(["failing", "degraded", "notice"]).toContain(HEALTH_PROBLEMS[code]);
 });
 
-test("a problem keeps its time while it lasts, whatever it says meanwhile", () => {
+test("a problem keeps its start time while it lasts, even if its text changes", () => {
   let now = Date.parse("2026-11-25T10:00:00Z");
   const log = createProblemLog({ now: () => now });
   const since = "2026-11-25T10:00:00.000Z";
@@ -24,7 +24,7 @@ test("a problem keeps its time while it lasts, whatever it says meanwhile", () =
   expect(log.note([lower, DOWN])).toEqual({ problems: [{ ...lower, since }, later], begun: [later], ended: [] });
 });
 
-test("a problem that comes back has another time", () => {
+test("a problem that returns gets a new start time", () => {
   let now = Date.parse("2026-11-25T10:00:00Z");
   const log = createProblemLog({ now: () => now });
   log.note([DOWN]);

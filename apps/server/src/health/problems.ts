@@ -1,61 +1,61 @@
 import type { Clock } from "@appdb/engine/ports";
 
-/** What a problem does to `/health`: 503, `degraded`, or a line that only the operator reads. */
+/** The effect of a problem on `/health`: status 503, `degraded`, or a note that only the operator sees. */
 export type ProblemSeverity = "failing" | "degraded" | "notice";
 
-/** Every problem that `/health` and `/metrics` name. Codes are permanent; docs/operators.md lists them. */
+/** All problems of `/health` and `/metrics`. Codes are permanent. docs/operators.md explains them. */
 export const HEALTH_PROBLEMS = {
-  /** No service is served. */
+  /** No service is reachable. */
   gateway_down: "failing",
-  /** The control plane answers no request. */
+  /** The control plane answers no requests. */
   postgres_down: "failing",
-  /** Organizations write nothing more. */
+  /** Organizations cannot write. */
   disk_full: "failing",
   /** The home was removed, or its disk fails. */
   home_unreadable: "failing",
-  /** Databases are left alone: the home's id is not the one that they belong to. */
+  /** Databases are not managed: the home's id is not theirs. */
   home_unknown: "failing",
   disk_low: "degraded",
-  /** Databases or services that failed because of the machine. */
+  /** Databases or services failed because of the machine. */
   machine_failures: "degraded",
   certificate_ended: "degraded",
   pods_run_as_root: "degraded",
-  /** A new host has none until the authority answers. */
+  /** A new host has no certificate until the authority answers. */
   certificate_missing: "notice",
-  /** What the driver `process` is, where somebody chose it. */
+  /** The operator chose the driver `process`. */
   pods_not_isolated: "notice",
 } as const satisfies Record<string, ProblemSeverity>;
 
 export type ProblemCode = keyof typeof HEALTH_PROBLEMS;
 export const PROBLEM_CODES = Object.keys(HEALTH_PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 
-/** What an operator has to see to, without a name of a tenant. */
+/** A problem for the operator, without names of tenants. */
 export interface HealthProblem {
   readonly code: ProblemCode;
   readonly what: string;
 }
 
 export interface SeenProblem extends HealthProblem {
-  /** ISO time of the first look that found it. */
+  /** ISO time of the first check that found it. */
   readonly since: string;
 }
 
 export type HealthStatus = "ok" | "degraded" | "failing";
 
-/** How a server with these problems is. */
+/** The status of a server with these problems. */
 export function statusOf(problems: readonly HealthProblem[]): HealthStatus {
   const severities = new Set<ProblemSeverity>(problems.map(({ code }) => HEALTH_PROBLEMS[code]));
   if (severities.has("failing")) return "failing";
   return severities.has("degraded") ? "degraded" : "ok";
 }
 
-/** The status of `/health`: whoever balances load sends nothing to a server that is failing. */
+/** The HTTP status of `/health`: load balancers skip a failing server. */
 export function healthCode(status: HealthStatus): 200 | 503 {
   return status === "failing" ? 503 : 200;
 }
 
 export interface ProblemLog {
-  /** Takes down what a look found: since when each problem lasts, and which have begun or ended since the look before. */
+  /** Records a check's problems. Returns them with start times, and which began or ended since the last check. */
   note(found: readonly HealthProblem[]): {
     readonly problems: readonly SeenProblem[];
     readonly begun: readonly SeenProblem[];
@@ -63,7 +63,7 @@ export interface ProblemLog {
   };
 }
 
-/** Remembers since when each problem lasts, by its code: what it says may change meanwhile. */
+/** Keeps the start time of each problem by its code, because its text may change. */
 export function createProblemLog(clock: Clock): ProblemLog {
   let lasting = new Map<ProblemCode, SeenProblem>();
   return {

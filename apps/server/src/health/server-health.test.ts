@@ -5,7 +5,7 @@ import { createHealth } from "./server-health.ts";
 
 const LOW: HealthProblem = { code: "disk_low", what: "The disk has 1.50 GB left." };
 
-test("callers at once share one look, and a slow part is asked once", async () => {
+test("concurrent callers share one check, and a slow part is asked once", async () => {
   let asked = 0;
   const tell = async () => {
     asked += 1;
@@ -18,7 +18,7 @@ test("callers at once share one look, and a slow part is asked once", async () =
   expect(asked).toBe(1);
 });
 
-test("parts that start later are asked too", async () => {
+test("parts that start later are checked too", async () => {
   const tells: (() => HealthProblem[])[] = [];
   const health = createHealth({ tells, clock: { now: Date.now }, log: createSilentLog() });
   tells.push(() => [LOW]);

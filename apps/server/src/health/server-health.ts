@@ -8,12 +8,12 @@ import {
   statusOf,
 } from "./problems.ts";
 
-/** Callers of `/health` within this share one look: strangers may ask as often as they like. */
+/** Requests to `/health` within this time share one check, because anyone may send them. */
 const FRESH_MS = 1_000;
-/** Between two looks that nobody asks for: since when a problem lasts is known that well. */
+/** Interval of automatic checks, and so the precision of start times. */
 const LOOK_EVERY_MS = 5_000;
 
-/** Problems of one part of the server, just now. */
+/** The current problems of one part of the server. */
 export type TellProblems = () => readonly HealthProblem[] | Promise<readonly HealthProblem[]>;
 
 export interface HealthSeen {
@@ -26,13 +26,13 @@ export interface ServerHealth {
 }
 
 export interface HealthDeps {
-  /** Asked at every look; parts add theirs when they start. */
+  /** Called at each check. Parts add their own at start. */
   readonly tells: readonly TellProblems[];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Looks how the server is, and logs each problem when it begins and when it ends. */
+/** Checks the server, and logs when a problem begins or ends. */
 export function createHealth({ clock, log, tells }: HealthDeps): ServerHealth {
   const lasting = createProblemLog(clock);
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -56,10 +56,10 @@ export function createHealth({ clock, log, tells }: HealthDeps): ServerHealth {
   };
 }
 
-/** Looks every few seconds, so that problems are logged and dated although nobody asks. */
+/** Checks at intervals, so that problems are logged and dated without requests. */
 export function keepLooking(health: ServerHealth, log: Logger): Disposable {
   const look = () => {
-    health.look().catch((error: unknown) => log.error({ err: error }, "the server's health cannot be told"));
+    health.look().catch((error: unknown) => log.error({ err: error }, "cannot check the server's health"));
   };
   look();
   const timer = setInterval(look, LOOK_EVERY_MS);

@@ -36,8 +36,8 @@ export interface ServerMetricsDeps extends DiskFloorDeps {
 }
 
 /**
- * How the server and all that it runs are, as Prometheus reads it. Labels are states, kinds and codes; no name of a tenant is one. Counts are
- * read by one statement; while PostgreSQL does not answer they are left out.
+ * Writes metrics of the server and everything that it runs, in Prometheus format. Labels are states, kinds and codes,
+ * never names of tenants. One statement reads all counts; they are missing while PostgreSQL does not answer.
  */
 export async function writeServerMetrics(deps: ServerMetricsDeps): Promise<string> {
   const registry = new Registry();
@@ -50,43 +50,43 @@ export async function writeServerMetrics(deps: ServerMetricsDeps): Promise<strin
   const { problems } = await deps.health.look();
   const codes = new Set(problems.map(({ code }) => code));
   const has = Object.fromEntries([...codes].map((code) => [code, 1]));
-  byLabel("health_problem", "1 for each problem that /health tells.", "code", PROBLEM_CODES, has);
+  byLabel("health_problem", "1 for each problem in /health.", "code", PROBLEM_CODES, has);
   gauge("control_postgres_up", "1 while the control plane's PostgreSQL answers.").set(
     codes.has("postgres_down") ? 0 : 1,
   );
   if (!codes.has("home_unreadable")) {
     const disk = await readHomeDisk(deps);
-    gauge("home_disk_bytes", "Size of the disk of the home.").set(disk.bytes);
-    gauge("home_disk_free_bytes", "What the disk of the home has left.").set(disk.free_bytes);
-    gauge("home_disk_floor_bytes", "Free disk below which organizations write nothing more.").set(disk.floor_bytes);
-    gauge("home_disk_free_files", "Files that the disk of the home has left.").set(disk.free_files);
+    gauge("home_disk_bytes", "Disk size of the home.").set(disk.bytes);
+    gauge("home_disk_free_bytes", "Free disk space of the home.").set(disk.free_bytes);
+    gauge("home_disk_floor_bytes", "Free disk space below which organizations cannot write.").set(disk.floor_bytes);
+    gauge("home_disk_free_files", "Free inodes on the home's disk.").set(disk.free_files);
   }
   if (codes.has("postgres_down")) return await registry.metrics();
   const row = await readRow(deps.db);
   byLabel("databases", "Databases of all organizations, by state.", "state", DATABASE_STATES, row.databases);
   byLabel("services", "Services of all databases, by state.", "state", SERVICE_STATES, row.services);
-  byLabel("builds", "Databases, by how their last build of an image ended.", "state", BUILD_STATES, row.builds);
+  byLabel("builds", "Databases by result of their last image build.", "state", BUILD_STATES, row.builds);
   const states = ["active", "suspended"];
-  byLabel("organizations", "Organizations, by whether an operator suspended them.", "state", states, row.organizations);
+  byLabel("organizations", "Organizations by suspension.", "state", states, row.organizations);
   const pods = gauge("pods", "Pods, by kind and state.", ["kind", "state"]);
   for (const kind of POD_KINDS) {
     for (const state of POD_STATES) pods.set({ kind, state }, row.pods[kind]?.[state] ?? 0);
   }
-  const restarts = "How often pods that there are were started again automatically.";
+  const restarts = "Automatic restarts of existing pods.";
   byLabel("pod_restarts", restarts, "kind", POD_KINDS, row.restarts);
-  byLabel("operations", "Operations that have not ended, by state.", "state", OPEN_STATES, row.operations);
-  const oldest = "Age of the oldest operation that has not ended; 0 without one.";
+  byLabel("operations", "Open operations by state.", "state", OPEN_STATES, row.operations);
+  const oldest = "Age of the oldest open operation; 0 without one.";
   byLabel("operation_oldest_seconds", oldest, "state", OPEN_STATES, row.oldest_s);
   byLabel(
     "webhooks",
-    "Webhooks; paused ones get nothing until a member resumes them.",
+    "Webhooks by state; paused ones get nothing until a member resumes them.",
     "state",
     WEBHOOK_STATES,
     row.webhooks,
   );
   byLabel(
     "webhook_deliveries",
-    "Kept deliveries that wait, and that were given up.",
+    "Kept deliveries that are waiting or were given up.",
     "state",
     DELIVERY_STATES,
     row.deliveries,
@@ -94,7 +94,7 @@ export async function writeServerMetrics(deps: ServerMetricsDeps): Promise<strin
   return await registry.metrics();
 }
 
-/** Open operations are found by the two partial indexes, which tell apart whether they are of a service. */
+/** Two partial indexes find the open operations: those of services and the others. */
 async function readRow(db: ControlDatabase): Promise<Row> {
   const count = (table: string, state: string, where = "true") => sql`
     (select coalesce(jsonb_object_agg(state, n), '{}') from (

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Sends bytes as they are, and gives what came back until the server closed the connection or has answered `answers` times. */
+/** Sends raw bytes. Returns what arrives until the server closes the connection or has sent `answers` answers. */
 async function raw(text: string, answers = 1): Promise<string> {
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
   let got = "";
@@ -58,7 +58,7 @@ describe("bodies", () => {
     },
   );
 
-  test("a guest's body is not even read", async () => {
+  test("a guest's body is not read", async () => {
     const answer = await server.send("POST", "/v1/orgs", { body: "x".repeat(400_000) });
     expect(answer.json).toMatchObject({ code: "unauthorized" });
   });
@@ -83,18 +83,18 @@ describe("names", () => {
     ["a colon", "acme:main"],
     ["a hyphen behind", "acme-"],
     ["nothing", ""],
-  ])("%s is no name", async (_what, name) => {
+  ])("refuses the name %s", async (_what, name) => {
     const ann = await makePerson(server);
     const answer = await server.ask("orgCreate", { body: { name }, as: ann });
     expect(answer.json).toMatchObject({ code: "invalid_name" });
     const shown = await server.ask("orgShow", { params: { org: name }, as: ann });
     expect([404, 422]).toContain(shown.status);
-    // what a terminal would act on is not sent back as it is
+    // control characters are not echoed to a terminal
     expect(shown.json.detail ?? "").not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
   test.each(["' or 1=1 --", "%00", "%27%29%3B%20select%20pg_sleep(9)--", "..%2f..%2fv1"])(
-    "the path %s finds nothing",
+    "finds nothing at the path %s",
     async (part) => {
       const { owner } = await openOrgStage(server);
       const answer = await server.send("GET", `/v1/orgs/${encodeURI(part)}`, { as: owner });
@@ -102,7 +102,7 @@ describe("names", () => {
     },
   );
 
-  test("a % that begins no character is refused, and a part that is too long", async () => {
+  test("refuses an invalid % escape and a part that is too long", async () => {
     const { owner } = await openOrgStage(server);
     expect((await server.send("GET", "/v1/orgs/%ff%fe", { as: owner })).json).toMatchObject({
       code: "invalid_request",
@@ -113,7 +113,7 @@ describe("names", () => {
 });
 
 describe("headers", () => {
-  test("what could be two requests to a proxy is none here", async () => {
+  test("a request that a proxy could split is refused", async () => {
     const head = "POST /v1/auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     const smuggled = "GET /v1/service HTTP/1.1\r\nhost: x\r\n\r\n";
     const both = await raw(`${head}content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`);
@@ -127,7 +127,7 @@ describe("headers", () => {
     expect(status(spaced)).toBe(400);
   });
 
-  test("a credential that comes twice is none", async () => {
+  test("a repeated credential is refused", async () => {
     const ann = await makePerson(server);
     const twice = await raw(
       `GET /v1/whoami HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ann.token}\r\nx-api-key: a\r\nx-api-key: b\r\nconnection: close\r\n\r\n`,
@@ -135,7 +135,7 @@ describe("headers", () => {
     expect(status(twice)).toBe(401);
   });
 
-  test("a made-up address or host changes no link and no event", async () => {
+  test("a forged address or host changes no link and no event", async () => {
     await using mailed = await openServer({ mail: true });
     const { org, owner } = await openOrgStage(mailed);
     const made = await mailed.ask("invitationCreate", {
@@ -151,14 +151,14 @@ describe("headers", () => {
     expect(events.text).not.toContain("203.0.113.9");
   });
 
-  test("a request's own id is taken when it is harmless", async () => {
+  test("a harmless request id is accepted", async () => {
     const own = await server.send("GET", "/v1/service", { headers: { "x-request-id": "abc-1" } });
     expect(own.headers.get("x-request-id")).toBe("abc-1");
     const evil = await server.send("GET", "/v1/service", { headers: { "x-request-id": 'a"},{"level":"error' } });
     expect(evil.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("an old command is told how to upgrade", async () => {
+  test("an old CLI version gets upgrade instructions", async () => {
     const answer = await server.send("GET", "/v1/service", { headers: { "x-client-version": "0.7.9" } });
     expect(answer.json).toMatchObject({
       code: "client_too_old",
@@ -169,7 +169,7 @@ describe("headers", () => {
   });
 });
 
-test("a null character is refused wherever it comes", async () => {
+test("a NUL character is refused everywhere", async () => {
   const { org, owner } = await openOrgStage(server);
   const named = await server.ask("orgUpdate", { params: { org: org.name }, body: { display_name: "a\0b" }, as: owner });
   expect(named.json).toMatchObject({ code: "invalid_request" });
@@ -177,7 +177,7 @@ test("a null character is refused wherever it comes", async () => {
   expect(revoked.json).toMatchObject({ code: "invalid_request" });
 });
 
-test("no log line holds a credential, a body or a path of a request", async () => {
+test("no log line contains a credential, a body or a request path", async () => {
   const { org, owner } = await openOrgStage(server);
   await server.ask("orgUpdate", {
     params: { org: org.name },
@@ -194,7 +194,7 @@ test("no log line holds a credential, a body or a path of a request", async () =
   expect(server.log.lines.every(({ message }) => !message.includes("\n"))).toBe(true);
 });
 
-test("a route without a permission is refused at its registration, and one that is registered twice", async () => {
+test("a route without a permission, and a duplicate one, cannot be registered", async () => {
   await using fresh = await openServer({ env: { SERVICE_ROLES: "reconciler" } });
   expect((await fresh.send("GET", "/v1/whoami")).status).toBe(404);
   expect((await fresh.send("GET", "/health")).status).toBe(200);

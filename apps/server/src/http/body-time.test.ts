@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** Sends pieces one after the other, a quarter of the time apart, and answers what came back. */
+/** Sends pieces with pauses of a quarter of the timeout. Returns the answer. */
 async function send(line: string, type: string, bytes: number, pieces: readonly string[]): Promise<string> {
   const socket = connect(port, "127.0.0.1").setEncoding("utf8");
   let answer = "";
@@ -44,13 +44,13 @@ async function send(line: string, type: string, bytes: number, pieces: readonly 
   return answer;
 }
 
-test("a body that does not come is waited for no longer than its time", async () => {
+test("a stalled body times out", async () => {
   const answer = await send("POST /whole", "application/json", 20, ['{"a"']);
   expect(answer).toMatch(/^HTTP\/1\.1 408 .*request_timeout/s);
   expect(await send("PUT /pieces", "application/x-tar", 20, ["abc"])).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test("one that is read piece by piece may take any time while it goes on", async () => {
+test("a body that is read in pieces may take long while pieces arrive", async () => {
   const answer = await send("PUT /pieces", "application/x-tar", 8, [..."abcdefgh"]);
   expect(answer).toMatch(/^HTTP\/1\.1 200 .*\{"bytes":8\}$/s);
 });

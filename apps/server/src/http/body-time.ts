@@ -2,12 +2,12 @@ import { appError, toProblem } from "@appdb/contract/errors";
 import { controlRoute } from "@appdb/contract/routes/control-paths";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** How long a body may take to come; one that is read piece by piece may take any time, as long as no piece does. */
+/** Maximum time for a body. For a body that is read in pieces, the maximum time for each piece. */
 const BODY_TIME_MS = 30_000;
 
 /**
- * Ends requests whose bodies do not come. Node's own limit is one for all requests of a server, and an upload over a slow
- * connection is in order for as long as it goes on.
+ * Ends requests with stalled bodies. Node has one limit for all requests of a server, but an upload over a slow
+ * connection may take long.
  */
 export function addBodyTime(app: FastifyInstance, timeMs = BODY_TIME_MS): void {
   app.addHook("onRequest", async (request, reply) => {
@@ -18,7 +18,7 @@ export function addBodyTime(app: FastifyInstance, timeMs = BODY_TIME_MS): void {
     let seen = 0;
     const timer = setInterval(() => {
       if (raw.complete) return clearInterval(timer);
-      // what has come and was not taken yet is not the sender's delay
+      // received but unread bytes are not the sender's delay
       const goesOn = raw.readableLength > 0 || raw.socket.bytesRead !== seen;
       seen = raw.socket.bytesRead;
       if (!streams || !goesOn) end(request, reply);
@@ -33,8 +33,8 @@ function end(request: FastifyRequest, reply: FastifyReply): void {
   if (!reply.raw.headersSent) {
     const problem = toProblem(
       appError("request_timeout", {
-        detail: "The body of the request did not come in time.",
-        hint: "Send it again; what was stored before stays.",
+        detail: "The body of the request did not arrive in time.",
+        hint: "Send it again. Parts that were stored stay.",
       }),
       request.id,
     );

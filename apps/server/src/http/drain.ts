@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
-/** How long a stop waits for requests that are under way. */
+/** Maximum wait for running requests when the server stops. */
 const DRAIN_MS = 20_000;
 
 /**
- * Lets a stop end: connections that were opened ahead and never sent anything (browsers do so) are closed at once, which
- * Node does not count as idle, and requests have their time.
+ * Closes unused connections when the server stops. Browsers open them ahead, and Node does not count them as idle.
+ * Running requests get time to finish.
  */
 export function addDrain(app: FastifyInstance): void {
   const sockets = new Set<Socket>();

@@ -6,9 +6,9 @@ import { openServer, type TestServer } from "../testing/open-server.ts";
 const TOKEN = "a-token-of-the-operator-that-is-long-enough";
 const ENDED: HealthProblem = {
   code: "certificate_ended",
-  what: "The certificates of 1 hosts of the gateway have ended.",
+  what: "The certificates of 1 hosts of the gateway have expired.",
 };
-const DOWN: HealthProblem = { code: "gateway_down", what: "The gateway does not answer: no service is served." };
+const DOWN: HealthProblem = { code: "gateway_down", what: "The gateway does not answer. No service is reachable." };
 
 let server: TestServer;
 let other: TestServer;
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-test("a stranger reads no metrics and no problems", async () => {
+test("metrics and problems are hidden without the token", async () => {
   for (const shown of [{}, bearer("x"), bearer("undefined")]) {
     for (const one of [server, other]) {
       expect((await one.send("GET", "/metrics", shown)).json).toMatchObject({ status: 401, code: "unauthorized" });
@@ -48,14 +48,14 @@ test("the operator's token shows both", async () => {
   expect(health.status).toBe(200);
 });
 
-test("a server without its gateway answers 503, without details to strangers", async () => {
+test("a server without its gateway answers 503, without public details", async () => {
   await using failing = await openServer({ beside: server });
   failing.deps.problems.push(() => [DOWN]);
   const answer = await failing.send("GET", "/health");
   expect([answer.status, answer.json]).toEqual([503, { status: "failing" }]);
 });
 
-test("a full disk fails, a disk that fills up degrades, and both are counted", async () => {
+test("a full disk fails, a filling disk degrades, and both are in the metrics", async () => {
   // more than any disk has
   const full = { SERVICE_DISK_FLOOR_GB: "1000000", SERVICE_METRICS_TOKEN: TOKEN };
   await using failing = await openServer({ beside: server, env: full });
@@ -70,7 +70,7 @@ test("a full disk fails, a disk that fills up degrades, and both are counted", a
   expect(text).toMatch(/^appdb_home_disk_floor_bytes 1073741824000000$/m);
 });
 
-test("what the machine made fail is told and counted, without a name of a tenant", async () => {
+test("failures of the machine are reported and counted without tenant names", async () => {
   await using watched = await openServer({ env: { SERVICE_METRICS_TOKEN: TOKEN, SERVICE_DISK_FLOOR_GB: "0" } });
   const { db } = watched.deps;
   await sql`insert into control.organizations (name, display_name, database_quota) values ('acme-of-ann', 'Acme', 3)`.execute(

@@ -14,28 +14,28 @@ export interface HealthRouteDeps {
   readonly metrics: Registry;
   readonly config: Pick<ServerConfig, "home" | "metrics_token" | "quotas">;
   readonly health: ServerHealth;
-  /** What `/metrics` answers beside the registry, of other processes of this server. */
+  /** Metrics of this server's other processes for `/metrics`. */
   readonly more_metrics: (() => Promise<string>)[];
 }
 
 const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
 /**
- * `/health`: how the server is, 503 when it is failing. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is
- * a label. The operator's token shows the metrics, and in `/health` each problem with its code and since when it lasts.
+ * Adds `/health` (the server's status, 503 if failing), `/ready` (its database answers) and `/metrics` (Prometheus,
+ * without names of tenants). The operator's token is needed for metrics and for the problems in `/health`.
  */
 export function addHealthRoutes(app: FastifyInstance, deps: HealthRouteDeps): void {
   const registry = deps.metrics;
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
     name: "appdb_control_request_seconds",
-    help: "How long requests of the control plane took.",
+    help: "Duration of control plane requests.",
     labelNames: ["method", "route", "status"],
     buckets: BUCKETS_S,
     registers: [registry],
   });
   app.addHook("onResponse", async (request, reply) => {
-    // the route's pattern, never the path: names of organizations are in that
+    // the route's pattern, because the path contains names of organizations
     const route = request.routeOptions.url ?? "none";
     requests.observe({ method: request.method, route, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
   });

@@ -15,7 +15,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const send = (method: string, path: string, body?: unknown) =>
   server.send(method, path.replace(":org", stage.org.name), { as: { token: stage.owner.token }, body });
 
-/** PostgreSQL takes no NUL: a text with one is refused with words, and is no error of the server. */
+/** PostgreSQL rejects NUL. Such a text must be refused with a clear error, not fail with 500. */
 describe("a NUL character", () => {
   test.each([
     ["GET", "/v1/orgs/a%00b"],
@@ -39,7 +39,7 @@ describe("a NUL character", () => {
 
   const LISTS = ["members", "invitations", "keys", "secrets", "databases", "databases/main/secrets", "operations"];
   test.each(["/v1/orgs", "/v1/sessions", "/v1/orgs/:org/events", ...LISTS.map((list) => `/v1/orgs/:org/${list}`)])(
-    "in a cursor of %s is not a cursor",
+    "in a cursor of %s makes it invalid",
     async (list) => {
       for (const position of [
         { after: "\0", id: "\0" },
@@ -53,14 +53,14 @@ describe("a NUL character", () => {
 });
 
 test.each(["two\nlines", "\u001b[31mred", "turned \u202e around", "\u2066hidden", "\u0085", " \t "])(
-  "an organization is not shown as %j",
+  "an organization refuses the display name %j",
   async (displayName) => {
     expect((await send("PATCH", "/v1/orgs/:org", { display_name: displayName })).status).toBe(422);
   },
 );
 
 test.each(["Ähre & Söhne", "日本", "👩‍👩‍👧 family", "a' or 1=1; drop table control.organizations; --"])(
-  "an organization is shown as %j, to the letter",
+  "an organization keeps the display name %j exactly",
   async (displayName) => {
     expect((await send("PATCH", "/v1/orgs/:org", { display_name: displayName })).json.display_name).toBe(displayName);
   },

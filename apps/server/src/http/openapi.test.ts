@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { AUTH_BODIES } from "../identity/auth-bodies.ts";
 import { writeOpenapi } from "./openapi.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: a document that is looked into
+// biome-ignore lint/suspicious/noExplicitAny: the test reads arbitrary members of the document
 const document: any = writeOpenapi("http://127.0.0.1:1", AUTH_BODIES);
 
-test("has every route of the contract, once", () => {
+test("contains every route of the contract once", () => {
   const ids = Object.values(document.paths as Record<string, Record<string, { operationId: string }>>)
     .flatMap((methods) => Object.values(methods))
     .map(({ operationId }) => operationId);
@@ -15,7 +15,7 @@ test("has every route of the contract, once", () => {
   expect(ids).toContain("deviceCode");
 });
 
-test("refers to nothing that it lacks, and keeps what programs need", () => {
+test("has no dangling references, and keeps what programs need", () => {
   const text = JSON.stringify(document);
   const refs = [...text.matchAll(/"\$ref":"([^"]*)"/g)].map(([, ref]) => ref ?? "");
   expect(refs.length).toBeGreaterThan(20);
@@ -28,7 +28,7 @@ test("refers to nothing that it lacks, and keeps what programs need", () => {
   expect(Object.keys(Org.properties)).toEqual(expect.arrayContaining(["id", "name", "etag"]));
 });
 
-test("says of an operation what it takes, answers and needs", () => {
+test("describes input, answers and permission of an operation", () => {
   const { post } = document.paths["/v1/orgs/{org}/invitations"];
   expect(post).toMatchObject({
     operationId: "invitationCreate",

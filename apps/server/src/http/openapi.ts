@@ -10,7 +10,7 @@ import { cookiePrefix } from "../identity/tokens/session-cookie.ts";
 
 type Json = { [key: string]: unknown };
 
-/** `/v1/openapi.json`: OpenAPI 3.1 made of the contract's routes and schemas, so that it cannot say anything else. */
+/** Adds `/v1/openapi.json`: OpenAPI 3.1, generated from the contract's routes and schemas. */
 export function addOpenapi(
   app: FastifyInstance,
   site: { readonly url: string },
@@ -23,7 +23,7 @@ export function addOpenapi(
   });
 }
 
-/** The document. `auth`: the bodies of the routes below /v1/auth, by their path. */
+/** Generates the document. `auth` has the bodies of the routes below /v1/auth, by path. */
 export function writeOpenapi(url: string, auth: Readonly<Record<string, z.ZodType>>): Json {
   const found: Record<string, Json> = { Problem: PROBLEM };
   const components: Components = { found, named: nameSchemas() };
@@ -57,13 +57,13 @@ export function writeOpenapi(url: string, auth: Readonly<Record<string, z.ZodTyp
 }
 
 interface Components {
-  /** Schemas that were used so far, by name. */
+  /** Schemas used so far, by name. */
   readonly found: Record<string, Json>;
-  /** Schemas of the contract and their names; all others stand where they are used. */
+  /** Schemas of the contract with a name. Others are inlined. */
   readonly named: ReturnType<typeof nameSchemas>;
 }
 
-/** Types of answers that are no JSON document. */
+/** Content types of answers other than JSON. */
 const TYPES = { lines: "application/x-ndjson", events: "application/x-ndjson", text: "text/plain" } as const;
 
 function writeOperation(name: ControlRouteName, components: Components): Json {
@@ -154,7 +154,7 @@ function toSchema(schema: z.ZodType, io: "input" | "output", components: Compone
   return rewrite(json) as Json;
 }
 
-/** References within one schema become references within the document; a name is no member of what it names. */
+/** Turns references within one schema into references within the document. Skips names of properties. */
 function rewrite(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rewrite);
   if (typeof value !== "object" || value === null) return value;
@@ -178,7 +178,7 @@ const PROBLEM: Json = {
     type: { type: "string" },
     title: { type: "string" },
     status: { type: "integer" },
-    detail: { type: "string", description: "What happened, with the real values." },
+    detail: { type: "string", description: "What happened, with the actual values." },
     code: { type: "string", description: "Permanent; for programs." },
     hint: { type: "string", description: "One next step." },
     instance: { type: "string", description: "The request's id." },

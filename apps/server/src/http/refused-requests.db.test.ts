@@ -12,7 +12,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const refusals = () => server.log.lines.filter(({ message }) => message === "request refused");
 
-test("the log has sign-ins that failed, with the address and without the password", async () => {
+test("failed sign-ins are logged with the address, without the password", async () => {
   const body = { email: "ann@example.com", password: "a guess at a password" };
   expect((await server.send("POST", "/v1/auth/sign-in/email", { body })).status).toBe(401);
   expect(refusals().at(-1)?.fields).toMatchObject({
@@ -26,7 +26,7 @@ test("the log has sign-ins that failed, with the address and without the passwor
   expect(JSON.stringify(server.log.lines)).not.toContain(body.password);
 });
 
-test("the log has requests that a person may not make, with the person", async () => {
+test("refused requests are logged with the person", async () => {
   const { org } = await openOrgStage(server);
   const stranger = await makePerson(server);
   const asked = await server.ask("orgShow", { params: { org: org.name }, as: stranger });

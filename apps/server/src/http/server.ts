@@ -19,7 +19,7 @@ import { toAppError } from "../requests/problems.ts";
 import { addBodyTime } from "./body-time.ts";
 
 const PARAM_CHARACTERS = 500;
-/** How long a request's headers may take to come; of its body body-time.ts says. */
+/** Maximum time for a request's headers. body-time.ts limits bodies. */
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 72_000;
 const SANE_ID = /^[\w.:-]{1,128}$/;
@@ -36,8 +36,8 @@ export interface HttpDeps {
 }
 
 /**
- * Makes the HTTP server, without routes. Before any handler: the caller is resolved, the site that a cookie comes from
- * is checked, the permission that the route names is checked; only then the body is read.
+ * Creates the HTTP server without routes. Before a handler runs, it resolves the caller, checks a cookie's origin and
+ * checks the route's permission. Only then it reads the body.
  */
 export function createHttpServer(deps: HttpDeps): FastifyInstance {
   const app = fastify({
@@ -52,13 +52,13 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     keepAliveTimeout: KEEP_ALIVE_MS,
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    // a path that cannot be read never becomes a request: what it has is the answer to it alone
+    // a malformed path never becomes a request: set everything on its answer here
     frameworkErrors: (error, request, reply: FastifyReply) => {
       const problem = toProblem(toAppError(error), request.id);
       void reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
     },
   });
-  // a form or a plain text can come from another site without its browser asking first
+  // another site can send a form or plain text without a preflight
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("principal", undefined);
   app.decorateRequest("org", undefined);
@@ -74,7 +74,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);
     const { permission, control } = request.routeOptions.config;
     if (control === undefined || permission === undefined) return;
-    // from before the first wait: a client that leaves meanwhile closes the answer once and never again
+    // before the first await: a client may disconnect meanwhile, and its answer closes only once
     const hold = untilClosed(reply.raw);
     const { principal, set_cookie: setCookie } = await deps.identity.resolve(request);
     if (setCookie !== undefined) reply.header("set-cookie", setCookie);
@@ -88,13 +88,13 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     }
   });
   app.addHook("onSend", async (_request, reply) => {
-    // what was under way is answered; its connection is then done
+    // the running request is answered, then its connection closes
     if (isClosing) reply.header("connection", "close");
   });
   app.setErrorHandler((error, request, reply) => {
     const known = toAppError(error);
     const problem = toProblem(known, request.id);
-    // not the URL: tokens of invitations are part of it
+    // not the URL, which may contain an invitation's token
     const { id: req, ip, method, principal } = request;
     const caller = principal?.key?.id ?? principal?.user_id ?? null;
     const fields = { req, method, route: request.routeOptions.url, code: problem.code, ip, caller };
@@ -108,14 +108,14 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.setNotFoundHandler((request) => {
     const path = request.url.split("?")[0]?.slice(0, 200) ?? "";
     throw appError("not_found", {
-      detail: `The server has no ${request.method} ${JSON.stringify(path).slice(1, -1)}.`,
-      hint: "/v1/openapi.json lists the routes.",
+      detail: `The server has no route ${request.method} ${JSON.stringify(path).slice(1, -1)}.`,
+      hint: "For all routes, see /v1/openapi.json",
     });
   });
   return app;
 }
 
-/** Gives back what a request holds when its answer is closed, however that ends; at once when it is closed already. */
+/** Releases a request's slot when its answer closes for any reason, or at once if it is already closed. */
 function untilClosed(answer: ServerResponse): (leave: () => void) => void {
   const leaves: (() => void)[] = [];
   let isClosed = false;
@@ -129,10 +129,10 @@ function untilClosed(answer: ServerResponse): (leave: () => void) => void {
   };
 }
 
-/** Browsers reach the server by https alone, for a year from each visit. Hosts below it are other sites, and decide for themselves. */
+/** Browsers use only https, for a year after each visit. Subdomains are other sites and decide for themselves. */
 const HSTS = "max-age=31536000";
 
-/** What the body of a request may take in memory; routes that read it piece by piece hold nothing. */
+/** Maximum bytes of a request's body in memory. Routes that read it in pieces buffer nothing. */
 function bodyBytes({ headers, routeOptions }: FastifyRequest): number {
   const { control } = routeOptions.config;
   if (control === undefined || controlRoute(control).streams !== undefined) return 0;
@@ -154,12 +154,12 @@ function requestId(request: { headers: Record<string, string | string[] | undefi
   return typeof own === "string" && SANE_ID.test(own) ? own : randomUUID();
 }
 
-/** @throws client_too_old with the command that upgrades it; programs that are no command send no version */
+/** @throws client_too_old with the upgrade command. Only the CLI sends its version. */
 function refuseOldClient(sent: string | string[] | undefined): void {
   const version = Array.isArray(sent) ? sent.join(", ") : sent;
   if (version === undefined || compareVersions(version, OLDEST_CLIENT) >= 0) return;
   throw appError("client_too_old", {
-    detail: `The command is version ${version.slice(0, 30)}; this server, version ${VERSION}, answers ${OLDEST_CLIENT} and newer.`,
+    detail: `The CLI is version ${version.slice(0, 30)}. This server, version ${VERSION}, requires ${OLDEST_CLIENT} or newer.`,
     hint: "pip install --upgrade 'appdb[serve]'",
     meta: { server: VERSION, oldest: OLDEST_CLIENT },
   });

@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openOrgStage } from "../testing/people.ts";
 
-/** Requirements of OWASP ASVS 5.0 that no other test names (docs/security.md). */
+/** Requirements of OWASP ASVS 5.0 without another test (docs/security.md). */
 let server: TestServer;
 
 beforeAll(async () => {
   server = await openServer({ env: { SERVICE_SIGN_UP: "open" } });
-  // nobody signs up before the first account
+  // sign-up is closed before the first account
   await openOrgStage(server);
 });
 
@@ -34,7 +34,7 @@ describe("passwords", () => {
     expect((await signUp("xqzvkwpjfm")).made.status).toBe(200);
   });
 
-  test("are taken as they are typed, of any characters, to 200 of them", async () => {
+  test("may have any characters, unchanged, up to 200", async () => {
     const password = ` Ünï ☃ ${"xqzvkwpj ".repeat(20)}`;
     const { email, made } = await signUp(password);
     expect(made.status).toBe(200);
@@ -44,7 +44,7 @@ describe("passwords", () => {
     }
   });
 
-  test("are stored as scrypt with a salt of their own", async () => {
+  test("are stored with scrypt and a random salt", async () => {
     await signUp("xqzvkwpjfm one");
     await signUp("xqzvkwpjfm one");
     const { rows } = await sql<{ password: string }>`
@@ -58,15 +58,15 @@ describe("passwords", () => {
 });
 
 describe("sessions", () => {
-  test("have tokens of 128 bits at least, another one each time", async () => {
+  test("have random tokens of at least 128 bits", async () => {
     const { email } = await signUp("xqzvkwpjfm one");
     const tokens = await Promise.all([1, 2].map(async () => (await signIn(email, "xqzvkwpjfm one")).json.token));
-    // 5.9 bits a letter or digit
+    // 5.9 bits per letter or digit
     for (const token of tokens) expect(token.length).toBeGreaterThanOrEqual(32);
     expect(tokens[0]).not.toBe(tokens[1]);
   });
 
-  test("end with the person", async () => {
+  test("end with the person's account", async () => {
     const { owner } = await openOrgStage(server);
     expect((await server.ask("whoami", { as: owner })).status).toBe(200);
     await sql`delete from control.members where user_id = ${owner.id}`.execute(server.deps.db);
@@ -76,13 +76,13 @@ describe("sessions", () => {
 });
 
 describe("requests and answers", () => {
-  test("what is answered about an organization is stored nowhere on its way", async () => {
+  test("answers about an organization are never cached", async () => {
     const { org, owner } = await openOrgStage(server);
     const shown = await server.ask("orgShow", { params: { org: org.name }, as: owner });
     expect(shown.headers.get("cache-control")).toBe("no-store");
   });
 
-  test("a reading method changes nothing, whatever header names another one", async () => {
+  test("a GET request changes nothing, even with a method override header", async () => {
     const { org, owner } = await openOrgStage(server);
     const made = await server.ask("keyCreate", { params: { org: org.name }, body: { name: "ci" }, as: owner });
     expect(made.status).toBe(201);
@@ -94,7 +94,7 @@ describe("requests and answers", () => {
     expect(JSON.stringify(json)).toContain('"ci"');
   });
 
-  test("TRACE is answered with nothing of the request", async () => {
+  test("TRACE does not echo the request", async () => {
     const answer = await new Promise<{ status: number; said: string }>((resolve, reject) => {
       const asked = request(`${server.url}/v1/service`, { method: "TRACE", headers: { "x-secret": "a secret" } });
       asked.once("error", reject);
@@ -107,14 +107,14 @@ describe("requests and answers", () => {
     expect(answer.said).not.toContain("a secret");
   });
 
-  test("members that a route does not know are refused", async () => {
+  test("unknown members are refused", async () => {
     const { org, owner } = await openOrgStage(server);
     const body = { email: "eve@example.com", is_owner: true };
     const made = await server.ask("invitationCreate", { params: { org: org.name }, body: body as never, as: owner });
     expect(made.json).toMatchObject({ code: "invalid_request" });
   });
 
-  test("an error that nobody expected is told without its words, and logged with them", async () => {
+  test("an unexpected error is answered without its text and logged with it", async () => {
     const { org, owner } = await openOrgStage(server);
     await sql`alter table control.webhooks rename to renamed_webhooks`.execute(server.deps.db);
     try {

@@ -36,7 +36,7 @@ describe("the dashboard's files", () => {
   const get = (url: string, headers: Record<string, string> = {}) => app.inject({ method: "GET", url, headers });
 
   test.each(["/", "/orgs/acme/keys", "/sign-up?invitation=a.b", "/index.html", "/device?user_code=WXYZ-1234"])(
-    "%s is the page, which nobody keeps",
+    "%s is the page, which is not cached",
     async (url) => {
       const { statusCode, headers, body } = await get(url);
       expect({ statusCode, body, cache: headers["cache-control"] }).toEqual({
@@ -47,15 +47,15 @@ describe("the dashboard's files", () => {
     },
   );
 
-  test("many headers of many spaces end within the time of a test", async () => {
-    // a parser that tries each of their beginnings takes more than a second for each
+  test("parsing many headers with many spaces is fast", async () => {
+    // a backtracking parser needs more than a second for each
     for (let left = 20; left > 0; left -= 1) {
       const page = await get("/", { "accept-encoding": `a${" ".repeat(15_000)}x` });
       expect(page.statusCode).toBe(200);
     }
   });
 
-  test("the page allows nothing inline, nothing from elsewhere and no frame around it", async () => {
+  test("the page allows no inline code, no foreign sources and no frames", async () => {
     const { headers } = await get("/");
     expect(headers["content-security-policy"]).toBe(
       "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
@@ -67,7 +67,7 @@ describe("the dashboard's files", () => {
     });
   });
 
-  test("a file whose name has its hash is kept for a year, others are asked for each time", async () => {
+  test("a file with a hash in its name is cached for a year; others are revalidated", async () => {
     const hashed = await get("/assets/index-Ab12.js");
     expect(hashed.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
     const other = await get("/theme.js");
@@ -76,7 +76,7 @@ describe("the dashboard's files", () => {
     expect({ status: again.statusCode, body: again.body }).toEqual({ status: 304, body: "" });
   });
 
-  test("files go packed to whoever takes them so", async () => {
+  test("files are compressed for clients that accept it", async () => {
     const br = await get("/assets/index-Ab12.js", { "accept-encoding": "gzip, deflate, br" });
     expect(brotliDecompressSync(br.rawPayload).toString()).toBe(SCRIPT);
     const gzip = await get("/assets/index-Ab12.js", { "accept-encoding": "gzip, br;q=0" });
@@ -105,7 +105,7 @@ describe("the dashboard's files", () => {
   });
 });
 
-test("a server without a built dashboard says how to build it", async () => {
+test("a server without a built dashboard explains how to build it", async () => {
   const app = fastify();
   addDashboard(app, undefined);
   const { statusCode, body } = await app.inject("/");

@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** The built dashboard, in memory: it has few files, and a build meanwhile cannot mix two of its versions. */
+/** The built dashboard in memory. It is small, and a concurrent build cannot mix two versions. */
 export interface Dashboard {
-  /** By the path that asks for it: `/assets/index-C31SAIIj.css`. */
+  /** By URL path: `/assets/index-C31SAIIj.css`. */
   readonly files: ReadonlyMap<string, ServedFile>;
-  /** What every page begins with; the browser then shows the one that its address names. */
+  /** The page of all addresses. The browser then shows the right one. */
   readonly page: ServedFile;
 }
 
@@ -27,11 +27,11 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Names below /assets/ end with a hash of what they hold. */
+/** Names below /assets/ end with a hash of the content. */
 const HASHED = "public, max-age=31536000, immutable";
 const ASKED_EACH_TIME = "no-cache";
 
-/** Nothing inline, nothing from elsewhere, in nobody's frame. */
+/** No inline code, no foreign sources, no frames. */
 const PAGE_HEADERS = {
   "content-security-policy":
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
@@ -43,13 +43,13 @@ const PAGE_HEADERS = {
   "x-frame-options": "DENY",
 } as const;
 
-/** Where the dashboard lies, from the bundle in dist/ and from the sources; undefined when it was not built. */
+/** The folder of the built dashboard, from the bundle in dist/ or the sources. Undefined if it is not built. */
 export function findDashboard(): string | undefined {
   const places = ["../apps/dashboard/dist", "../../../dashboard/dist"].map((name) => join(import.meta.dirname, name));
   return places.find((folder) => existsSync(join(folder, "index.html")));
 }
 
-/** Reads a built dashboard, with the packed copies that its build put beside its files. */
+/** Reads a built dashboard, including the compressed copies next to its files. */
 export function readDashboard(folder: string): Dashboard {
   const files = new Map<string, ServedFile>();
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
@@ -73,7 +73,7 @@ function readPacked(path: string): Buffer | undefined {
   return existsSync(path) ? readFileSync(path) : undefined;
 }
 
-/** Serves the dashboard's files, and its page at every other path that is none of the API's and names no file. */
+/** Serves the dashboard's files. Serves its page at all other paths, except those of the API and of missing files. */
 export function addDashboard(app: FastifyInstance, dashboard: Dashboard | undefined): void {
   app.get("/*", { config: { permission: "public" } }, (request, reply) => {
     const path = request.url.split("?")[0] ?? "/";

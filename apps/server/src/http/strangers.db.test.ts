@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** As long as the stage's names, and nobody's. */
+/** An unused name of the same length as the stage's. */
 const nobodys = () => `${stage.org.name.slice(0, -3)}${stage.org.name.endsWith("zzz") ? "yyy" : "zzz"}`;
 const STRANGERS: Readonly<Record<string, () => Credential>> = {
   guest: () => ({}),
@@ -36,7 +36,7 @@ const ROUTES = (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name)
   CONTROL_ROUTES[name].path.includes(":org"),
 );
 
-describe.each(Object.keys(STRANGERS))("a stranger (%s) learns nothing of an organization", (who) => {
+describe.each(Object.keys(STRANGERS))("a stranger (%s) learns nothing about an organization", (who) => {
   test.each(ROUTES)("by %s", async (route) => {
     const ask = async (org: string) => {
       const path = CONTROL_ROUTES[route].path.replace(":org", org).replaceAll(/:[a-z]+/g, "main");
@@ -51,7 +51,7 @@ describe.each(Object.keys(STRANGERS))("a stranger (%s) learns nothing of an orga
   });
 });
 
-/** The whole answer, but for the name that was asked and the hour. */
+/** The whole answer, without the requested name and the time. */
 function seen({ status, headers, text }: TestAnswer, org: string): string {
   const shown = [...headers].filter(([name]) => name !== "date");
   return `${status} ${JSON.stringify(shown)} ${text}`.replaceAll(org, "ORG");

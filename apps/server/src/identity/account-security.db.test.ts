@@ -19,7 +19,7 @@ afterEach(async () => {
 const PASSWORD = "correct horse battery";
 const OTHER = "another good password";
 
-/** A person with a password. */
+/** Creates a person with a password. */
 async function makeAccount(): Promise<TestPerson> {
   const ann = await makePerson(server);
   const hash = await server.deps.identity.hashPassword(PASSWORD);
@@ -34,10 +34,10 @@ const bytesOf = (secret: string) => {
   const bits = [...secret].map((one) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(one).toString(2).padStart(5, "0"));
   return Buffer.from((bits.join("").match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 };
-/** The code of the authenticator app; `ahead` steps from now, since each works once. */
+/** A code of the authenticator app, `ahead` steps from now, because each code works once. */
 const codeOf = (secret: string, ahead = 0) => totpCode(bytesOf(secret), Math.floor(Date.now() / 30_000) + ahead);
 
-/** Sets a second factor up. Its secret, and the recovery codes. */
+/** Sets up a second factor. Returns its secret and the recovery codes. */
 async function setUpFactor(as: Credential): Promise<{ secret: string; recovery_codes: string[] }> {
   const { secret } = (await server.ask("factorBegin", { body: { password: PASSWORD }, as })).json;
   const enabled = await server.ask("factorEnable", { body: { code: codeOf(secret, -1) }, as });
@@ -47,14 +47,14 @@ async function setUpFactor(as: Credential): Promise<{ secret: string; recovery_c
 const sessionsOf = (who: TestPerson) =>
   server.deps.db.selectFrom("identity.sessions").select("id").where("user_id", "=", who.id).execute();
 
-/** Makes the last proof of identity older than it may be. */
+/** Expires the person's last proof of identity. */
 const forgetProof = (who: TestPerson) =>
   sql`update identity.sessions set authenticated_at = now() - interval '31 minutes' where user_id = ${who.id}`.execute(
     server.deps.db,
   );
 
 describe("changing the password", () => {
-  test("takes the present one, mails a note and leaves other sessions", async () => {
+  test("requires the current one, mails a notice and keeps other sessions", async () => {
     const ann = await makeAccount();
     const body = { password: PASSWORD, new_password: OTHER };
     const changed = await server.ask("passwordChange", { body, as: ann.browser });
@@ -72,7 +72,7 @@ describe("changing the password", () => {
     expect(await sessionsOf(ann)).toEqual([{ id: ann.browser_session_id }]);
   });
 
-  test("refuses a wrong present password, and limits guesses", async () => {
+  test("refuses a wrong current password, and limits guesses", async () => {
     const ann = await makeAccount();
     const body = { password: "wrong wrong wrong", new_password: OTHER };
     const answers = await Promise.all(
@@ -90,7 +90,7 @@ describe("changing the password", () => {
     expect((await server.ask("passwordChange", { body, as: ann })).json).toMatchObject({ code: "weak_password" });
   });
 
-  test("is not for guests and keys", async () => {
+  test("is refused for guests and keys", async () => {
     const { org, owner } = await openOrgStage(server);
     const body = { password: PASSWORD, new_password: OTHER };
     expect((await server.ask("passwordChange", { body })).status).toBe(401);
@@ -101,7 +101,7 @@ describe("changing the password", () => {
 });
 
 describe("a second factor", () => {
-  test("asks for a code after the password, and leaves no session without it", async () => {
+  test("is required after the password, and without it there is no session", async () => {
     const ann = await makeAccount();
     const { secret } = await setUpFactor(ann.browser);
     const before = await sessionsOf(ann);
@@ -118,13 +118,13 @@ describe("a second factor", () => {
     expect((await server.ask("whoami", { as: { cookie } })).json).toMatchObject({ email: ann.email });
   });
 
-  test("says nothing of itself to a wrong password", async () => {
+  test("is not revealed to a wrong password", async () => {
     const ann = await makeAccount();
     await setUpFactor(ann);
     expect((await signIn(ann.email, "wrong wrong wrong")).json).toMatchObject({ code: "sign_in_failed" });
   });
 
-  test("takes each code once", async () => {
+  test("accepts each code once", async () => {
     const ann = await makeAccount();
     const { secret } = await setUpFactor(ann);
     const code = codeOf(secret);
@@ -132,7 +132,7 @@ describe("a second factor", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
-  test("takes each recovery code once, as people type them", async () => {
+  test("accepts each recovery code once, in people's spelling", async () => {
     const ann = await makeAccount();
     const { recovery_codes: recoveryCodes } = await setUpFactor(ann);
     expect(recoveryCodes).toHaveLength(10);
@@ -144,7 +144,7 @@ describe("a second factor", () => {
     expect((await server.ask("accountShow", { as: ann })).json).toMatchObject({ recovery_codes: 9 });
   });
 
-  test("stores neither the secret nor the recovery codes as they are", async () => {
+  test("stores its secret and recovery codes only encrypted or hashed", async () => {
     const ann = await makeAccount();
     const { secret, recovery_codes: recoveryCodes } = await setUpFactor(ann);
     const { rows } = await sql<{ row: string }>`
@@ -163,7 +163,7 @@ describe("a second factor", () => {
     expect(late.json).toMatchObject({ code: "too_many_attempts" });
   });
 
-  test("is asked only once its first code was shown", async () => {
+  test("is required only after its first code was confirmed", async () => {
     const ann = await makeAccount();
     await server.ask("factorBegin", { body: { password: PASSWORD }, as: ann });
     const wrong = await server.ask("factorEnable", { body: { code: "000000" }, as: ann });
@@ -183,7 +183,7 @@ describe("a second factor", () => {
     expect((await enable(codeOf(secret))).json).toMatchObject({ code: "too_many_attempts" });
   });
 
-  test("is set up by many people at once, with fewer connections than people", async () => {
+  test("can be set up by more people at once than there are connections", async () => {
     const people = await Promise.all(Array.from({ length: 30 }, makeAccount));
     const secrets = await Promise.all(
       people.map(async (as) => (await server.ask("factorBegin", { body: { password: PASSWORD }, as })).json.secret),
@@ -194,7 +194,7 @@ describe("a second factor", () => {
     expect(answers.map(({ status }) => status)).toEqual(people.map(() => 200));
   }, 60_000);
 
-  test("is set up with the password, and not over one that there is", async () => {
+  test("is set up with the password, once", async () => {
     const ann = await makeAccount();
     const wrong = await server.ask("factorBegin", { body: { password: "wrong wrong wrong" }, as: ann });
     expect(wrong.json).toMatchObject({ code: "sign_in_failed" });
@@ -227,7 +227,7 @@ describe("a second factor", () => {
   });
 });
 
-describe("dangerous acts in a session whose proof of identity is old", () => {
+describe("dangerous actions in a session with an old proof of identity", () => {
   const refused = { code: "reauthentication_required", status: 403 };
   const createKey = (org: string, as: Credential, grants: string[] = []) =>
     server.ask("keyCreate", {
@@ -236,7 +236,7 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
       as,
     });
 
-  test("keys without grants and with manage grants are not made", async () => {
+  test("cannot create keys without grants or with manage grants", async () => {
     const { org, owner } = await openOrgStage(server);
     expect((await createKey(org.name, owner)).status).toBe(201);
     await forgetProof(owner);
@@ -247,7 +247,7 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect((await createKey(org.name, owner, [`access:cloud://${org.name}:main`])).status).toBe(201);
   });
 
-  test("keys are given no new secret", async () => {
+  test("cannot rotate keys", async () => {
     const { org, owner } = await openOrgStage(server);
     const { name } = (await createKey(org.name, owner)).json;
     await forgetProof(owner);
@@ -255,7 +255,7 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect(rotated.json).toMatchObject(refused);
   });
 
-  test("roles of members are not changed", async () => {
+  test("cannot change roles of members", async () => {
     const { org, owner, member } = await openOrgStage(server);
     const members = (await server.ask("memberList", { params: { org: org.name }, as: owner })).json.items;
     const { id } = members.find((one: { user_id: string }) => one.user_id === member.id);
@@ -265,7 +265,7 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect((await change()).json).toMatchObject(refused);
   });
 
-  test("nobody is invited, and no member is removed", async () => {
+  test("cannot invite or remove members", async () => {
     const { org, owner, member } = await openOrgStage(server);
     const members = (await server.ask("memberList", { params: { org: org.name }, as: owner })).json.items;
     const { id } = members.find((one: { user_id: string }) => one.user_id === member.id);
@@ -278,14 +278,14 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect(removed.json).toMatchObject(refused);
   });
 
-  test("databases are not deleted", async () => {
+  test("cannot delete databases", async () => {
     const { org, owner } = await openOrgStage(server);
     await forgetProof(owner);
     const deleted = await server.ask("databaseDelete", { params: { org: org.name, db: "main" }, as: owner });
     expect(deleted.json).toMatchObject(refused);
   });
 
-  test("no terminal is signed in", async () => {
+  test("cannot sign in a terminal", async () => {
     const ann = await makePerson(server);
     const begun = await server.send("POST", "/v1/auth/device/code", { body: { client_id: "cli" } });
     const { user_code: userCode } = begun.json;
@@ -298,14 +298,14 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect(answer.json).toMatchObject(refused);
   });
 
-  test("keys are not asked", async () => {
+  test("do not affect keys", async () => {
     const { org, owner } = await openOrgStage(server);
     const key = (await createKey(org.name, owner)).json;
     await forgetProof(owner);
     expect((await createKey(org.name, { api_key: key.api_key })).status).toBe(201);
   });
 
-  test("are done after the person confirmed, in that session alone", async () => {
+  test("work after a confirmation, in that session only", async () => {
     const ann = await makeAccount();
     const org = await makeOrg(server, ann);
     const other = await makeSession(server, ann.id);
@@ -319,7 +319,7 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect((await createKey(org.name, other)).json).toMatchObject(refused);
   });
 
-  test("are confirmed with the second factor where there is one", async () => {
+  test("need the second factor for a confirmation, if there is one", async () => {
     const ann = await makeAccount();
     const { secret } = await setUpFactor(ann);
     const confirm = (code?: string) =>
@@ -328,7 +328,7 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect((await confirm(codeOf(secret))).status).toBe(200);
   });
 
-  test("are not confirmed by a changed password where there is a second factor", async () => {
+  test("are not confirmed by a password change if there is a second factor", async () => {
     const ann = await makeAccount();
     const org = await makeOrg(server, ann);
     await setUpFactor(ann);

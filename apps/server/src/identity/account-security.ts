@@ -37,7 +37,7 @@ export interface AccountDeps extends SecondFactorDeps {
   readonly confirm_s: number;
 }
 
-/** How the person's account is secured. */
+/** The security settings of the person's account. */
 export async function showSecurity({ db, confirm_s: confirmS }: AccountDeps, person: Person): Promise<AccountSecurity> {
   const { rows } = await sql<{ has_password: boolean; since: Date | null; codes: number; until: Date }>`
     select
@@ -57,7 +57,7 @@ export async function showSecurity({ db, confirm_s: confirmS }: AccountDeps, per
 }
 
 /**
- * Changes the password of a person who knows the present one, and ends their other sessions on request.
+ * Changes the password of a person who knows the current one, and can end their other sessions.
  * @throws sign_in_failed, weak_password, too_many_attempts
  */
 export async function changePassword(
@@ -76,7 +76,7 @@ export async function changePassword(
       .where("user_id", "=", person.user_id)
       .where("password", "is not", null)
       .execute();
-    // a link to a new password that was asked for before is void
+    // earlier password reset links become invalid
     await tx.deleteFrom("identity.verifications").where("value", "=", person.user_id).execute();
     if (input.end_other_sessions) {
       await tx
@@ -85,14 +85,14 @@ export async function changePassword(
         .where("id", "!=", person.session_id)
         .execute();
     }
-    // the password alone proves nobody who has a second factor
+    // with a second factor, the password alone proves nothing
     if (!(await hasSecondFactor(tx, person.user_id))) await noteProof(tx, person.session_id, deps.confirm_s);
     await record(deps, tx, person, client, "password.change", { others_ended: input.end_other_sessions });
   });
   tell(deps, person.email, "The password of your account was changed");
 }
 
-/** Proves the person of the session again. Answers until when that counts. @throws sign_in_failed, second_factor_required, second_factor_wrong, too_many_attempts */
+/** Confirms the person. @throws sign_in_failed, second_factor_required, second_factor_wrong, too_many_attempts */
 export async function confirmPerson(
   deps: AccountDeps,
   person: Person,
@@ -144,23 +144,23 @@ export async function disableFactor(
   tell(deps, person.email, "The second factor of your account was removed");
 }
 
-/** Guesses are limited for the account. @throws sign_in_failed, too_many_attempts */
+/** Checks the password and limits guesses per account. @throws sign_in_failed, too_many_attempts */
 async function demandPassword({ attempts, identity }: AccountDeps, person: Person, password: string): Promise<void> {
   await attempts.take("confirm_account", person.user_id);
   if (!(await identity.checkPassword(person.user_id, password))) {
     throw appError("sign_in_failed", {
       detail: "The current password is wrong, or the account has no password.",
-      hint: "Try again. If you sign in by a provider, sign in there again.",
+      hint: "Try again. If you sign in with a provider, sign in there again.",
     });
   }
   await attempts.forget("confirm_account", person.user_id);
 }
 
-/** Tells the person by mail, after the answer: someone else may have done it. */
+/** Notifies the person by mail, after the answer: someone else may have made the change. */
 function tell({ mail, log, site }: AccountDeps, to: string, what: string): void {
   if (mail === undefined) return;
   const text = `${what} at ${site.url}.\n\nIf it was not you, set a new password at ${site.url}/forgot and end all sessions.\n`;
-  mail.send({ to, subject: what, text }).catch((error: unknown) => log.error({ err: error }, "a mail was not sent"));
+  mail.send({ to, subject: what, text }).catch((error: unknown) => log.error({ err: error }, "could not send a mail"));
 }
 
 async function record(

@@ -5,7 +5,7 @@ import { OIDC_PROVIDER, PASSWORD_CHARACTERS } from "./auth.ts";
 
 const email = z.email().max(254);
 const password = z.string().min(PASSWORD_CHARACTERS.min).max(PASSWORD_CHARACTERS.max);
-/** A page of ours. What follows the slash may not begin another host (`//host`, `/\host`). */
+/** A path of this site. `//host` and `/\host` are refused, because browsers read them as another host. */
 const ownPath = z
   .string()
   .max(500)
@@ -15,10 +15,10 @@ const visible = (max: number) =>
   z
     .string()
     .max(max)
-    .regex(/^[\x20-\x7e]*$/, "has other characters than those that were given out");
+    .regex(/^[\x20-\x7e]*$/, "has characters that codes and tokens never contain");
 const userCode = visible(40).min(1);
 
-/** What the routes under /v1/auth take; everything else that better-auth would take is refused. */
+/** The accepted bodies of the routes under /v1/auth. Other routes of better-auth are refused. */
 export const AUTH_BODIES = {
   "sign-up/email": z.strictObject({
     email,
@@ -29,7 +29,7 @@ export const AUTH_BODIES = {
   "sign-in/email": z.strictObject({
     email,
     password: z.string().min(1).max(PASSWORD_CHARACTERS.max),
-    /** Of the second factor, where the account has one. */
+    /** A code of the second factor, if the account has one. */
     code: factorCodeSchema.optional(),
   }),
   "sign-in/oauth2": z.strictObject({ providerId: z.literal(OIDC_PROVIDER), callbackURL: ownPath.default("/") }),

@@ -1,13 +1,13 @@
 import type { CallClient, Principal } from "../audit/principal.ts";
 import type { AuthBody, AuthRoute } from "./auth-bodies.ts";
 
-/** A request to better-auth: what came in, parsed, and what the handlers make of it. */
+/** A parsed request to better-auth, for the handlers. */
 export interface AuthCall<Route extends AuthRoute> {
   readonly body: AuthBody<Route>;
   readonly principal: Principal | undefined;
   readonly client: CallClient;
   readonly cookies: string | undefined;
-  /** Has better-auth answer; a refusal of its comes back with its status. */
+  /** Calls better-auth. Returns its refusals with their status. */
   run(path: string, body: unknown): Promise<Response>;
 }
 

@@ -23,18 +23,18 @@ export interface AuthHandlerDeps {
   readonly can_mail: boolean;
   readonly identity: Identity;
   readonly master_key: MasterKey;
-  /** How long a proof of identity counts for dangerous acts. */
+  /** How long a proof of identity is valid for dangerous actions. */
   readonly confirm_s: number;
 }
 
-/** What is done around better-auth's own work: limits of attempts before it, the audit log after it. */
+/** Wraps better-auth's routes: limits attempts before them and writes the audit log after them. */
 export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
   const { attempts } = deps;
   return {
     async "sign-up/email"({ body, client, run }) {
       await attempts.take("sign_up_address", client.ip_address);
       const { invitation, ...account } = body;
-      // asked before better-auth looks: a closed server tells nobody which accounts there are
+      // checked before better-auth, so that a closed server reveals no accounts
       await assertMaySignUp(deps, { email: account.email, is_verified: false, invitation });
       assertStrongPassword(account.password, account.email);
       const response = await asAllowedSignUp(() => run("sign-up/email", account));
@@ -72,7 +72,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
     async "request-password-reset"({ body, client, run }) {
       if (!deps.can_mail) {
         throw appError("no_mail", {
-          detail: "This server can send no mail, and so no link to a new password.",
+          detail: "This server cannot send mail, so it cannot send a link to set a new password.",
           hint: "Ask the operator of the server for a link: cli server reset-link <address>",
         });
       }
@@ -88,7 +88,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
     },
     async "device/code"({ body, client, run }) {
       await attempts.take("device_request_address", client.ip_address);
-      // the caller is nobody yet: it may not name the account that is to confirm
+      // the caller is not authenticated, so it may not name the account that confirms
       const response = await run("device/code", {
         client_id: body.client_id,
         ...(body.scope ? { scope: body.scope } : {}),
@@ -106,7 +106,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
   };
 }
 
-/** Who guesses codes is stopped by account and by address; a code that was found costs the account nothing. */
+/** Limits guesses of codes by account and by address. A correct code resets the account's count. */
 async function decide(
   deps: AuthHandlerDeps,
   path: "device/approve" | "device/deny",
@@ -116,7 +116,7 @@ async function decide(
     throw appError("unauthorized", { detail: "You are not signed in.", hint: "Sign in first." });
   await deps.attempts.take("device_code_address", client.ip_address);
   await deps.attempts.take("device_code_account", principal.user_id);
-  // the terminal's session counts as a recent proof: a stolen session could make itself one
+  // the terminal's session counts as recently confirmed, so a stolen session could create one
   if (path === "device/approve") await demandRecentProof(deps.db, principal, deps.confirm_s);
   const response = await run(path, body);
   if (!response.ok) return response;

@@ -19,11 +19,11 @@ import { chooseOrg } from "./tokens/session-orgs.ts";
 
 export const PASSWORD_CHARACTERS = { min: 10, max: 200 } as const;
 export const OIDC_PROVIDER = "oidc";
-/** How long a code of the device flow is good, and how often the command may ask. */
+/** Lifetime of a device code, and the CLI's poll interval. */
 const DEVICE = { expiresIn: "15m", interval: "5s" } as const;
-/** Where better-auth reads the caller's address: a header that only the mount sets (mount.ts). */
+/** The header from which better-auth reads the caller's address. Only mount-auth.ts sets it. */
 export const ADDRESS_HEADER = "x-resolved-address";
-/** How long a link to a new password is good. */
+/** Lifetime of a password reset link. */
 export const RESET_S = 3600;
 
 export interface AuthDeps {
@@ -33,33 +33,33 @@ export interface AuthDeps {
   readonly secret: Secret;
   readonly oidc: OidcConfig | undefined;
   readonly session_lives: SessionLives;
-  /** Whether this address may get an account now. @throws sign_up_closed */
+  /** Checks that this address may sign up now. @throws sign_up_closed */
   readonly assertMaySignUp: (input: SignUp) => Promise<void>;
-  /** Hands a reset link on, by mail. */
+  /** Mails a reset link. */
   readonly sendReset: (email: string, url: string) => Promise<void>;
 }
 
 export interface SignUp {
   readonly email: string;
-  /** Whether somebody trusted says that the address is theirs: the OIDC provider. */
+  /** Whether a trusted party, the OIDC provider, verified the address. */
   readonly is_verified: boolean;
   /** The token of an invitation. */
   readonly invitation: string | undefined;
 }
 
-/** Runs a sign-up that was found to be allowed, which better-auth's hooks cannot know otherwise. */
+/** Runs a sign-up that was already allowed. better-auth's hooks read this from the async context. */
 export function asAllowedSignUp<T>(run: () => Promise<T>): Promise<T> {
   return signUps.run(true, run);
 }
 
 const signUps = new AsyncLocalStorage<true>();
 
-/** What went wrong inside of better-auth, which tells its log and answers a 500 or a 422 without saying what. */
+/** Captures the cause of better-auth's failures, which it answers with a plain 500 or 422. */
 const failures = new AsyncLocalStorage<{ cause?: unknown }>();
 
 /**
- * Has better-auth answer. Its refusals are answers; what it did not expect, such as a database that is away, is thrown.
- * @throws account_exists where two sign up at once with one address
+ * Calls better-auth. Returns its refusals, and throws unexpected errors such as a lost database.
+ * @throws account_exists if two requests sign up one address at once
  */
 export async function handleAuth(auth: Auth, request: Request): Promise<Response> {
   const failure: { cause?: unknown } = {};
@@ -72,7 +72,7 @@ function isFailure(value: unknown): boolean {
   return value instanceof Error && !(value instanceof APIError);
 }
 
-/** better-auth over our tables: accounts, sessions, passwords, the device flow, OIDC. Only this folder knows it. */
+/** Configures better-auth with our tables. Only this folder uses it. */
 export function createAuth(deps: AuthDeps) {
   const { db, log, oidc, site } = deps;
   const isSecure = site.url.startsWith("https:");
@@ -85,9 +85,9 @@ export function createAuth(deps: AuthDeps) {
     trustedOrigins: [site.url],
     database: (options: BetterAuthOptions) => hashCredentials(adapter(options)),
     telemetry: { enabled: false },
-    // attempts are limited in PostgreSQL, for all servers together (attempts.ts)
+    // attempts.ts limits attempts in PostgreSQL, for all servers
     rateLimit: { enabled: false },
-    // its messages may hold addresses of people; what failed is told by the answer
+    // its messages may contain addresses of people; the answer reports the failure
     logger: {
       log: (level, message, ...more: unknown[]) => {
         const failure = failures.getStore();
@@ -112,19 +112,19 @@ export function createAuth(deps: AuthDeps) {
       modelName: "sessions",
       fields: SESSION_FIELDS,
       expiresIn: IDLE_S,
-      // principal.ts prolongs sessions, by the clock of the database and up to their absolute end
+      // principal.ts extends sessions, by the database's clock and up to their absolute end
       disableSessionRefresh: true,
       additionalFields: { client: { type: "string", input: false, returned: false, defaultValue: "browser" } },
     },
     account: { modelName: "accounts", fields: ACCOUNT_FIELDS, updateAccountOnSignIn: false },
-    // of the token of a reset, a hash is kept
+    // stores the hash of a reset token
     verification: { modelName: "verifications", fields: TIME_FIELDS, storeIdentifier: "hashed" },
     databaseHooks: {
       user: {
         create: {
           before: async (user, context) => {
-            // whoever asked before has the answer. It is not asked for again here: this is inside a transaction, and as many
-            // of those as there are connections would wait for one more until none of them is served
+            // the caller has already checked. A second query here, inside a transaction, would need a second
+            // connection: enough concurrent sign-ups would deadlock the pool
             if (signUps.getStore() !== undefined) return;
             const isVerified = context?.path.startsWith("/callback/") === true && user.emailVerified;
             await deps
@@ -135,7 +135,7 @@ export function createAuth(deps: AuthDeps) {
       },
       account: {
         create: {
-          // who somebody is was asked of the provider; nothing else ever is
+          // stores no provider tokens: they are used only to identify the person
           before: async (account) => ({
             data: { ...account, accessToken: null, refreshToken: null, idToken: null, scope: null },
           }),
@@ -155,14 +155,14 @@ export function createAuth(deps: AuthDeps) {
     },
     advanced: {
       cookiePrefix: cookiePrefix(isSecure),
-      // the prefix of the names is ours: better-auth knows __Secure- alone
+      // we choose the names' prefix: better-auth supports only __Secure-
       useSecureCookies: false,
       defaultCookieAttributes: { secure: isSecure },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
-      // a mail is sent after the answer: how long that takes tells nobody whether an account exists
+      // mails are sent after the answer, whose timing must not reveal whether an account exists
       backgroundTasks: {
         handler: (work) =>
-          void Promise.resolve(work).catch((error: unknown) => log.error({ err: error }, "a mail was not sent")),
+          void Promise.resolve(work).catch((error: unknown) => log.error({ err: error }, "could not send a mail")),
       },
     },
     plugins: [
@@ -180,7 +180,7 @@ export function createAuth(deps: AuthDeps) {
 
 export type Auth = ReturnType<typeof createAuth>;
 
-/** The page of the dashboard that takes a new password. */
+/** The dashboard's page for a new password. */
 export function resetUrl(site: Site, token: string): string {
   return `${site.url}/reset?token=${encodeURIComponent(token)}`;
 }
@@ -197,14 +197,14 @@ function oidcPlugin(oidc: OidcConfig) {
         scopes: ["openid", "email", "profile"],
         pkce: true,
         requireIdTokenVerification: true,
-        // a provider may know people by their address alone
+        // a provider may know only the address
         mapProfileToUser: ({ name, email }) => ({ name: name || email || "" }),
       },
     ],
   });
 }
 
-/** better-auth passes on its own errors only. */
+/** better-auth passes on only its own error class. */
 function refuse(error: unknown): never {
   if (error instanceof Error && "code" in error && error.code === "sign_up_closed") {
     throw new APIError("FORBIDDEN", { code: "SIGN_UP_CLOSED", message: error.message });

@@ -27,7 +27,7 @@ const poll = (deviceCode: string, clientId = "cli") =>
   post("token", { grant_type: GRANT, device_code: deviceCode, client_id: clientId });
 const show = (code: string, as: TestPerson) => server.ask("deviceShow", { params: { code }, as: as.browser });
 const approve = (userCode: string, as: TestPerson) => post("approve", { userCode }, as);
-/** The command waits five seconds between its questions; the tests do not. */
+/** Skips the five seconds between the CLI's polls. */
 const rest = () =>
   server.deps.db
     .updateTable("identity.device_codes")
@@ -35,7 +35,7 @@ const rest = () =>
     .execute();
 
 describe("signing a terminal in", () => {
-  test("by a code that a person confirms in the browser", async () => {
+  test("works with a code that a person confirms in the browser", async () => {
     const { org, member } = await openOrgStage(server);
     const started = await post("code", { client_id: "cli", scope: "all" });
     expect(started.json).toMatchObject({
@@ -71,7 +71,7 @@ describe("signing a terminal in", () => {
     expect((await poll(deviceCode)).json).toMatchObject({ error: "invalid_grant" });
   });
 
-  test("of many that ask at once with a confirmed code, one gets a session", async () => {
+  test("of concurrent polls with a confirmed code, one gets a session", async () => {
     const ann = await makePerson(server);
     const { device_code: deviceCode, user_code } = await start();
     await show(user_code, ann);
@@ -88,7 +88,7 @@ describe("signing a terminal in", () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test("a denied code says so, once", async () => {
+  test("a denied code is reported once", async () => {
     const ann = await makePerson(server);
     const { device_code: deviceCode, user_code } = await start();
     await show(user_code, ann);
@@ -97,7 +97,7 @@ describe("signing a terminal in", () => {
     expect((await approve(user_code, ann)).json).toMatchObject({ code: "device_code_not_found" });
   });
 
-  test("a code that nobody confirmed in time is refused on both sides", async () => {
+  test("an expired code is refused on both sides", async () => {
     const ann = await makePerson(server);
     const { device_code: deviceCode, user_code } = await start();
     await show(user_code, ann);
@@ -112,7 +112,7 @@ describe("signing a terminal in", () => {
 });
 
 describe("attacks on it", () => {
-  test("a code belongs to whoever is shown it first", async () => {
+  test("a code belongs to the first person who opens it", async () => {
     const [ann, eve] = [await makePerson(server), await makePerson(server)];
     const { user_code } = await start();
     expect((await show(user_code, ann)).status).toBe(200);
@@ -121,7 +121,7 @@ describe("attacks on it", () => {
     expect((await show(user_code, ann)).status).toBe(200);
   });
 
-  test("a code that was never shown is not confirmed, so that a link alone confirms nothing", async () => {
+  test("a code that was never opened cannot be confirmed, so a link alone confirms nothing", async () => {
     const ann = await makePerson(server);
     const { user_code } = await start();
     expect((await approve(user_code, ann)).json).toMatchObject({
@@ -130,7 +130,7 @@ describe("attacks on it", () => {
     });
   });
 
-  test("whoever starts the flow cannot name who is to confirm it", async () => {
+  test("the client that starts the flow cannot name the confirming account", async () => {
     const ann = await makePerson(server);
     const started = await post("code", { client_id: "cli", user_id: ann.id });
     const found = await server.deps.db
@@ -141,7 +141,7 @@ describe("attacks on it", () => {
     expect(found).toEqual({ user_id: null });
   });
 
-  test("guesses are limited for an account", async () => {
+  test("guesses are limited per account", async () => {
     const eve = await makePerson(server);
     const codes = await Promise.all(Array.from({ length: 22 }, (_, index) => show(`AAAA-${1000 + index}`, eve)));
     expect(codes.filter(({ json }) => json.code === "too_many_attempts")).toHaveLength(2);
@@ -150,14 +150,14 @@ describe("attacks on it", () => {
     expect((await approve(user_code, eve)).json).toMatchObject({ code: "too_many_attempts" });
   });
 
-  test("another client is refused, when it asks and when it fetches", async () => {
+  test("another client is refused when it polls", async () => {
     expect((await post("code", { client_id: "evil" })).json).toMatchObject({ error: "invalid_client" });
     const { device_code: deviceCode } = await start();
     expect((await poll(deviceCode, "evil")).json).toMatchObject({ error: "invalid_grant" });
     expect((await poll("x".repeat(40))).json).toMatchObject({ error: "invalid_grant" });
   });
 
-  test("a guest and a page of another site confirm nothing", async () => {
+  test("a guest and a page of another site cannot confirm", async () => {
     const ann = await makePerson(server);
     const { user_code } = await start();
     await show(user_code, ann);

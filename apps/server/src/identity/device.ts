@@ -12,8 +12,8 @@ export interface DeviceDeps {
 }
 
 /**
- * What a code was asked by. Whoever is shown it first has it: nobody else may confirm or deny it then.
- * @throws device_code_not_found for one that is wrong, ended, answered, or shown to another; too_many_attempts
+ * The request behind a code. The code then belongs to the person who opened it first: only they may confirm or deny it.
+ * @throws device_code_not_found if wrong, expired, answered or opened by another; too_many_attempts
  */
 export async function showDevice(deps: DeviceDeps, person: Person, text: string, client: CallClient): Promise<Device> {
   await deps.attempts.take("device_code_address", client.ip_address);
@@ -31,7 +31,7 @@ export async function showDevice(deps: DeviceDeps, person: Person, text: string,
   if (claimed === undefined) {
     throw appError("device_code_not_found", {
       detail: `No open request has the code ${JSON.stringify(text.slice(0, 20))}.`,
-      hint: "Look again at the terminal, or start again with cli login: a code is good for 15 minutes, once.",
+      hint: "Check the code in the terminal, or start again: cli login. A code is valid once, for 15 minutes.",
     });
   }
   await deps.attempts.forget("device_code_account", person.user_id);

@@ -4,12 +4,11 @@ import type { ControlDatabase } from "../database/pool.ts";
 import { hasNoUser } from "./sign-up.ts";
 import { hashToken, makeToken } from "./tokens/tokens.ts";
 
-/** Any number: who holds it makes the first account. */
+/** Advisory lock for creating the first account. Any number. */
 const LOCK = 7_341_905_624;
 
 /**
- * Makes the one-time token of the link that makes the first account, in place of an earlier one. Undefined once there is
- * an account.
+ * Creates the one-time token of the first account's link, replacing an earlier one. Undefined if there is an account.
  */
 export async function openFirstAccount(db: ControlDatabase): Promise<string | undefined> {
   if (!(await hasNoUser(db))) return undefined;
@@ -24,11 +23,11 @@ export async function openFirstAccount(db: ControlDatabase): Promise<string | un
 }
 
 /**
- * Runs `make` for whoever has the token, one at a time; the token is used up when it has succeeded.
- * @throws set_up_done when there is an account, unauthorized for a wrong token
+ * Runs `make` for a caller with the token, one at a time. Success uses up the token.
+ * @throws set_up_done if there is an account, unauthorized for a wrong token
  */
 export async function useFirstAccount<T>(db: ControlDatabase, token: string, make: () => Promise<T>): Promise<T> {
-  // before the wait, too: who has no token may not queue up, each with a connection, where the first account needs one
+  // also checked before the lock: callers without a token must not queue up and use all connections
   if (await hasNoUser(db)) await checkToken(db, token);
   return await db.connection().execute(async (connection) => {
     const run = (text: RawBuilder<unknown>) => text.execute(connection);
@@ -36,7 +35,7 @@ export async function useFirstAccount<T>(db: ControlDatabase, token: string, mak
     try {
       if (!(await hasNoUser(connection))) {
         throw appError("set_up_done", {
-          detail: "The first account of this server exists.",
+          detail: "The first account of this server already exists.",
           hint: "Sign in, or ask for an invitation.",
         });
       }

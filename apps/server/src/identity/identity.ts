@@ -25,20 +25,20 @@ export interface IdentityDeps {
   readonly verifyKey: VerifyKey;
 }
 
-/** Who somebody is. */
+/** Authentication of people and keys. */
 export interface Identity {
   readonly cookie: SessionCookie;
   readonly known_device: KnownDevice;
-  /** better-auth, made at its first use: the address of the server is known once it listens. */
+  /** better-auth, created at first use, because the server's address is known only once it listens. */
   auth(): Auth;
   resolve(request: Pick<FastifyRequest, "headers">): Promise<Resolved>;
-  /** Whether this is the password of the person; false for someone without one. */
+  /** Whether this is the person's password. False for a person without one. */
   checkPassword(userId: string, password: string): Promise<boolean>;
-  /** What is stored of a new password. */
+  /** The stored form of a new password. */
   hashPassword(password: string): Promise<string>;
-  /** Whose password the token of a link resets; undefined for a token that is wrong, used or too old. */
+  /** The account's address for a reset token. Undefined if the token is wrong, used or expired. */
   findResetEmail(token: string): Promise<string | undefined>;
-  /** Makes a link to a new password, for whoever runs the server to hand on; undefined without such an account. */
+  /** Creates a password reset link for the operator. Undefined if there is no such account. */
   makeResetLink(email: string): Promise<string | undefined>;
 }
 
@@ -52,7 +52,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       ...deps,
       assertMaySignUp: (asked) => assertMaySignUp(deps, asked),
       sendReset: async (email, url) => {
-        if (deps.mail === undefined) throw new Error("A reset was asked of a server without mail.");
+        if (deps.mail === undefined) throw new Error("A password reset needs mail.");
         await deps.mail.send({
           to: email,
           subject: "A new password",
@@ -106,7 +106,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
   };
 }
 
-/** What a request shows. A header that came several times is joined, which is no credential that anybody gave out. */
+/** The credentials of a request. A repeated header is joined, which matches no valid credential. */
 function shownBy({ headers }: Pick<FastifyRequest, "headers">): ShownCredentials {
   const key = headers["x-api-key"];
   return {

@@ -15,7 +15,7 @@ test.each([
   ["device/code", "device_codes", { client_id: "cli" }],
   ["sign-in/email", "users", { email: "ann@example.com", password: "long enough for it" }],
   ["reset-password", "verifications", { token: "x", newPassword: "long enough for it" }],
-])("a connection that is lost inside of %s is told as that", async (route, table, body) => {
+])("a connection lost during %s is reported as such", async (route, table, body) => {
   const { db } = server.deps;
   const answer = await db.transaction().execute(async (tx) => {
     await sql`lock table ${sql.table(`identity.${table}`)} in access exclusive mode`.execute(tx);

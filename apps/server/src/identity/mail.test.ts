@@ -28,7 +28,7 @@ afterEach(() => new Promise((resolve) => server.close(resolve)));
 
 async function send(needsTls: boolean): Promise<void> {
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server listens on no port.");
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
   const mail = await createMail({
     url: new Secret(`smtp://127.0.0.1:${address.port}`),
     from: "a@example.com",
@@ -41,14 +41,14 @@ async function send(needsTls: boolean): Promise<void> {
   }
 }
 
-test("sends no mail without TLS where TLS is required", async () => {
+test("sends no mail without TLS if TLS is required", async () => {
   await expect(send(true)).rejects.toThrow();
   expect(heard).toContain("STARTTLS");
   expect(heard).not.toContain("RCPT TO");
   expect(heard).not.toContain("secret link");
 });
 
-test("sends mail without TLS where the operator allows it", async () => {
+test("sends mail without TLS if the operator allows it", async () => {
   await send(false);
   expect(heard).toContain("secret link");
 });

@@ -6,7 +6,7 @@ export interface MailMessage {
   readonly text: string;
 }
 
-/** Sends mail; throws what the mail server says. */
+/** Sends mail. Throws the mail server's error. */
 export interface Mail {
   send(message: MailMessage): Promise<void>;
   close(): void;
@@ -14,11 +14,11 @@ export interface Mail {
 
 const TIMEOUT_MS = 15_000;
 
-/** Mail by SMTP. */
+/** Creates SMTP mail. */
 export async function createMail(config: {
   readonly url: Secret;
   readonly from: string;
-  /** Mails may hold links that sign in: a mail server that offers no TLS then gets none. */
+  /** Mails may contain links that sign in, so a mail server without TLS gets none. */
   readonly needs_tls: boolean;
 }): Promise<Mail> {
   const { createTransport } = await import("nodemailer");
@@ -28,7 +28,7 @@ export async function createMail(config: {
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
-    // a text of ours names no files or addresses to fetch
+    // mails reference no files or addresses
     disableFileAccess: true,
     disableUrlAccess: true,
   });

@@ -3,18 +3,18 @@ import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makePerson } from "../testing/people.ts";
 import { openFirstAccount } from "./first-account.ts";
 
-/** More than the server has connections to PostgreSQL: whoever holds one and waits for another waits for all. */
+/** More than the pool's connections: a request that holds one and waits for a second would deadlock. */
 const MANY = 20;
 const PASSWORD = "long enough for it";
 
-describe("many at once", () => {
+describe("many concurrent requests", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await openServer({ env: { SERVICE_SIGN_UP: "open" } });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test("try wrong tokens while the first account is made", async () => {
+  test("with wrong tokens do not block the first account", async () => {
     const token = (await openFirstAccount(server.deps.db)) ?? "";
     const make = (text: string) =>
       server.send("POST", "/v1/setup", {
@@ -25,7 +25,7 @@ describe("many at once", () => {
     expect(answers.slice(1).every(({ status }) => status === 401 || status === 409)).toBe(true);
   });
 
-  test("sign up, each with an account", async () => {
+  test("sign up and get an account each", async () => {
     await makePerson(server);
     const answers = await Promise.all(
       Array.from({ length: MANY }, (_, index) =>
@@ -38,7 +38,7 @@ describe("many at once", () => {
   });
 });
 
-test("of two that sign up at once with one address, one has the account and the other is told that there is one", async () => {
+test("of two that sign up one address, one succeeds and the other learns that the account exists", async () => {
   await using server = await openServer({ env: { SERVICE_SIGN_UP: "open" } });
   await makePerson(server);
   const body = { email: "twice@example.com", name: "Twice", password: PASSWORD };

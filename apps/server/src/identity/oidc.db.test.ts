@@ -31,7 +31,7 @@ beforeEach(() => {
   oidc.person = { sub: `sub-${count}`, email: `oidc${count}@example.com`, email_verified: true, name: "Olga" };
 });
 
-/** A browser that keeps cookies by host and follows where it is led, to the page of ours that it ends at. */
+/** A browser with cookies by host that follows redirects until one of our pages. */
 class Browser {
   readonly #jar = new Map<string, Map<string, string>>();
 
@@ -50,7 +50,7 @@ class Browser {
     return response;
   }
 
-  /** Ends at an answer that leads nowhere, or at a page of the dashboard. */
+  /** Follows redirects to a page of the dashboard, or to an answer without one. */
   async follow(url: string): Promise<string> {
     let at = url;
     for (let step = 0; step < 20; step++) {
@@ -61,7 +61,7 @@ class Browser {
       at = new URL(location, at).href;
       if (at.startsWith(server.url) && !at.includes("/v1/auth/")) return at.slice(server.url.length);
     }
-    throw new Error("The way has no end.");
+    throw new Error("Too many redirects.");
   }
 
   cookie(): string {
@@ -90,8 +90,8 @@ async function invite(email: string): Promise<void> {
   await server.ask("invitationCreate", { params: { org: org.name }, body: { email }, as: owner });
 }
 
-describe("signing in by a provider", () => {
-  test("makes an account for an invited address that the provider vouches for, and finds it again", async () => {
+describe("signing in with a provider", () => {
+  test("creates an account for an invited, verified address, and finds it again", async () => {
     await invite(oidc.person.email);
     const first = await signIn("/orgs");
     expect(first).toMatchObject({ end: "/orgs", whoami: { email: oidc.person.email } });
@@ -102,13 +102,13 @@ describe("signing in by a provider", () => {
     expect(users).toEqual([{ name: "Olga" }]);
   });
 
-  test("makes none for an address that nobody invited", async () => {
+  test("creates no account without an invitation", async () => {
     const { end, whoami } = await signIn();
     expect(end).toMatch(/^\/sign-in\?error=/);
     expect(whoami).toMatchObject({ code: "unauthorized" });
   });
 
-  test("makes none for an invited address that the provider does not vouch for", async () => {
+  test("creates no account for an unverified invited address", async () => {
     await invite(oidc.person.email);
     oidc.person = { ...oidc.person, email_verified: false };
     const { end, whoami } = await signIn();
@@ -116,28 +116,28 @@ describe("signing in by a provider", () => {
     expect(whoami).toMatchObject({ code: "unauthorized" });
   });
 
-  test("does not take over an account whose address the provider does not vouch for", async () => {
+  test("cannot take over an account with an unverified address", async () => {
     const ann = await makePerson(server);
     oidc.person = { ...oidc.person, email: ann.email, email_verified: false };
     const { whoami } = await signIn();
     expect(whoami).toMatchObject({ code: "unauthorized" });
   });
 
-  test("is offered under its name", async () => {
+  test("is offered under the provider's name", async () => {
     expect((await server.ask("service", {})).json.oidc).toEqual([{ id: "oidc", name: "Example Login" }]);
   });
 });
 
 describe("attacks on it", () => {
   test.each(["https://evil.example/", "//evil.example", "/\\evil.example", "http:evil", "/\tevil"])(
-    "does not lead on to %j",
+    "does not redirect to %j",
     async (callbackURL) => {
       const answer = await begin(new Browser(), callbackURL);
       expect(answer.status).toBe(422);
     },
   );
 
-  test("an answer of the provider is taken in the browser that asked alone", async () => {
+  test("the provider's answer is accepted only in the requesting browser", async () => {
     await invite(oidc.person.email);
     const [asker, victim] = [new Browser(), new Browser()];
     const { url } = (await (await begin(asker)).json()) as { url: string };
@@ -153,7 +153,7 @@ describe("attacks on it", () => {
     expect(whoami.status).toBe(401);
   });
 
-  test("an answer is good once", async () => {
+  test("an answer is valid once", async () => {
     await invite(oidc.person.email);
     const browser = new Browser();
     const { url } = (await (await begin(browser)).json()) as { url: string };
@@ -168,7 +168,7 @@ describe("attacks on it", () => {
   });
 
   test.each(["", "?code=x", "?state=x&code=y", "?error=access_denied", "?callbackURL=https://evil.example"])(
-    "a made-up answer %j leads to our own sign-in",
+    "a forged answer %j leads to our own sign-in",
     async (query) => {
       const response = await fetch(`${server.url}/v1/auth/callback/oidc${query}`, { redirect: "manual" });
       const location = new URL(response.headers.get("location") ?? "", server.url);
@@ -183,7 +183,7 @@ describe("attacks on it", () => {
   );
 });
 
-test("the provider's secret is in no log, and its tokens in no table", async () => {
+test("the provider's secret is never logged, and its tokens are never stored", async () => {
   await invite(oidc.person.email);
   await signIn();
   const logged = JSON.stringify(server.log.lines);

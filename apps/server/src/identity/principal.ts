@@ -6,10 +6,10 @@ import { hashCredential } from "./tokens/hashed-tokens.ts";
 import type { SessionCookie } from "./tokens/session-cookie.ts";
 import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./tokens/session-lives.ts";
 
-/** What a good key says of itself. */
+/** The principal of a valid key. */
 export type KeyPrincipal = Omit<Principal, "session_id" | "shown"> & { readonly kind: "key" | "grant_key" };
 
-/** Looks up the text of a key; undefined for one that is wrong, expired or deleted. */
+/** Looks up a key's text. Undefined if it is wrong, expired or deleted. */
 export type VerifyKey = (text: string) => Promise<KeyPrincipal | undefined>;
 
 export interface ShownCredentials {
@@ -20,7 +20,7 @@ export interface ShownCredentials {
 
 export interface Resolved {
   readonly principal: Principal | undefined;
-  /** The cookie to send again, because the session was prolonged. */
+  /** The cookie to set again, because the session was extended. */
   readonly set_cookie: string | undefined;
 }
 
@@ -33,8 +33,8 @@ export interface ResolveDeps {
 }
 
 /**
- * Who the request comes from: an API key is looked at first, then a bearer token, then the cookie. What is shown must be
- * good: a bad key is refused beside a good token too. Nobody when nothing is shown, or a cookie of a session that ended.
+ * Authenticates a request by API key, then bearer token, then cookie. An invalid credential is refused even next to a
+ * valid one. Undefined without a credential, or with the cookie of an ended session.
  * @throws unauthorized
  */
 export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredentials): Promise<Resolved> {
@@ -58,7 +58,7 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
   };
 }
 
-/** Reads a session that lasts, with its person and its organization, by the hash of its token. */
+/** Reads an active session by its token's hash, with its person and organization. */
 export function readSessionIn(db: ControlDatabase, lives: SessionLives) {
   return writtenOnce(db, (db, tokenHash) =>
     db
@@ -88,7 +88,7 @@ export function readSessionIn(db: ControlDatabase, lives: SessionLives) {
   );
 }
 
-/** Of the organization at this alias: null unless it is suspended. */
+/** The suspension of the organization at this alias. Null if it is not suspended. */
 export function suspensionOf(alias: string): RawBuilder<string | null> {
   const at = sql.ref(`${alias}.suspended_at`);
   return sql`case when ${at} is not null then coalesce(${sql.ref(`${alias}.suspended_for`)}, '') end`;
@@ -100,7 +100,7 @@ async function findSession(
   shown: "bearer" | "cookie",
 ): Promise<{ principal: Principal; prolonged_s: number | undefined } | undefined> {
   const row = await readSession(hashCredential(token));
-  // the token of a browser's cookie is no bearer token, and the other way round
+  // a cookie's token is invalid as a bearer token, and vice versa
   if (row === undefined || row.client !== (shown === "cookie" ? "browser" : "cli")) return undefined;
   const prolonged = row.is_due ? await prolongSession(db, row.session_id, sessionLives) : undefined;
   const organization =
@@ -126,13 +126,13 @@ async function findSession(
 function badKey(): Error {
   return appError("unauthorized", {
     detail: "The API key in X-api-key is wrong, has expired or was deleted.",
-    hint: "Use another key, or no key to use the session: unset SERVICE_API_KEY",
+    hint: "Use another key, or unset it to use the session: unset SERVICE_API_KEY",
   });
 }
 
 function badToken(): Error {
   return appError("unauthorized", {
-    detail: "The session in the Authorization header has ended, or there never was one.",
+    detail: "The session in the Authorization header has ended or never existed.",
     hint: "Sign in again: cli login",
   });
 }

@@ -20,7 +20,7 @@ export interface SetUpDeps {
 }
 
 /**
- * Makes the first account by the printed link and signs it in.
+ * Creates the first account with the printed link and signs it in.
  * @throws set_up_done, unauthorized for a wrong token, weak_password, too_many_attempts
  */
 export async function setUp(
@@ -45,11 +45,11 @@ export async function setUp(
     const response = await asAllowedSignUp(() => handleAuth(deps.identity.auth(), request));
     if (!response.ok) throw translate(response.status, await response.json().catch(() => undefined));
     const cookie = response.headers.getSetCookie().find((text) => text.startsWith(`${deps.identity.cookie.name}=`));
-    if (cookie === undefined) throw new Error("The first account was made without a session.");
+    if (cookie === undefined) throw new Error("The first account was created without a session.");
     return cookie;
   });
   const { principal } = await deps.identity.resolve({ headers: { cookie: setCookie.split(";")[0] ?? "" } });
-  if (principal === undefined) throw new Error("The session of the first account is not found.");
+  if (principal === undefined) throw new Error("The session of the first account was not found.");
   await deps.recordEvent(deps.db, {
     action: "session.create",
     target: account.email,

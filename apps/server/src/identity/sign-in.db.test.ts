@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-// limits count over the tests of a file: each begins without attempts
+// attempts count across the tests of a file: reset them before each
 afterEach(async () => {
   await server.deps.db.deleteFrom("identity.attempts").execute();
 });
@@ -22,10 +22,10 @@ const newAddress = () => `person${++count}@example.com`;
 
 const auth = (route: string, body: unknown, headers: Record<string, string> = {}, on = server) =>
   on.send("POST", `/v1/auth/${route}`, { body, headers });
-/** The session that an answer set, as a browser sends it back. */
+/** The session cookie of an answer, as a browser sends it back. */
 const cookieOf = (answer: TestAnswer | undefined) => answer?.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
-/** An account with a password, made by invitation. */
+/** Creates an account with a password by invitation. */
 async function signUp(email = newAddress()): Promise<TestAnswer> {
   const invitation = await invite(email);
   return await auth("sign-up/email", { email, name: "Ann", password: PASSWORD, invitation });
@@ -38,7 +38,7 @@ async function invite(email: string): Promise<string> {
 }
 
 describe("the first account", () => {
-  test("is made by the printed token, once, and signs in", async () => {
+  test("is created once with the printed token, and signed in", async () => {
     await using fresh = await openServer();
     const token = await openFirstAccount(fresh.deps.db);
     const account = { email: "first@example.com", name: "First", password: PASSWORD };
@@ -62,7 +62,7 @@ describe("the first account", () => {
     expect(JSON.stringify(fresh.log.lines)).not.toContain(token);
   });
 
-  test("nobody signs up before it", async () => {
+  test("must exist before other sign-ups", async () => {
     await using fresh = await openServer({ env: { SERVICE_SIGN_UP: "open" } });
     const answer = await auth("sign-up/email", { email: "a@b.co", name: "A", password: PASSWORD }, {}, fresh);
     expect(answer.json).toMatchObject({ code: "sign_up_closed" });
@@ -70,7 +70,7 @@ describe("the first account", () => {
 });
 
 describe("signing up", () => {
-  test("takes an invitation for its own address alone, and sets a session", async () => {
+  test("accepts an invitation only for its address, and sets a session", async () => {
     const email = newAddress();
     const invitation = await invite(email);
     const account = { name: "Ann", password: PASSWORD };
@@ -88,7 +88,7 @@ describe("signing up", () => {
     expect(made.headers.get("set-auth-token")).toBeNull();
   });
 
-  test("refuses a password that is guessed first", async () => {
+  test("refuses an easily guessed password", async () => {
     const email = newAddress();
     const invitation = await invite(email);
     const answer = await auth("sign-up/email", { email, name: "Ann", password: "Password123!", invitation });
@@ -96,7 +96,7 @@ describe("signing up", () => {
     expect(answer.text).not.toContain("Password123!");
   });
 
-  test("does not tell who has an account while it is closed", async () => {
+  test("does not reveal accounts while it is closed", async () => {
     const { email } = await makePerson(server);
     const answers = await Promise.all(
       [email, newAddress()].map((address) => auth("sign-up/email", { email: address, name: "A", password: PASSWORD })),
@@ -105,7 +105,7 @@ describe("signing up", () => {
     expect(theirs).toBe(nobodys);
   });
 
-  test("is open to everybody where the operator opens it, once for an address", async () => {
+  test("is open to everyone if the operator opens it, once per address", async () => {
     await using open = await openServer({ env: { SERVICE_SIGN_UP: "open" } });
     await makePerson(open);
     const account = { email: "new@example.com", name: "New", password: PASSWORD };
@@ -131,7 +131,7 @@ describe("signing up", () => {
 });
 
 describe("signing in", () => {
-  test("by address and password, in whatever case the address is written", async () => {
+  test("works with address and password, ignoring the address's case", async () => {
     const email = newAddress();
     await signUp(email);
     const answer = await auth("sign-in/email", { email: email.toUpperCase(), password: PASSWORD });
@@ -139,7 +139,7 @@ describe("signing in", () => {
     expect((await server.ask("whoami", { as: { cookie: cookieOf(answer) } })).json).toMatchObject({ email });
   });
 
-  test("under https sets a cookie that no other host can plant", async () => {
+  test("over https sets a cookie that no other host can set", async () => {
     await using secure = await openServer({
       env: { SERVICE_SIGN_UP: "open", SERVICE_PUBLIC_URL: "https://cloud.example.com" },
     });
@@ -163,12 +163,12 @@ describe("signing in", () => {
     }
   });
 
-  test("asks browsers for https only where the server has it", async () => {
+  test("sends HSTS only if the server uses https", async () => {
     const answer = await server.send("GET", "/v1/service");
     expect(answer.headers.get("strict-transport-security")).toBeNull();
   });
 
-  test("answers alike for a wrong password and for nobody", async () => {
+  test("gives the same answer for a wrong password and an unknown account", async () => {
     const email = newAddress();
     await signUp(email);
     const answers = await Promise.all(
@@ -179,7 +179,7 @@ describe("signing in", () => {
     expect(theirs).toBe(nobodys);
   });
 
-  test("is limited for an account, the right password included, and tells how long", async () => {
+  test("is limited per account, even with the right password, with the remaining time", async () => {
     const email = newAddress();
     await signUp(email);
     const guesses = await Promise.all(
@@ -200,7 +200,7 @@ describe("signing in", () => {
       .find((text) => text.includes("known_device="))
       ?.split(";")[0] ?? "";
 
-  test("guesses of strangers lock no browser out that signed in before", async () => {
+  test("guesses of strangers do not lock out a known browser", async () => {
     const email = newAddress();
     await signUp(email);
     const cookie = deviceOf(await auth("sign-in/email", { email, password: PASSWORD }));
@@ -210,7 +210,7 @@ describe("signing in", () => {
     expect((await right({ cookie, origin: server.url })).status).toBe(200);
   });
 
-  test("guesses of a browser that signed in before are limited as well", async () => {
+  test("guesses of a known browser are limited too", async () => {
     const email = newAddress();
     await signUp(email);
     const cookie = deviceOf(await auth("sign-in/email", { email, password: PASSWORD }));
@@ -223,7 +223,7 @@ describe("signing in", () => {
     expect(codes.filter((code) => code === "too_many_attempts")).toHaveLength(1);
   });
 
-  test("a known browser of one account is unknown to another one", async () => {
+  test("a browser is known only for its own account", async () => {
     const [email, other] = [newAddress(), newAddress()];
     await signUp(email);
     await signUp(other);
@@ -233,7 +233,7 @@ describe("signing in", () => {
     expect(answer.json).toMatchObject({ code: "too_many_attempts" });
   });
 
-  test("guesses from many networks are limited for the account", async () => {
+  test("guesses from many networks are limited per account", async () => {
     const email = newAddress();
     await signUp(email);
     await server.deps.attempts.take("sign_in_account", email);
@@ -245,7 +245,7 @@ describe("signing in", () => {
     expect((await guess(email)).json).toMatchObject({ code: "too_many_attempts" });
   });
 
-  test("is limited for an address, whatever it says of proxies", async () => {
+  test("is limited per address, ignoring forged proxy headers", async () => {
     await server.deps.attempts.take("sign_in_address", "127.0.0.1");
     await server.deps.db.updateTable("identity.attempts").set({ count: 100 }).execute();
     const answer = await auth(
@@ -256,7 +256,7 @@ describe("signing in", () => {
     expect(answer.json).toMatchObject({ code: "too_many_attempts" });
   });
 
-  test("gives a new session each time, whatever cookie came along", async () => {
+  test("creates a new session each time, ignoring a sent cookie", async () => {
     const email = newAddress();
     const first = cookieOf(await signUp(email));
     const planted = "appdb.session_token=planted.AAAA";
@@ -267,7 +267,7 @@ describe("signing in", () => {
     expect((await server.ask("whoami", { as: { cookie: planted } })).status).toBe(401);
   });
 
-  test("signing out ends the session", async () => {
+  test("signing out ends a browser session", async () => {
     const cookie = cookieOf(await signUp());
     const out = await auth("sign-out", {}, { cookie, origin: server.url });
     expect(out.status).toBe(200);
@@ -275,7 +275,7 @@ describe("signing in", () => {
     expect((await server.ask("whoami", { as: { cookie } })).status).toBe(401);
   });
 
-  test("signing out ends the session of a terminal", async () => {
+  test("signing out ends a terminal session", async () => {
     const ann = await makePerson(server);
     const out = await auth("sign-out", {}, { authorization: `Bearer ${ann.token}` });
     expect(out.status).toBe(200);
@@ -287,7 +287,7 @@ describe("a new password", () => {
   const linkOf = (email: string) => server.mails.findLast(({ to }) => to === email)?.text ?? "";
   const tokenOf = (email: string) => /\/reset\?token=(\S+)/.exec(linkOf(email))?.[1] ?? "";
 
-  test("is set by the mailed link, once, and ends all sessions", async () => {
+  test("is set with the mailed link, once, and ends all sessions", async () => {
     const email = newAddress();
     const cookie = cookieOf(await signUp(email));
     expect((await auth("request-password-reset", { email, redirectTo: "/reset" })).status).toBe(200);
@@ -305,7 +305,7 @@ describe("a new password", () => {
     expect(JSON.stringify(server.log.lines)).not.toContain(token);
   });
 
-  test("answers alike for nobody", async () => {
+  test("gives the same answer for an unknown account", async () => {
     const email = newAddress();
     await signUp(email);
     const answers = await Promise.all(
@@ -315,14 +315,14 @@ describe("a new password", () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  test("cannot be had by mail from a server without", async () => {
+  test("cannot be requested from a server without mail", async () => {
     await using silent = await openServer();
     const answer = await auth("request-password-reset", { email: "a@b.co" }, {}, silent);
     expect(answer.json).toMatchObject({ code: "no_mail", hint: expect.stringContaining("reset-link") });
   });
 
   test.each(["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"])(
-    "does not lead on to %s",
+    "does not redirect to %s",
     async (redirectTo) => {
       const answer = await auth("request-password-reset", { email: newAddress(), redirectTo });
       expect(answer.json).toMatchObject({ code: "invalid_request", errors: [{ pointer: "/redirectTo" }] });
@@ -337,7 +337,7 @@ describe("requests from other sites", () => {
     [{ "sec-fetch-site": "cross-site" }, 403],
     [{ "sec-fetch-site": "same-site" }, 403],
     [{}, 403],
-  ])("a change by cookie with %j is refused", async (headers, status) => {
+  ])("a change with a cookie and %j is refused", async (headers, status) => {
     const { org, owner } = await openOrgStage(server);
     const answer = await server.send("PATCH", `/v1/orgs/${org.name}`, {
       body: { display_name: "Changed" },
@@ -348,7 +348,7 @@ describe("requests from other sites", () => {
   });
 
   test.each([{ "sec-fetch-site": "same-origin" }, { origin: "ours" }])(
-    "one of our own with %j is not",
+    "our own request with %j is accepted",
     async (headers) => {
       const { org, owner } = await openOrgStage(server);
       const own = "origin" in headers ? { origin: server.url } : headers;
@@ -360,7 +360,7 @@ describe("requests from other sites", () => {
     },
   );
 
-  test("nobody is signed in from elsewhere", async () => {
+  test("another site cannot sign anyone in", async () => {
     const body = { email: newAddress(), password: PASSWORD };
     for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }] as const) {
       expect((await auth("sign-in/email", body, headers as Record<string, string>)).json.code).toBe("csrf_refused");
@@ -368,14 +368,14 @@ describe("requests from other sites", () => {
   });
 
   test.each(["application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"])(
-    "a form's body is not read: %s",
+    "a form body is not read: %s",
     async (type) => {
       const answer = await auth("sign-in/email", '{"email":"a@b.co","password":"x"}', { "content-type": type });
       expect(answer.status).toBe(415);
     },
   );
 
-  test("no header lets a page of another site read answers", async () => {
+  test("no CORS header lets another site read answers", async () => {
     const answer = await server.send("GET", "/v1/service", { headers: { origin: "https://evil.example" } });
     expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
@@ -392,7 +392,7 @@ test.each([
   ["GET", "/v1/auth/device?user_code=ABCD1234"],
   ["GET", "/v1/auth/error"],
   ["GET", "/v1/auth/verify-email?token=x&callbackURL=https://evil.example"],
-])("better-auth's other routes are not there: %s %s", async (method, path) => {
+])("better-auth's other routes do not exist: %s %s", async (method, path) => {
   const ann = await makePerson(server);
   const answer = await server.send(method, path, { as: ann, ...(method === "POST" ? { body: {} } : {}) });
   expect(answer.json).toMatchObject({ code: "not_found" });

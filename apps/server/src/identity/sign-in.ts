@@ -18,7 +18,7 @@ export interface PasswordSignInDeps {
 const signedIn = z.object({ token: z.string(), user: z.object({ id: z.string() }) });
 
 /**
- * Signs a person in by password, and by a code where the account has a second factor. Answers what better-auth does.
+ * Signs a person in with a password, and a code if the account has a second factor. Returns better-auth's answer.
  * @throws second_factor_required, second_factor_wrong, too_many_attempts
  */
 export async function signInByPassword(deps: PasswordSignInDeps, call: AuthCall<"sign-in/email">): Promise<Response> {
@@ -32,7 +32,7 @@ export async function signInByPassword(deps: PasswordSignInDeps, call: AuthCall<
   try {
     await demandSecondFactor(deps, user.id, code, device === undefined ? user.id : `${user.id} ${device}`);
   } catch (error) {
-    // nobody was told its token
+    // its token was never sent
     await deps.db.deleteFrom("identity.sessions").where("token_hash", "=", hashCredential(token)).execute();
     throw error;
   }
@@ -43,8 +43,8 @@ export async function signInByPassword(deps: PasswordSignInDeps, call: AuthCall<
 }
 
 /**
- * Counts an attempt for the address, and for the account: by the browser in which it has signed in before, otherwise by the
- * network and, with a larger bound, at all. Strangers use up the bounds of strangers.
+ * Counts an attempt for the address and for the account. A known browser has its own count for the account. Other
+ * browsers share one per network and a larger one overall, so attackers use up only the shared limits.
  */
 async function takeAttempt(
   attempts: Attempts,

@@ -9,7 +9,7 @@ export interface SignUpDeps {
   readonly sign_up: "invitation" | "open";
 }
 
-/** Whether this address may get an account now. @throws sign_up_closed */
+/** Checks that this address may sign up now. @throws sign_up_closed */
 export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<void> {
   if (await hasNoUser(deps.db)) {
     throw appError("sign_up_closed", {
@@ -27,7 +27,7 @@ export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<
 
 export function accountExists(cause?: unknown): Error {
   return appError("account_exists", {
-    detail: "There is an account with this address.",
+    detail: "An account with this address already exists.",
     hint: "Sign in with it.",
     cause,
   });
@@ -38,7 +38,7 @@ export async function hasNoUser(db: ControlDatabase): Promise<boolean> {
   return found === undefined;
 }
 
-/** By the link, for the address that it was made for; or by an address that the OIDC provider vouches for. */
+/** Whether the invitation's link matches the address, or the OIDC provider verified the address. */
 async function isInvited(
   db: ControlDatabase,
   { email, invitation, is_verified: isVerified }: SignUp,

@@ -9,12 +9,12 @@ interface Translation {
   readonly hint?: string;
 }
 
-/** better-auth's codes, and the words of the device flow's errors, in our catalogue. */
+/** Maps better-auth's codes and the device flow's errors to our catalogue. */
 const TRANSLATIONS: Readonly<Record<string, Translation>> = {
   INVALID_EMAIL_OR_PASSWORD: {
     code: "sign_in_failed",
     detail: "The address or the password is wrong.",
-    hint: "Try again, or have the password reset.",
+    hint: "Try again, or reset the password.",
   },
   USER_ALREADY_EXISTS: accountExists(),
   USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: accountExists(),
@@ -32,22 +32,22 @@ const TRANSLATIONS: Readonly<Record<string, Translation>> = {
   },
   INVALID_TOKEN: {
     code: "reset_expired",
-    detail: "The link was used before, is older than an hour, or never was one.",
-    hint: "Ask for another one on the sign-in page.",
+    detail: "The link was used before, is older than an hour, or never existed.",
+    hint: "Request another one on the sign-in page.",
   },
   PROVIDER_NOT_FOUND: {
     code: "invalid_request",
-    detail: "The server has no such way to sign in, or its provider does not answer.",
-    hint: "GET /v1/service lists them under oidc.",
+    detail: "The server does not offer this sign-in, or its provider does not answer.",
+    hint: "For the available providers, see oidc in GET /v1/service.",
   },
   INVALID_ORIGIN: { code: "csrf_refused", detail: "The request comes from another site." },
   unauthorized: { code: "unauthorized", detail: "You are not signed in.", hint: "Sign in first." },
-  invalid_request: deviceCode("The code is wrong, was answered before, or is not shown to you."),
+  invalid_request: deviceCode("The code is wrong, was answered before, or belongs to another person."),
   expired_token: deviceCode("The code was not confirmed in time."),
-  access_denied: deviceCode("The code is shown to another person."),
+  access_denied: deviceCode("The code belongs to another person."),
 };
 
-/** What better-auth refused, in our words: the codes are permanent, the texts ours. */
+/** Turns a refusal of better-auth into an error of ours. */
 export function translate(status: number, body: unknown): AppError {
   const { code, error } = (typeof body === "object" && body !== null ? body : {}) as {
     code?: unknown;
@@ -64,9 +64,9 @@ export function translate(status: number, body: unknown): AppError {
 }
 
 function accountExists(): Translation {
-  return { code: "account_exists", detail: "There is an account with this address.", hint: "Sign in with it." };
+  return { code: "account_exists", detail: "An account with this address already exists.", hint: "Sign in with it." };
 }
 
 function deviceCode(detail: string): Translation {
-  return { code: "device_code_not_found", detail, hint: "Start again with cli login, which shows a new code." };
+  return { code: "device_code_not_found", detail, hint: "Start again to get a new code: cli login" };
 }

@@ -5,7 +5,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { keepBeating } from "./heartbeat.ts";
 
-test("the number grows while the event loop runs, stays while it does not, and is gone at the end", async () => {
+test("the number grows while the event loop runs, and is removed at the end", async () => {
   const folder = mkdtempSync(join(tmpdir(), "beats-"));
   const path = join(folder, "beat");
   const read = () => Number(readFileSync(path, "utf8"));
@@ -22,7 +22,7 @@ test("the number grows while the event loop runs, stays while it does not, and i
   rmSync(folder, { recursive: true });
 });
 
-test("a heartbeat that cannot be written is told in the log and stops no server", () => {
+test("a heartbeat that cannot be written is logged and does not stop the server", () => {
   const log = createSilentLog();
   keepBeating(join(tmpdir(), "no-such-folder-of-a-keeper", "beat"), log)[Symbol.dispose]();
   expect(log.lines).toMatchObject([{ level: "warn", message: expect.stringContaining("heartbeat cannot be written") }]);

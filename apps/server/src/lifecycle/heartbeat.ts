@@ -2,11 +2,11 @@ import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import type { Logger } from "@appdb/engine/ports";
 
 const BEAT_MS = 1_000;
-const UNWATCHED = "the heartbeat cannot be written: a hang of this server is not noticed";
+const UNWATCHED = "the heartbeat cannot be written: a hang of this server will not be detected";
 
 /**
- * Writes a number that grows each second while the event loop runs, for `deploy/keep-server.sh`, which kills a server whose number stays. An
- * empty file says nothing: the keeper then counts nothing. The file is opened once, so that a beat needs no free descriptor.
+ * Writes a number every second while the event loop runs. `deploy/keep-server.sh` kills a server whose number stays the
+ * same. It ignores an empty file. The file is opened once, so that later beats need no free descriptor.
  */
 export function keepBeating(path: string | undefined, log: Logger, beatMs = BEAT_MS): Disposable {
   if (path === undefined) return { [Symbol.dispose]: () => undefined };
@@ -21,7 +21,7 @@ export function keepBeating(path: string | undefined, log: Logger, beatMs = BEAT
     } catch (error) {
       if (!isTold) log.warn({ err: error }, UNWATCHED);
       isTold = true;
-      // shrinking needs no room on the disk; a number that stays would say that the server hangs
+      // truncating needs no disk space; an old number would look like a hang
       ftruncateSync(file, 0);
     }
   };
@@ -37,7 +37,7 @@ export function keepBeating(path: string | undefined, log: Logger, beatMs = BEAT
   };
 }
 
-/** Undefined where there is no room or no folder for it: a server that runs unwatched is better than none. */
+/** Undefined without space or a folder for the file: the server then runs unwatched. */
 function openBeat(path: string, log: Logger): number | undefined {
   try {
     return openSync(path, "w", 0o600);

@@ -3,21 +3,24 @@ import { appError } from "@appdb/contract/errors";
 import type { ServerConfig } from "../config/config.ts";
 import { keepPort, keptPort } from "../config/server-home.ts";
 
-/** Has a server listen on the port that is configured, else on the one that the home had, else on a free one; gives its number.
- *  `open` rejects with Node's error. @throws port_taken */
+/**
+ * Listens on the configured port, otherwise on the home's last one or a free one. Returns the port. `open` rejects with
+ * Node's error.
+ * @throws port_taken
+ */
 export async function listenAsConfigured(
   open: (options: { readonly host: string; readonly port: number }) => Promise<string | AddressInfo | null>,
   config: ServerConfig,
 ): Promise<number> {
   const { home } = config;
-  // the home's port is that of its control plane
+  // the home's port belongs to its control plane
   const isKept = config.port === 0 && config.roles.includes("control-plane");
   const before = isKept ? keptPort(home) : 0;
   const wanted = config.port === 0 ? [before, 0] : [config.port];
   for (const port of wanted) {
     try {
       const address = await open({ host: config.host, port });
-      if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
+      if (address === null || typeof address === "string") throw new Error("The server has no TCP port.");
       if (isKept && address.port !== before) keepPort(home, address.port);
       return address.port;
     } catch (cause) {

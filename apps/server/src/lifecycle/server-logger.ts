@@ -3,7 +3,7 @@ import { type DestinationStream, pino } from "pino";
 
 const REDACTED = ["password", "token", "secret", "api_key", "cookie", "authorization", "dsn"];
 
-/** JSON lines on standard output, or to whoever takes them instead; values of credentials never reach them. */
+/** Creates a logger of JSON lines to standard output, or to `taker`. Credentials are redacted. */
 export function createServerLogger(level: string, taker?: DestinationStream): Logger {
   const options = {
     level,

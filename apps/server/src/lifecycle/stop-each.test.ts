@@ -2,7 +2,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { stopEach } from "./stop-each.ts";
 
-test("a step that fails is logged and keeps no later one back", async () => {
+test("a failed step is logged and does not prevent later ones", async () => {
   const log = createSilentLog();
   const done: string[] = [];
   await stopEach(log, {

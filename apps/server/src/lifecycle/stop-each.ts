@@ -1,8 +1,8 @@
 import type { Logger } from "@appdb/engine/ports";
 
 /**
- * Takes all steps of a stop, one after the other. One that fails is logged and keeps no later one back: on a full disk, or without
- * PostgreSQL, whatever else was started still ends.
+ * Runs the steps of a stop in order. A failed step is logged and does not prevent later ones, for example on a full
+ * disk or without PostgreSQL.
  */
 export async function stopEach(log: Logger, steps: Readonly<Record<string, () => unknown>>): Promise<void> {
   for (const [step, stop] of Object.entries(steps)) {

@@ -6,8 +6,8 @@ import { SERVER_PATHS } from "../config/config.ts";
 const LOOK_MS = 2_000;
 
 /**
- * Notices that the home was removed, or taken by another process after that: the lock of this process is gone with it, whatever is written there
- * still. Two servers would end each other's pods, and of a gateway nobody would be left to end it.
+ * Detects that the home was removed, even if another process uses it since: this process's lock is gone. Otherwise two
+ * servers would end each other's pods, and a gateway would never end.
  */
 export function watchHome(home: string, lock: string, log: Logger): Disposable & { readonly noticed: Promise<string> } {
   const locks = join(home, SERVER_PATHS.locks);
@@ -16,11 +16,11 @@ export function watchHome(home: string, lock: string, log: Logger): Disposable &
   const noticed = new Promise<string>((resolve) => {
     timer = setInterval(() => {
       try {
-        if (findLockOwner(locks, lock)?.pid !== process.pid) resolve("its home is gone");
+        if (findLockOwner(locks, lock)?.pid !== process.pid) resolve("the home was removed");
         isTold = false;
       } catch (error) {
-        // without a free file nothing can be read, and the requests that are under way go on: the next look may tell
-        if (!isTold) log.warn({ err: error }, "this process cannot look whether its home is still there");
+        // without free file descriptors the check fails, but running requests continue: check again later
+        if (!isTold) log.warn({ err: error }, "cannot check whether the home still exists");
         isTold = true;
       }
     }, LOOK_MS);

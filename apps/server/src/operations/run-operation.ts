@@ -11,7 +11,7 @@ export interface OperationDeps {
 export interface StartOperationInput extends Pick<EventInput, "actor" | "principal" | "ip_address" | "client"> {
   readonly org_id: string;
   readonly database_id: string | null;
-  /** Left out for what concerns a database as a whole. */
+  /** Undefined for an operation of a database as a whole. */
   readonly service_id?: string;
   /** `database.provision`, ...: an action of the audit log. */
   readonly kind: string;
@@ -23,8 +23,8 @@ export interface StartOperationInput extends Pick<EventInput, "actor" | "princip
 export type OperationError = { readonly code: string; readonly detail: string; readonly hint: string | null };
 
 /**
- * Writes down that something is to be done, in the transaction that says what. Whoever works at it begins and ends it.
- * Undefined when the database has an open operation of that kind.
+ * Creates an operation, in the transaction of the change that needs it. Its worker begins and ends it. Undefined if the
+ * database has an open operation of that kind.
  */
 export async function startOperation(deps: OperationDeps, input: StartOperationInput): Promise<string | undefined> {
   const { org_id: orgId, database_id: databaseId, kind, target, is_cancellable: isCancellable, actor } = input;
@@ -59,7 +59,7 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
   return made.id;
 }
 
-/** Whether it may be worked at; false when it has ended, was cancelled for example. Safe to repeat. */
+/** Marks an operation as running. False if it has ended, for example by a cancellation. Safe to repeat. */
 export async function beginOperation(tx: Tx, id: string): Promise<boolean> {
   const row = await tx
     .updateTable("control.operations")
@@ -71,7 +71,7 @@ export async function beginOperation(tx: Tx, id: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** Ends an operation once, with its event; false when it had ended before. */
+/** Ends an operation once, with its event. False if it has already ended. */
 export async function endOperation(
   deps: OperationDeps,
   id: string,

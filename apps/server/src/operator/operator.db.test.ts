@@ -38,7 +38,7 @@ async function stage(): Promise<OrgStage> {
 }
 
 describe("retry", () => {
-  test("starts what is FAILED of every organization and leaves the rest", async () => {
+  test("starts FAILED databases and services of all organizations, and no others", async () => {
     const [one, two] = [await stage(), await stage()];
     const failed = [
       await makeDatabase(server, one.org, { state: "FAILED" }),
@@ -55,7 +55,7 @@ describe("retry", () => {
     expect(await retryFailed(server.deps, undefined)).toEqual({ databases: [], services: [] });
   });
 
-  test("concerns one organization where it is named", async () => {
+  test("is limited to a given organization", async () => {
     const [one, two] = [await stage(), await stage()];
     await makeDatabase(server, one.org, { state: "FAILED" });
     const other = await makeDatabase(server, two.org, { state: "FAILED" });
@@ -81,7 +81,7 @@ describe("a suspended organization", () => {
     expect(await eventsOf(org.id)).toEqual(["database.stop by operator", "org.suspend by operator"]);
   });
 
-  test("has a database stopped that was being made, and no other organization's", async () => {
+  test("stops a database whose creation is running, and no other organization's", async () => {
     const [{ org }, other] = [await stage(), await stage()];
     const made = await makeDatabase(server, org, { state: "PROVISIONING" });
     const theirs = await makeDatabase(server, other.org);
@@ -93,7 +93,7 @@ describe("a suspended organization", () => {
     expect(await stopSuspended(server.deps.db, server.deps.recordEvent)).toBe(0);
   });
 
-  test("is served again by resume, with the databases that ran before", async () => {
+  test("resumes, and the databases that ran before start again", async () => {
     const { org, owner } = await stage();
     const awake = await makeDatabase(server, org);
     const asleep = await makeDatabase(server, org, { name: "asleep", state: "STOPPED" });
@@ -109,7 +109,7 @@ describe("a suspended organization", () => {
   });
 });
 
-test("quota changes what an existing organization may have", async () => {
+test("quota changes the limit of an existing organization", async () => {
   const { org, owner } = await stage();
   const answer = await change((write) => setQuota(write, org.name, 7));
   expect(answer).toEqual({ organization: org.name, before: 3, database_quota: 7 });
@@ -122,7 +122,7 @@ test("quota changes what an existing organization may have", async () => {
   });
 });
 
-test("lists name organizations and databases with why they failed", async () => {
+test("lists show organizations, databases and the reasons of failures", async () => {
   const { org } = await stage();
   const id = await makeDatabase(server, org, { state: "FAILED" });
   await sql`update control.databases set failure = '{"code": "disk_full", "detail": "no room", "hint": null}', retry_at = now()

@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import { readRunning } from "../config/server-home.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 
-/** How a server is, in numbers. */
+/** Counts and state of a server. */
 export async function readStatus(db: ControlDatabase, home: string): Promise<OperatorAnswer<"status">> {
   const { rows } = await sql<Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "free_disk_bytes">>`
     select (select count(*)::int from control.organizations) as organizations,
@@ -36,7 +36,7 @@ export async function listOperatedOrgs(db: ControlDatabase): Promise<OperatedOrg
   }));
 }
 
-/** The databases of an organization, or all that there are, by address. */
+/** The databases of one organization or of all, by address. */
 export async function listOperatedDatabases(db: ControlDatabase, org: string | undefined): Promise<OperatedDatabase[]> {
   const { rows } = await sql<
     Omit<OperatedDatabase, "uri" | "retry_at"> & { org: string; name: string; at: Date | null }

@@ -24,13 +24,13 @@ interface Failed {
 }
 
 /**
- * Tries all FAILED databases and services again, of one organization or of all; those of suspended organizations stay. A service whose
- * database does not run is started once that does.
+ * Restarts FAILED databases and services of one organization or of all, except suspended ones. A service of a stopped
+ * database starts once the database runs.
  */
 export async function retryFailed(deps: RetryDeps, org: string | undefined): Promise<OperatorAnswer<"retry">> {
   const tried = { databases: [] as string[], services: [] as string[] };
   for (const failed of await findFailed(deps.db, org)) {
-    // one transaction each: a database that moved meanwhile keeps no other one back
+    // one transaction each: a database that changed meanwhile does not stop the others
     await deps.db.transaction().execute(async (tx) => {
       const caller = operatorOf({ id: failed.org_id, name: failed.org });
       const write = { tx, recordEvent: deps.recordEvent };
@@ -57,7 +57,7 @@ export async function retryFailed(deps: RetryDeps, org: string | undefined): Pro
   return tried;
 }
 
-/** Services first: those of a database that is tried again here do not run yet. */
+/** Services first: those of a database that is retried here do not run yet. */
 async function findFailed(db: ControlDatabase, org: string | undefined): Promise<Failed[]> {
   const { rows } = await sql<Failed>`
     select o.id as org_id, o.name as org, d.name as database, s.name as service, s.id as service_id,

@@ -21,7 +21,7 @@ const read = (suffix: string) => (existsSync(place(suffix)) ? readFileSync(place
 const rotate = (env: Record<string, string> = {}) => rotateMasterKey(readServerConfig({ SERVICE_HOME: home, ...env }));
 
 describe("a new master key", () => {
-  test("is written beside the one in use, which stays until the next start", () => {
+  test("is written next to the current one, which stays until the next start", () => {
     const { file, former, next } = rotate();
     expect(file).toBe(place(".next"));
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -29,18 +29,18 @@ describe("a new master key", () => {
     expect(read("")).toBe(FIRST);
   });
 
-  test("is the same one when it is asked for twice", () => {
+  test("is the same if requested twice", () => {
     expect(rotate()).toEqual(rotate());
   });
 
-  test("is refused where the settings hold the key", () => {
+  test("is refused if the settings contain the key", () => {
     expect(() => rotate({ SERVICE_MASTER_KEY: ENV_KEY })).toThrow(/SERVICE_MASTER_KEY/);
     expect(existsSync(place(".next"))).toBe(false);
   });
 });
 
 describe("the next start", () => {
-  test("takes it with the previous one beside it, and then forgets that", () => {
+  test("uses it, keeps the previous one, and later removes that", () => {
     rotate();
     const made = read(".next");
     const taken = takeNextMasterKey(home);
@@ -50,7 +50,7 @@ describe("the next start", () => {
     expect([read(""), read(".previous")]).toEqual([made, undefined]);
   });
 
-  test("goes on where a killed one stopped", () => {
+  test("continues after a kill", () => {
     rotate();
     const made = read(".next");
     writeFileSync(place(".previous"), `${FIRST}\n`);
@@ -60,7 +60,7 @@ describe("the next start", () => {
     expect([again.current?.reveal(), again.previous?.reveal()]).toEqual([made, FIRST]);
   });
 
-  test("takes no second key before the previous one is out of use", () => {
+  test("takes no second key before the previous one is unused", () => {
     rotate();
     const second = read(".next");
     takeNextMasterKey(home);
@@ -72,7 +72,7 @@ describe("the next start", () => {
     expect(takeNextMasterKey(home).current?.reveal()).toBe(third);
   });
 
-  test("changes nothing where no key waits", () => {
+  test("changes nothing without a new key", () => {
     const taken = takeNextMasterKey(home);
     expect([taken.current?.reveal(), taken.previous]).toEqual([FIRST, undefined]);
   });

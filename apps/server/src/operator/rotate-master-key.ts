@@ -11,16 +11,15 @@ import { toMasterKey } from "../secrets/master-key.ts";
 import { KEY_BYTES } from "../secrets/sealed-bytes.ts";
 
 /**
- * Writes the next master key into the home, beside the one in use. Nothing is encrypted under it until the server starts again
- * (`takeNextMasterKey`): programs that run go on with the key that they have. Asked again before that start, it answers the same key.
- * @throws config_invalid when the settings hold the key, master_key_wrong when the home has none
+ * Writes the next master key into the home, next to the current one. It is unused until the next start
+ * (`takeNextMasterKey`): running programs keep their key. Before that start, a second call returns the same key.
+ * @throws config_invalid when the settings contain the key, master_key_wrong when the home has none
  */
 export function rotateMasterKey(config: ServerConfig): OperatorAnswer<"rotate-master-key"> {
   if (config.master_key !== undefined) {
     throw appError("config_invalid", {
-      detail:
-        "The settings of the server are not valid: SERVICE_MASTER_KEY: holds the key, so the home's file is not used.",
-      hint: "Change the setting as docs/secrets.md says: the new key as SERVICE_MASTER_KEY, the previous one as SERVICE_MASTER_KEY_PREVIOUS.",
+      detail: "Invalid server settings: SERVICE_MASTER_KEY: contains the key, so the home's file is not used.",
+      hint: "Change the setting as described in docs/secrets.md: the new key as SERVICE_MASTER_KEY, the previous one as SERVICE_MASTER_KEY_PREVIOUS.",
       meta: { settings: ["SERVICE_MASTER_KEY"] },
     });
   }
@@ -39,7 +38,7 @@ export function rotateMasterKey(config: ServerConfig): OperatorAnswer<"rotate-ma
   return { former: toMasterKey(current).id, next: toMasterKey(next).id, file };
 }
 
-/** The keys that a start goes by. */
+/** The keys of a starting server. */
 export interface TakenMasterKey {
   readonly current: Secret | undefined;
   readonly previous: Secret | undefined;
@@ -48,9 +47,9 @@ export interface TakenMasterKey {
 }
 
 /**
- * Makes the next master key the current one, if one was written. The previous key stays in a file of its own until everything is encrypted
- * under the new one. A kill between any two steps leaves both keys in files, and the next start continues. While a previous key is left
- * from an earlier rotation, the next key waits for another start: either of the two keys may be the one in use.
+ * Makes the next master key the current one, if one exists. The previous key stays in a file until everything is
+ * encrypted under the new one. A kill between any two steps leaves both keys in files. If an earlier rotation left a
+ * previous key, the next key waits for another start: either of the two may be in use.
  */
 export function takeNextMasterKey(home: string): TakenMasterKey {
   const [current, previous, next] = [

@@ -20,23 +20,24 @@ import { setQuota } from "./set-quota.ts";
 import { unreachable } from "./unreachable.ts";
 
 /**
- * Does one act of the operator, on the home's own files and its PostgreSQL: who may read these may do that. What reconcilers and gateways
- * have to do about it is in rows and jobs, as for requests of the API.
- * @throws config_invalid, invalid_request, server_unreachable when PostgreSQL does not answer, catalog_too_new, and what the act throws
+ * Runs one request of the operator on the home's files and its PostgreSQL. Access to these is the authorization.
+ * Reconcilers and gateways react to rows and jobs, as for API requests.
+ * @throws config_invalid, invalid_request, server_unreachable when PostgreSQL does not answer, catalog_too_new, the
+ * request's own errors
  */
 export async function runOperator(asked: unknown): Promise<OperatorAnswer<OperatorAct>> {
   const parsed = operatorRequestSchema.safeParse(asked);
   if (!parsed.success) {
     const problems = parsed.error.issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ");
     throw appError("invalid_request", {
-      detail: `The request of the operator is not valid: ${problems}.`,
-      hint: "See what can be asked: cli server --help",
+      detail: `Invalid operator request: ${problems}.`,
+      hint: "For the possible requests, see: cli server --help",
     });
   }
   const request = parsed.data;
   const found = readServerConfig();
   const config = { ...found, home: openServerHome(found.home) };
-  // the one act that needs no PostgreSQL
+  // the only request that needs no PostgreSQL
   if (request.act === "rotate-master-key") return rotateMasterKey(config);
   const log = createServerLogger("error");
   await using database = openControlDatabase(await runningDsn(config, config.home, log), log, 2);
@@ -72,7 +73,7 @@ export async function runOperator(asked: unknown): Promise<OperatorAnswer<Operat
 }
 
 /**
- * Makes a link to a new password, for an account of a server that runs; the audit log tells of it.
+ * Creates a password reset link of a running server, with an event.
  * @throws server_unreachable when the server has no address yet, sign_in_failed without such an account
  */
 async function makeResetLink(config: ServerConfig, db: ControlDatabase, email: string): Promise<string> {
@@ -93,22 +94,22 @@ async function makeResetLink(config: ServerConfig, db: ControlDatabase, email: s
   if (link === undefined) {
     throw appError("sign_in_failed", {
       detail: `No account has the address ${JSON.stringify(email)}.`,
-      hint: "Look how the address is written.",
+      hint: "Check the spelling of the address.",
     });
   }
   await createRecordEvent(addDeliveries)(db, { action: "account.reset_link", target: email, ...BY_OPERATOR });
   return link;
 }
 
-/** @throws catalog_too_new, upgrade_failed: rows of another version may mean something else */
+/** @throws catalog_too_new, upgrade_failed: rows of another version may have another meaning */
 async function refuseOtherVersion(db: ControlDatabase): Promise<void> {
   const { newest } = controlFormat(readMigrations(findMigrations()));
   const { rows } = await sql<{ number: number }>`select max(number) as number from control.migrations`.execute(db);
   const number = rows[0]?.number ?? 0;
   if (number === newest) return;
   throw appError(number > newest ? "catalog_too_new" : "upgrade_failed", {
-    detail: `The server's database has migration ${number}, this program knows ${newest}: they are of different versions.`,
-    hint: "Use the cli of the installation that the server runs from.",
+    detail: `The server's database has migration ${number}, but this program's newest is ${newest}: their versions differ.`,
+    hint: "Use the CLI of the installation that the server runs from.",
     meta: { found: number, known: newest },
   });
 }

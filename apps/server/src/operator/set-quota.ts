@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { doneBy } from "../audit/event.ts";
 import { lockOrganization, type OperatorTx, operatorOf } from "../control-plane/organizations/operator-caller.ts";
 
-/** Sets how many databases an organization may have. Those beyond a smaller number stay. @throws organization_not_found */
+/** Sets an organization's maximum of databases. Existing ones stay. @throws organization_not_found */
 export async function setQuota(
   { tx, recordEvent }: OperatorTx,
   name: string,

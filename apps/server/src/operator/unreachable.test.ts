@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { unreachable } from "./unreachable.ts";
 
-test("a server whose PostgreSQL hangs is not said to be stopped", () => {
+test("distinguishes a hanging PostgreSQL from a stopped server", () => {
   const config = { home: "/home", database: { url: undefined, pg_bin: undefined } };
   const absent = Object.assign(new Error("connect ENOENT /run/.s.PGSQL.5432"), { code: "ENOENT" });
   for (const cause of [undefined, absent]) {
     expect(unreachable(config, cause)).toMatchObject({
-      message: "No server of the home /home runs, and its PostgreSQL runs with it.",
+      message: "No server of the home /home is running, so neither is its PostgreSQL.",
       hint: "Start the server first: npm start",
     });
   }

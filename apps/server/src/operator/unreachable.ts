@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 
-/** What the machine says when no server listens; anything else is said by one that is there and does not answer. */
+/** Errors without a listening server. Any other error comes from one that is there but does not answer. */
 const ABSENT = new Set(["ENOENT", "ECONNREFUSED"]);
 
-/** Why nothing can be asked of a server, by what its PostgreSQL, or the lack of one, said. */
+/** The error of an unreachable server, from PostgreSQL's error or the lack of a PostgreSQL. */
 export function unreachable(config: Pick<ServerConfig, "home" | "database">, cause?: unknown): AppError {
   const said = cause === undefined ? {} : { cause };
   if (config.database.url !== undefined) {
@@ -23,7 +23,7 @@ export function unreachable(config: Pick<ServerConfig, "home" | "database">, cau
     });
   }
   return appError("server_unreachable", {
-    detail: `No server of the home ${config.home} runs, and its PostgreSQL runs with it.`,
+    detail: `No server of the home ${config.home} is running, so neither is its PostgreSQL.`,
     hint: "Start the server first: npm start",
     ...said,
   });

@@ -5,22 +5,22 @@ import type { Secret } from "@appdb/system/secret";
 import { fetchPod } from "./fetch-pod.ts";
 
 const SILENCE_MS = 2_000;
-/** For a whole answer: a pod that sends a byte now and then is never silent. */
+/** Limit for a whole answer, because a pod may send single bytes forever. */
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 100_000;
 
-/** How the API of a pod is reached. */
+/** How to reach a pod's API. */
 export interface PodAddress {
   readonly socket: string;
   readonly token: Secret;
 }
 
-/** Asks a pod how it is; undefined when nothing answers in time. What is not ready yet answers too, with another state. */
+/** Asks for a pod's health. Undefined without an answer in time. A pod that is not ready answers with its state. */
 export async function askHealth(socket: string, token: Secret): Promise<PodHealth | undefined> {
   return readAnswer(POD_API.health.answer, await ask({ socket, token }, POD_API.health));
 }
 
-/** Digests of the trees that a database's tables and jobs still need; undefined when nothing answers. */
+/** Digests of the trees that a database's tables and jobs need. Undefined without an answer. */
 export async function askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined> {
   return readAnswer(POD_API.treeList.answer, await ask({ socket, token }, POD_API.treeList))?.trees;
 }
@@ -30,7 +30,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Sends one short request; undefined when nothing answers in time. */
+/** Sends a short request. Undefined without an answer in time. */
 export async function ask(
   address: PodAddress,
   { method, path, takes }: Route,
@@ -47,18 +47,18 @@ export async function ask(
     });
     return { status: answer.status, text: await answer.text() };
   } catch {
-    // nothing listens, or it said nothing in time
+    // no connection or no answer in time
     return undefined;
   }
 }
 
-/** What an answer says, whatever its status; undefined where it is not of the contract. */
+/** Parses an answer of any status. Undefined if it does not match the contract. */
 export function readAnswer<T>(schema: Schema & { readonly _output: T }, answer: Answer | undefined): T | undefined {
   if (answer === undefined) return undefined;
   try {
     return schema.safeParse(JSON.parse(answer.text)).data as T | undefined;
   } catch {
-    // another program's answer, or a cut one: as good as none
+    // an answer of another program, or a cut one
     return undefined;
   }
 }

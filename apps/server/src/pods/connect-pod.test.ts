@@ -36,13 +36,13 @@ const ask = async () => {
   return [await document, await askTrees(pod.socket, token)];
 };
 
-test("a pod is asked on its socket, and no descriptor is left", async () => {
+test("connects to a pod's socket and leaks no descriptor", async () => {
   expect(await ask()).toEqual([{ trees: [] }, []]);
   const open = readdirSync("/proc/self/fd").flatMap((name) => {
     try {
       return readlinkSync(join("/proc/self/fd", name));
     } catch {
-      // that of the folder itself
+      // the folder's own descriptor
       return [];
     }
   });
@@ -50,10 +50,10 @@ test("a pod is asked on its socket, and no descriptor is left", async () => {
 });
 
 test.each([
-  ["a link to another's socket", (path: string) => symlinkSync(join(folder, "other.sock"), path)],
+  ["a link to another socket", (path: string) => symlinkSync(join(folder, "other.sock"), path)],
   ["a file", (path: string) => writeFileSync(path, "")],
   ["nothing", () => undefined],
-])("a pod that has %s in its socket's place is not reached, and nobody gets its token", async (_what, put) => {
+])("does not connect to a pod with %s in place of its socket, nor send its token", async (_what, put) => {
   renameSync(join(folder, "pod.sock"), join(folder, "other.sock"));
   put(join(folder, "pod.sock"));
   expect(await ask()).toEqual(["database_not_reached", undefined]);

@@ -1,21 +1,21 @@
-/** What the application's Python finds in any pod. */
+/** Environment of the application's Python in all pods. */
 const BASE: Readonly<Record<string, string>> = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
   LANG: "C.UTF-8",
   HOME: "/tmp",
 };
 
-/** Names that say how programs are found, loaded and started: the value of one would run as code where nobody expects it. */
+/** Names that control how programs are found, loaded and started: their values would run as code. */
 const STARTS =
   /^(PATH|HOME|SHELL|ENV|IFS|CDPATH|TMPDIR|TMP|TEMP|VIRTUAL_ENV|BASH_.*|LD_.*|DYLD_.*|GLIBC_.*|GCONV_PATH|LOCPATH|PYTHON.*|NODE_.*|SERVICE_.*)$/;
 
 export interface DatabaseEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** Names that were left out, sorted: for the pod's log. */
+  /** Omitted names, sorted, for the pod's log. */
   readonly left_out: readonly string[];
 }
 
-/** The environment of the application's code: variables of the entry, then secrets, which stand. */
+/** The environment of the application's code: variables of the entry, overridden by secrets. */
 export function databaseEnvironment(
   vars: Readonly<Record<string, string>>,
   secrets: Readonly<Record<string, string>>,
@@ -31,9 +31,9 @@ export function databaseEnvironment(
   };
 }
 
-/** What a pod's log says of names that were left out. */
+/** Log lines about omitted names. */
 export function noticesOf(leftOut: readonly string[]): string[] {
-  return leftOut.map((name) => `${name} is not given to the application's code: it would change how programs start`);
+  return leftOut.map((name) => `${name} is not passed to the application's code: it would change how programs start`);
 }
 
 function startsPrograms(name: string): boolean {

@@ -2,35 +2,35 @@ import { join } from "node:path";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { SERVER_PATHS } from "../config/config.ts";
 
-/** Where a server keeps what belongs to databases: its home, and the folder for sockets (XDG_RUNTIME_DIR). */
+/** Where a server stores databases: its home, and the folder for sockets (XDG_RUNTIME_DIR). */
 export interface PodServerPaths {
   readonly home: string;
   readonly runtime_base: string | undefined;
 }
 
-/** What a database's folder consists of: each is its pod's to write, and no folder around it is. */
+/** The parts of a database's folder that its pod may write. The folder itself is not writable. */
 export const DATABASE_PARTS = { data: "data", log: "log" } as const;
 
-/** Among the trees of a database: a folder in which there is nothing. */
+/** An empty folder among a database's trees. */
 export const NO_FILES = "none";
 
-/** Where what belongs to one database lies on this machine. */
+/** The paths of one database on this machine. */
 export interface DatabasePaths {
   readonly pod_id: string;
-  /** The server's own; what the pod writes lies in folders of their own below it. */
+  /** Owned by the server. The pod writes only to folders below it. */
   readonly folder: string;
   readonly data_folder: string;
   readonly log_folder: string;
-  /** Of all its services; the server's own. */
+  /** For all its services. Owned by the server. */
   readonly services_folder: string;
-  /** Each tree under its digest. */
+  /** Contains each tree under its digest. */
   readonly files_folder: string;
   readonly run_folder: string;
-  /** Of the pod's API. */
+  /** Socket of the pod's API. */
   readonly socket: string;
 }
 
-/** Names the places of a database, by its id alone: they stay where they are when it is renamed. @throws postgres_failed */
+/** The paths of a database, from its id alone, so that a rename keeps them. @throws postgres_failed */
 export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPaths, databaseId: string): DatabasePaths {
   const folder = join(home, SERVER_PATHS.databases, databaseId);
   const runFolder = nameRuntimeFolder(folder, runtimeBase);
@@ -46,7 +46,7 @@ export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPath
   };
 }
 
-/** Where the environment of an organization lies once it is built. */
+/** The path of an organization's built environment. */
 export function imageFolder(home: string, orgId: string, hash: string): string {
   return join(home, SERVER_PATHS.images, orgId, hash);
 }

@@ -16,18 +16,18 @@ export interface DatabasePodInput {
   readonly template_folder: string;
   readonly postgres_bin: string;
   readonly token: Secret;
-  /** Without what its resources bound. */
+  /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** Without its environment, which is made here. */
+  /** The runtime without its environment, which is built here. */
   readonly runtime: Omit<Runtime, "env">;
-  /** Of the image: where its programs and libraries lie. */
+  /** The image's program and library paths. */
   readonly runtime_env: Readonly<Record<string, string>>;
-  /** What the runtime needs to see of the machine: its Python and the image. */
+  /** Folders that the runtime reads: its Python and the image. */
   readonly code_folders: readonly string[];
 }
 
-/** What a database's pod is told and how it is bounded. Pure: equal databases have equal specs. */
+/** Builds the spec of a database's pod. Pure: equal databases have equal specs. */
 export function databasePodSpec(input: DatabasePodInput): PodSpec {
   const { database, places, wanted } = input;
   const { resources } = wanted;
@@ -82,7 +82,7 @@ function foldersOf({
   template_folder: templateFolder,
 }: DatabasePodInput): PodFolder[] {
   const code = new Set([places.files_folder, ...codeFolders]);
-  // beside its programs lie their libraries
+  // its libraries are next to its programs
   const read = [templateFolder, dirname(postgresBin)].filter((path) => !code.has(path));
   return [
     { path: places.data_folder, mode: "write" },

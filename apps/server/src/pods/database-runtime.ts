@@ -13,21 +13,21 @@ export interface RuntimeDeps {
   readonly tools: Tools;
 }
 
-/** The application's Python, but for where its files lie and its environment. */
+/** The application's Python, without file paths and environment. */
 export interface FoundRuntime {
   readonly runtime: Pick<Runtime, "python" | "python_source" | "library_paths">;
-  /** Where its programs and libraries lie; stands before what the database's own settings say. */
+  /** Program and library paths, which override the database's own variables. */
   readonly env: Readonly<Record<string, string>>;
-  /** What of the machine it reads, beside the system. */
+  /** Folders that it reads in addition to the system's. */
   readonly folders: readonly string[];
 }
 
-/** What our own Python is started with; nothing of the server's own settings or credentials. */
+/** The environment of our own Python, without the server's settings and credentials. */
 const OWN_ENV = { PATH: process.platform === "win32" ? "" : "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };
 
 /**
- * The Python of an image, or the installation's own with the base library alone. Nothing of an image is run for it: what it holds
- * belongs to a tenant.
+ * The Python of an image, or the installation's own with the base library. Runs nothing of an image, whose content is a
+ * tenant's.
  * @throws environment_failed, python_not_found
  */
 export async function findRuntime(deps: RuntimeDeps, imageFolder: string | undefined): Promise<FoundRuntime> {
@@ -35,7 +35,7 @@ export async function findRuntime(deps: RuntimeDeps, imageFolder: string | undef
   if (tools.base_python === undefined) {
     throw appError("environment_failed", {
       detail:
-        "This installation has no Python to run applications with: its environment is missing, or this user may not run the Python from which it was made.",
+        "This installation has no Python to run applications: its environment is missing, or this user may not run the Python behind it.",
       hint: "Build the product with a Python that this user may run, outside of another user's home: npm run setup (or pip install 'appdb[serve]')",
     });
   }
@@ -54,14 +54,14 @@ export async function findRuntime(deps: RuntimeDeps, imageFolder: string | undef
   };
 }
 
-/** The folders of an interpreter: its environment's and, behind its link, those of the Python that this was made from. */
+/** The folders of an interpreter: its environment's, and those of the Python behind its link. */
 function homesOf(python: string): string[] {
   const environment = dirname(dirname(python));
   const real = dirname(dirname(realpathSync(python)));
   return real === "/usr" || real === environment ? [environment] : [environment, real];
 }
 
-/** A folder, and where the links in it lead. */
+/** A folder and the targets of the links in it. */
 function withLinks(folder: string): string[] {
   if (!existsSync(folder)) return [folder];
   const inside = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink());

@@ -8,29 +8,29 @@ import type { PodAnswer } from "./pod-client.ts";
 export interface FetchPodInput {
   readonly socket: string;
   readonly token: Secret;
-  /** How long the pod may say nothing. */
+  /** Maximum silence of the pod. */
   readonly silence_ms: number;
-  /** The longest answer that is read as a whole. */
+  /** Maximum size of an answer that is read as a whole. */
   readonly most_bytes: number;
 }
 
-/** `fetch` over a pod's socket, with its token. A body that is a stream goes piece by piece. */
+/** `fetch` over a pod's socket, with its token. Streams a body that is a stream. */
 export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | AsyncIterable<Uint8Array>> {
   const { most_bytes: mostBytes, silence_ms: silenceMs, socket, token } = input;
   return async (path, { body, headers: given, method, signal }) => {
     const length = typeof body === "string" ? { "content-length": String(Buffer.byteLength(body)) } : {};
     const headers = { authorization: `Bearer ${token.reveal()}`, ...given, ...length };
-    // a connection for this request alone: a kept one would keep the pod awake, and outlive it
+    // a connection for this request only: an idle one would keep the pod awake and outlive it
     const createConnection = () => connectPod(socket, silenceMs);
     const aborting = signal === undefined ? {} : { signal };
     const asked = request({ createConnection, method, path, headers, timeout: silenceMs, ...aborting });
-    asked.on("timeout", () => asked.destroy(new Error("The pod said nothing for too long.")));
+    asked.on("timeout", () => asked.destroy(new Error("The pod was silent for too long.")));
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       asked.once("response", resolve);
       asked.on("error", reject);
     });
     if (body === undefined || typeof body === "string") asked.end(body);
-    // what ends it early is the answer's business: the pod may refuse the rest of what is sent
+    // the answer reports the reason, because the pod may refuse the rest of the body
     else pipeline(body, asked).catch((error: unknown) => asked.destroy(toError(error)));
     const answer = await answered;
     return { status: answer.statusCode ?? 0, body: answer, text: () => readText(answer, mostBytes) };

@@ -11,32 +11,32 @@ import type { PodServerPaths } from "./database-paths.ts";
 import type { FoundRuntime } from "./database-runtime.ts";
 import type { PodAddress } from "./pod-client.ts";
 
-/** An environment of an organization that is to be built. */
+/** A requested image of an organization. */
 export interface ImageRequest {
   readonly org_id: string;
   readonly database_id: string;
   readonly hash: string;
   readonly environment: EnvironmentDocument;
-  /** Digest of the project files, which path dependencies lie in; null when there are none. */
+  /** Digest of the project files, which contain path dependencies. Null without files. */
   readonly tree: string | null;
-  /** The database's secrets: an index's credentials are among them. */
+  /** The database's secrets, which may contain credentials of an index. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** Also when there is one. */
+  /** Whether to build it even if it exists. */
   readonly is_forced: boolean;
-  /** The most that its build may write. */
+  /** Maximum bytes that the build may write. */
   readonly most_bytes: number;
 }
 
-/** An application file that is to be read by an image, whether or not its database runs that. */
+/** An application file to be read by an image, which its database need not run. */
 export interface ReadInput {
   readonly org_id: string;
   readonly database_id: string;
-  /** Of the image; null for the base library alone. */
+  /** The image's hash. Null for the base library alone. */
   readonly hash: string | null;
   readonly tree: string;
   readonly app_file: string;
   readonly resources: Resources;
-  /** Of the database's entry. */
+  /** Variables of the database's entry. */
   readonly vars: Readonly<Record<string, string>>;
   readonly secrets: ReadonlyMap<string, Secret>;
 }
@@ -49,55 +49,57 @@ export interface ImageFacts {
   readonly files: number;
 }
 
-/** What databases are made of on this machine. Each may be asked for twice, and be killed in. */
+/** The machine's facilities for databases. Each call may be repeated, also after a kill. */
 export interface HostRuntime {
   readonly place: PodServerPaths;
   readonly driver: PodDriver;
-  /** To whom folders of pods may have been given. */
+  /** User ids that may own folders of pods. */
   readonly pod_users: UserRange;
   readonly template_folder: string;
   readonly postgres_bin: string;
-  /** What an operator grants each service. */
+  /** The operator's limits for each service. */
   readonly limits: ServiceLimits;
-  /** Services may export rows to this machine and to private networks. */
+  /** Whether services may export rows to this machine and to private networks. */
   readonly may_export_private: boolean;
-  /** Makes the cluster that new databases copy, once. @throws postgres_failed */
+  /** Creates the cluster that new databases copy, once. @throws postgres_failed */
   ensureTemplate(): Promise<void>;
-  /** Undefined when nobody answers. */
+  /** Undefined without an answer. */
   askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
-  /** The trees of project files that its tables still need; undefined when nobody answers. */
+  /** Trees of project files that its tables need. Undefined without an answer. */
   askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined>;
-  /** Undefined when nobody answers. */
+  /** Undefined without an answer. */
   askService(door: ServiceEndpoint): Promise<ServicePodHealth | undefined>;
-  /** Has an instance of a service end by itself once nothing runs in it. False when nobody answers. */
+  /** Drains a service instance, which then ends. False without an answer. */
   drainService(door: ServiceEndpoint): Promise<boolean>;
-  /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
+  /** Sends a snapshot of keys to a service instance. False without an answer. */
   putKeys(door: ServiceEndpoint, snapshot: string): Promise<boolean>;
-  /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
+  /** Creates the PostgreSQL role of a service, once PostgreSQL runs. @throws database_not_reached */
   ensureServiceRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void>;
-  /** Removes it, also when there is none. @throws database_not_reached */
+  /** Removes the role, if it exists. @throws database_not_reached */
   dropServiceRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
   findRuntime(imageFolder: string | undefined): Promise<FoundRuntime>;
   hasImage(orgId: string, hash: string): Promise<boolean>;
-  /** Finds what is known of an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
+  /** Checks an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
   checkEnvironment(environment: EnvironmentDocument, organizationId: string): Promise<void>;
   /** @throws build_failed, system_packages_refused */
   buildImage(input: ImageRequest, onLine: (line: string) => void, signal: AbortSignal): Promise<ImageFacts>;
-  /** Has an image's Python read an application file, bounded and kept apart as a build is; the lines are what that printed.
-   *  @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason */
+  /**
+   * Makes an image's Python read an application file, isolated like a build. The lines are its output.
+   * @throws app_invalid and related codes, manifest_invalid, environment_failed; blobs_missing; the abort's reason
+   */
   readApplication(input: ReadInput, onLine: (line: string) => void, signal: AbortSignal): Promise<Manifest>;
   removeImage(orgId: string, hash: string): Promise<void>;
-  /** Removes of images and caches what nothing uses; answers how many folders went. */
+  /** Removes unused images and caches. Returns the number of removed folders. */
   collectImages(use: ImageUse): Promise<number>;
-  /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
+  /** Unpacks a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
   materializeTree(orgId: string, digest: string, filesFolder: string, signal: AbortSignal): Promise<void>;
 }
 
-/** What a server knows of the pods that it runs itself. */
+/** The server's knowledge about pods that it runs itself. */
 export interface KnownPods {
-  /** Whether they keep organizations apart. */
+  /** Whether pods isolate organizations. */
   isolates: boolean | undefined;
-  /** Refuses what its images cannot be made of, before somebody asks for it; absent where another server builds them. */
+  /** Refuses an environment that cannot be built. Absent if another server builds images. */
   checkEnvironment?: HostRuntime["checkEnvironment"] | undefined;
 }

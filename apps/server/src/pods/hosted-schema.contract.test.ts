@@ -10,7 +10,7 @@ import { digestOf, tarOfBlobs } from "../testing/tar.ts";
 import { databasePaths } from "./database-paths.ts";
 import { openHostRuntime } from "./open-host-runtime.ts";
 
-/** Of the driver that every machine has; what a pod does in the others is their contract suite. */
+/** The driver of every machine. The drivers' contract suite covers the others. */
 const ENV = { SERVICE_PODS: "process" };
 const START_MS = 30_000;
 const APP = `import appdb as db
@@ -36,7 +36,7 @@ def upper(text: str) -> str:
 const OTHER = 'import appdb as db\n\n\nclass others(db.model_base(), name="others"):\n    n: db.Int\n';
 const TEXTS: Readonly<Record<string, string>> = { "app.py": APP, "lib/__init__.py": "", "lib/names.py": NAMES };
 
-test("a project's files become tables of its hosted database, and rows of them are computed there", async () => {
+test("a project's files become tables of a hosted database, which computes its rows", async () => {
   await using server = await openServer({ env: ENV });
   const { deps } = server;
   const machine = await openHostRuntime({
@@ -137,8 +137,8 @@ test("a project's files become tables of its hosted database, and rows of them a
       ["table.recompute", "pending"],
     ]);
 
-    // A function that was mended is the one that runs, as soon as the database has its file; and where the database has another
-    // project's files by now, the function is the one that the table was made with.
+    // A fixed function runs as soon as the database has its file. If the database has another project's files by then,
+    // the function is the one that the table was created with.
     const loud = async () => (await ask("rowList", table)).json.rows[0].loud;
     await update({ ...TEXTS, "lib/names.py": NAMES.replace("text.upper()", 'text.upper() + "!"') });
     expect(await recompute({})).toMatchObject({ event: "done", result: { errors: 0 } });

@@ -6,15 +6,15 @@ import { openServer } from "../testing/open-server.ts";
 import { openOrgStage } from "../testing/people.ts";
 import { keepIsolated, whyIsolated } from "./isolation.ts";
 
-test("pods must be isolated once they were, or when there is a second organization", async () => {
+test("pods must stay isolated, and must be isolated with a second organization", async () => {
   await using server = await openServer();
   const { db } = server.deps;
   const { home } = server;
   expect(await whyIsolated(db, home)).toBeUndefined();
-  // with another one beside it
+  // adds a second organization
   await openOrgStage(server);
   expect(await whyIsolated(db, home)).toBe("it has 2 organizations");
-  // of a home of version 0.8.0
+  // a home of version 0.8.0
   mkdirSync(join(home, "server/pods/.users"), { recursive: true });
   expect(await whyIsolated(db, home)).toBe("it has 2 organizations");
   writeFileSync(join(home, "server/pods/.users/200000"), "");

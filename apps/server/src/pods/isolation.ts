@@ -5,10 +5,10 @@ import { sql } from "kysely";
 import { SERVER_PATHS } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 
-/** User ids of databases, which drivers that isolate pods give under root; of a home of version 0.8.0 too. */
+/** Folder of the databases' user ids, assigned by drivers that isolate pods as root. Version 0.8.0 had it too. */
 const USERS = ".users";
 
-/** Why pods of this home must be isolated from each other; undefined when one organization had it without. */
+/** Why this home's pods must be isolated. Undefined if one organization may run without isolation. */
 export async function whyIsolated(db: ControlDatabase, home: string): Promise<string | undefined> {
   const podsHome = await db.selectFrom("control.pods_home").select("isolated_at").executeTakeFirst();
   const users = readIfExists(() => readdirSync(join(home, SERVER_PATHS.pods, USERS))) ?? [];
@@ -20,7 +20,7 @@ export async function whyIsolated(db: ControlDatabase, home: string): Promise<st
   return count > 1 ? `it has ${count} organizations` : undefined;
 }
 
-/** Writes down that pods are isolated from now on. */
+/** Records that pods are isolated from now on. */
 export async function keepIsolated(db: ControlDatabase): Promise<void> {
   await db.updateTable("control.pods_home").set({ isolated_at: new Date() }).where("isolated_at", "is", null).execute();
 }

@@ -17,9 +17,9 @@ import type { BuildsConfig } from "../config/config-builds.ts";
 import { imageFolder, type PodServerPaths } from "./database-paths.ts";
 import type { HostRuntime } from "./host-runtime.ts";
 
-/** On which interpreters are looked for. */
+/** Search path of interpreters. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-/** What is installed where images run, in sandboxes: the machine's own packages. */
+/** The machine's packages, which exist in the sandboxes of images. */
 const DPKG_STATUS = "/var/lib/dpkg/status";
 const APT = "apt";
 
@@ -34,7 +34,7 @@ export interface OpenBuilderDeps {
   openTree(orgId: string, digest: string): Promise<ProjectFiles>;
 }
 
-/** Makes what builds the images of this machine's databases, in tasks of its pods' driver. */
+/** Creates the builder of this machine's images, which runs in tasks of the pod driver. */
 export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImage" | "checkEnvironment"> {
   const { builds, documents, driver, place, tools } = deps;
   const { uv } = tools;
@@ -102,12 +102,11 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImag
   };
 }
 
-/** Where organizations are kept apart the cache of all has a user of its own; where they are not there is one alone. */
+/** The shared cache has its own user if organizations are isolated; otherwise there is only one user. */
 function openShared({ builds, driver, log }: OpenBuilderDeps, folder: string): SharedPackages | null {
   const { shared_index: index } = builds;
   if (index === null || !driver.isolates) return null;
-  const onTrouble = (error: unknown) =>
-    log.warn({ err: error }, "the packages that are kept for all could not be used");
+  const onTrouble = (error: unknown) => log.warn({ err: error }, "the shared packages could not be used");
   return { folder, index, onTrouble };
 }
 

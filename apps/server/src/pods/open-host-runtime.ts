@@ -33,11 +33,11 @@ export interface OpenMachineDeps {
   readonly db: ControlDatabase;
   readonly blobs: BlobStore;
   readonly documents: TenantDocuments;
-  /** Another than the one that came with this server. */
+  /** Replaces the pod program that came with this server. */
   readonly pod_program?: PodProgram;
 }
 
-/** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
+/** Opens the machine's facilities as configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
 export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntime & AsyncDisposable> {
   const { blobs, config, db, documents, log } = deps;
   const { home, runtime_base: runtimeBase } = config;
@@ -53,7 +53,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   };
   const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
   const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
-  log.info({ driver: driver.name }, "pods are run by this driver");
+  log.info({ driver: driver.name }, "this driver runs the pods");
   const place = { home, runtime_base: runtimeBase };
   const putTree: HostRuntime["materializeTree"] = async (orgId, digest, filesFolder, signal) => {
     await materializeTree({ db, blobs, config }, { org_id: orgId, digest, files_folder: filesFolder }, signal);
@@ -68,7 +68,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     pod_users: config.pods.users,
     template_folder,
     postgres_bin: postgresBin,
-    // a body that the gateway lets through is none too long for the service
+    // the service accepts any body that the gateway accepts
     may_export_private: config.export_private,
     limits: { ...config.pods.limits, body_bytes: config.gateway.limits.body_bytes },
     ensureTemplate() {
@@ -101,11 +101,11 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   };
 }
 
-/** In the bundle pod.js lies beside server.js; from source it is the other app's entry, run with the same loader as this one. */
+/** In the bundle, pod.js is next to server.js. From source, it is the other app's entry, with the same loader. */
 function findPodProgram(): PodProgram {
   const fromSource = import.meta.url.endsWith(".ts");
   const file = fileURLToPath(new URL(fromSource ? "../../../runtime/src/main.ts" : "./pod.js", import.meta.url));
-  // found from here: a pod runs in another folder
+  // resolved here, because a pod runs in another folder
   const loader = fromSource ? pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href : undefined;
   if (loader === undefined) return { file, node_options: [] };
   const checkout = resolve(fileURLToPath(new URL("../../../..", import.meta.url)));

@@ -11,7 +11,7 @@ import { checkDocument, podClient } from "./pod-client.ts";
 
 const uri = "cloud://acme:main";
 
-/** A pod that answers the pieces, whatever it is asked. */
+/** A pod that answers every request with these pieces. */
 async function openPod(pieces: readonly string[]) {
   return await openPodWith((_request, response) => {
     for (const piece of pieces) response.write(piece);
@@ -51,21 +51,21 @@ async function readEvents(pieces: readonly string[]): Promise<unknown[]> {
   return lines;
 }
 
-test("lines of an answer come whole, however they are cut", async () => {
+test("lines of an answer stay whole, however they are split", async () => {
   expect(await readEvents(['{"a":', "1}\n\n[2", "]\n"])).toEqual([{ a: 1 }, [2]]);
 });
 
-test("a line without an end is not held for ever", async () => {
+test("a line without an end is refused", async () => {
   const pieces = Array.from({ length: 20 }, () => "x".repeat(1_000_000));
   await expect(readEvents(pieces)).rejects.toMatchObject({ code: "database_not_reached" });
 });
 
-test("a document with millions of wrong members is refused within the time of a test", () => {
+test("a document with millions of invalid members is refused quickly", () => {
   const schema = z.object({ tables: z.array(z.object({ name: z.string() })) });
   expect(() => checkDocument(uri, schema, { tables: Array(5_000_000).fill(0) })).toThrow("does not answer");
 });
 
-test("a pod that refuses its token and keeps the connection costs no descriptor", async () => {
+test("a pod that refuses its token and keeps the connection leaks no descriptor", async () => {
   const open = () => readdirSync("/proc/self/fd").length;
   await using pod = await openPodWith((request, response) => {
     request.resume();
@@ -79,7 +79,7 @@ test("a pod that refuses its token and keeps the connection costs no descriptor"
   await expect.poll(() => open() - before).toBeLessThan(10);
 });
 
-test("a pod that sends a byte now and then is given up", async () => {
+test("a pod that sends single bytes times out", async () => {
   await using pod = await openPodWith((_request, response) => {
     const drip = setInterval(() => response.writeProcessing(), 500);
     response.on("close", () => clearInterval(drip));
@@ -87,7 +87,7 @@ test("a pod that sends a byte now and then is given up", async () => {
   expect(await askHealth(pod.socket, new Secret("token"))).toBeUndefined();
 }, 20_000);
 
-test.each(["", "null", "5"])("the document %j in place of one of the contract is refused", async (text) => {
+test.each(["", "null", "5"])("the document %j is refused as not of the contract", async (text) => {
   await using pod = await openPod([text]);
   await expect(pod.client.call("treeList", {})).rejects.toMatchObject({ code: "database_not_reached" });
 });

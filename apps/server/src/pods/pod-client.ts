@@ -7,15 +7,15 @@ import { findTooMany } from "@appdb/http/value-bounds";
 import type { Secret } from "@appdb/system/secret";
 import { fetchPod } from "./fetch-pod.ts";
 
-/** Nothing that a pod does for one request is silent for longer: functions, statements and imports have limits below. */
+/** Longer than any silence of a pod: functions, statements and imports have lower limits. */
 const SILENCE_MS = 900_000;
-/** A plan of thousands of tables is far below this; rows are handed on piece by piece. */
+/** Far above a plan of thousands of tables. Rows are streamed. */
 const MAX_DOCUMENT_BYTES = 64_000_000;
-/** Of a line that says how far something is. */
+/** Maximum length of a progress line. */
 const MAX_LINE_LENGTH = 8_000_000;
 const UNAUTHORIZED = 401;
 
-/** A database's pod as its API is reached. */
+/** How to reach a database's pod. */
 export interface PodAddress {
   readonly uri: string;
   readonly socket: string;
@@ -28,8 +28,8 @@ export interface PodAnswer extends Fetched {
 }
 
 /**
- * A pod's API. Its documents are checked, because a pod runs code of strangers.
- * @throws what the pod refuses a request with; database_not_reached when nothing answers, or no document of the contract
+ * Creates the client of a pod's API. It validates documents, because a pod runs untrusted code.
+ * @throws the pod's refusals; database_not_reached without an answer, or for one that does not match the contract
  */
 export function podClient({ socket, token, uri }: PodAddress): PodClient {
   const ask = fetchPod({ socket, token, silence_ms: SILENCE_MS, most_bytes: MAX_DOCUMENT_BYTES });
@@ -37,9 +37,9 @@ export function podClient({ socket, token, uri }: PodAddress): PodClient {
     url: "",
     fetch: async (path, init) => {
       const answer = await ask(path, init);
-      // a pod that does not know its own token is not the one that was asked
+      // a pod that refuses its own token is not the requested one
       if (answer.status === UNAUTHORIZED) {
-        // a body that nobody reads would hold its connection
+        // an unread body would occupy its connection
         answer.body.destroy();
         throw new Error("The pod refuses its token.");
       }
@@ -54,7 +54,7 @@ export function podClient({ socket, token, uri }: PodAddress): PodClient {
   });
 }
 
-/** A document of a pod, as the contract has it. @throws database_not_reached for another one */
+/** Validates a pod's document by the contract. @throws database_not_reached if it does not match */
 export function checkDocument(uri: string, schema: Schema, document: unknown): unknown {
   const tooMany = findTooMany(document);
   if (tooMany !== undefined) throw notReached(uri, new Error(`The pod's answer has ${tooMany}.`));
@@ -65,8 +65,8 @@ export function checkDocument(uri: string, schema: Schema, document: unknown): u
 
 export function notReached(uri: string, cause?: unknown): Error {
   return appError("database_not_reached", {
-    detail: `${uri} does not answer at this moment.`,
-    hint: `See how it is, then try again: cli db status ${uri}`,
+    detail: `${uri} does not answer.`,
+    hint: `Check its status, then try again: cli db status ${uri}`,
     meta: { uri },
     cause,
   });

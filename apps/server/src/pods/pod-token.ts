@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
 import type { Envelope } from "../secrets/envelope.ts";
 
-/** No secret is called so: theirs are names of environment variables. */
+/** Cannot collide with a secret: those have names of environment variables. */
 const NAME = "token of the pod";
 const TOKEN_BYTES = 32;
 
@@ -13,7 +13,7 @@ export interface PodTokenDeps {
   readonly envelope: Envelope;
 }
 
-/** What the pod of a database takes for a bearer; undefined before it was ever started. */
+/** The bearer token of a database's pod. Undefined before its first start. */
 export async function findPodToken(deps: PodTokenDeps, databaseId: string): Promise<Secret | undefined> {
   const row = await deps.db
     .selectFrom("control.databases")
@@ -25,7 +25,7 @@ export async function findPodToken(deps: PodTokenDeps, databaseId: string): Prom
   return await deps.envelope.open(deps.db, { org_id: row.org_id, database_id: databaseId }, NAME, sealed);
 }
 
-/** The same, made when there is none: once, however many ask at the same time. */
+/** Like `findPodToken`, but creates a missing token, once for concurrent calls. */
 export async function ensurePodToken(deps: PodTokenDeps, database: { id: string; org_id: string }): Promise<Secret> {
   const kept = await findPodToken(deps, database.id);
   if (kept !== undefined) return kept;
@@ -41,6 +41,6 @@ export async function ensurePodToken(deps: PodTokenDeps, database: { id: string;
       .execute();
   });
   const made = await findPodToken(deps, database.id);
-  if (made === undefined) throw new Error("A database was removed while its pod was being started.");
+  if (made === undefined) throw new Error("A database was removed during its pod's start.");
   return made;
 }

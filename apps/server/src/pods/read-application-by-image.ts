@@ -29,18 +29,18 @@ export interface ApplicationTaskDeps {
   readonly documents: Pick<TenantDocuments, "readManifest">;
 }
 
-/** What an import may write: caches of models, above all. */
+/** Maximum bytes that an import may write, for example caches of models. */
 const DISK_BYTES = 1_000_000_000;
 const FILES = 20_000;
 const LAST_WORDS = 2_000;
 const OUTPUT = "manifest.json";
-/** The output goes to a file: what a task prints is lines for people. */
+/** The manifest goes to a file, because a task's output is lines for people. */
 const SHELL = 'out=$1; shift; exec "$@" >"$out"';
 
 /**
- * Has an image's Python read an application file as a task: in the bounds of the database and with its environment, and apart from
- * everything of it that runs.
- * @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason
+ * Makes an image's Python read an application file in a task. The task has the database's limits and environment, and
+ * is isolated from its pods.
+ * @throws app_invalid and related codes, manifest_invalid, environment_failed; blobs_missing; the abort's reason
  */
 export async function readApplicationByImage(
   deps: ApplicationTaskDeps,
@@ -53,7 +53,7 @@ export async function readApplicationByImage(
   const { files_folder: filesFolder } = databasePaths(deps.place, databaseId);
   const image = hash === null ? undefined : imageFolder(home, orgId, hash);
   const name = randomBytes(6).toString("hex");
-  // among images: what a killed one leaves goes with what killed builds leave
+  // among images, so that the cleanup of killed builds removes it after a kill
   const scratch = join(dirname(imageFolder(home, orgId, name)), `${DRAFT_PREFIX}${name}`);
   const [found] = await Promise.all([
     deps.findRuntime(image),
@@ -110,7 +110,7 @@ async function runTask(
         files: FILES,
       },
       network: "internet",
-      // those of builds are not for code that runs
+      // hosts for builds are not for code that runs
       allowed_hosts: [],
       onLine(written) {
         const line = hide(written).replaceAll(`${projectRoot}/`, "");
@@ -124,7 +124,7 @@ async function runTask(
   return { stdout: await readOutput(output, appFile), stderr, ending: describe(exit) };
 }
 
-/** The task is over, and the file is of its user's making: it is no link that is followed, and nothing that could be waited for. */
+/** The task's user made the file, so open neither links nor pipes. */
 async function readOutput(path: string, appFile: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
@@ -140,7 +140,7 @@ async function readOutput(path: string, appFile: string): Promise<string> {
 function tooLong(appFile: string, bytes: number): Error {
   return appError("app_invalid", {
     detail: `${appFile} cannot be read: its manifest has ${bytes} bytes; the maximum is ${MAX_MANIFEST_BYTES}.`,
-    hint: "Declare fewer tables, or divide the application among several databases.",
+    hint: "Declare fewer tables, or split the application into several databases.",
     meta: { app_file: appFile },
   });
 }
@@ -166,8 +166,8 @@ function refuseExceeded(
   const why = isOutOfMemory ? `it needed more than the database's ${memoryMb} MB of memory` : tooMuch;
   if (why === null) return;
   throw appError("app_invalid", {
-    detail: `${appFile} could not be read by the new image: ${why}.`,
-    hint: `Load what is large in functions, not while ${appFile} is imported.`,
+    detail: `The new image could not read ${appFile}: ${why}.`,
+    hint: `Load large data in functions, not during the import of ${appFile}.`,
     meta: { app_file: appFile },
   });
 }

@@ -30,7 +30,7 @@ class Docs(Base, name="docs"):
     title_upper = shout(title)
 `;
 
-test("a database whose first build fails is made with corrected files and an image, has tables and rows, sleeps, wakes with them, is taken back, and goes without a trace", {
+test("a database survives a failed build, sleeps, wakes, is undeleted, and is removed completely", {
   timeout: 120_000,
 }, async () => {
   await using builds = await openBuildStage();

@@ -25,7 +25,7 @@ ingest = Router()
 ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title], outputs=[Docs.title])
 `;
 
-test("a service of a real pod serves rows to those who have a key, moves to its next release with no moment without one, sleeps and wakes with its database, and comes back after kill -9", {
+test("a service checks keys, updates without downtime, sleeps with its database, and survives kill -9", {
   timeout: 90_000,
 }, async () => {
   await using server = await openServer({ env: { SERVICE_PODS: "process" } });
@@ -72,7 +72,7 @@ test("a service of a real pod serves rows to those who have a key, moves to its 
     return askPod(httpSocket, headers, "POST", "/docs", { title: "Hello" });
   };
   expect(await insert(1, {})).toContain("unauthorized");
-  // the key is younger than the pod
+  // the key was created after the pod
   await eventually(async () => expect(await insert(1, { "x-api-key": apiKey })).toContain("Hello"), {
     timeout_ms: 2_000,
   });

@@ -2,46 +2,46 @@ import { join } from "node:path";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { databasePaths, type PodServerPaths } from "./database-paths.ts";
 
-/** A service of a database, by ids alone. */
+/** A service of a database, by ids only. */
 export interface ServiceLocation {
   readonly id: string;
   readonly database_id: string;
 }
 
-/** Where what belongs to one start of a service lies on this machine. */
+/** The paths of one service instance on this machine. */
 export interface ServicePaths {
   readonly pod_id: string;
-  /** Of the service, over all its instances. */
+  /** The service's folder, shared by its instances. */
   readonly folder: string;
-  /** Kept from one instance to the next. */
+  /** Shared by all instances. */
   readonly log_folder: string;
-  /** Of the instance alone; goes with it. */
+  /** Owned by the instance and removed with it. */
   readonly scratch_folder: string;
   readonly run_folder: string;
-  /** Of the pod's API. */
+  /** Socket of the pod's API. */
   readonly socket: string;
-  /** Of its routes by plain HTTP. */
+  /** Socket of its routes over plain HTTP. */
   readonly http_socket: string;
   readonly link_socket: string;
 }
 
-/** Of a service's folder: its log. */
+/** Name of the log folder in a service's folder. */
 export const SERVICE_LOG = "log";
 
-/** Where all that a service leaves behind lies. */
+/** The folder of everything that a service stores. */
 export function serviceFolder(place: PodServerPaths, { database_id: databaseId, id }: ServiceLocation): string {
   return join(servicesFolder(place, databaseId), id);
 }
 
-/** Where the services of a database have their folders, each under its id. */
+/** The folder of a database's services, each under its id. */
 export function servicesFolder(place: PodServerPaths, databaseId: string): string {
   return databasePaths(place, databaseId).services_folder;
 }
 
-/** Names the places of an instance of a service, by ids alone: they stay where they are whatever is renamed. @throws postgres_failed */
+/** The paths of a service instance, from ids alone, so that a rename keeps them. @throws postgres_failed */
 export function servicePaths(place: PodServerPaths, service: ServiceLocation, instance: number): ServicePaths {
   const folder = serviceFolder(place, service);
-  // the name that version 0.8.0 gave it: what a killed server of that version left is found by it
+  // the name used by version 0.8.0, to find what a killed server of that version left
   const namedBy = join(databasePaths(place, service.database_id).folder, "services", service.id, String(instance));
   const runFolder = nameRuntimeFolder(namedBy, place.runtime_base);
   return {
@@ -60,7 +60,7 @@ export function servicePodId(serviceId: string, instance: number): string {
   return `svc-${serviceId}-${instance}`;
 }
 
-/** Which instance of which service a pod is; undefined for what is no pod of a service. */
+/** The service and instance of a pod's id. Undefined if the pod does not belong to a service. */
 export function parseServicePodId(id: string): { readonly service_id: string; readonly instance: number } | undefined {
   const [, serviceId, instance] = /^svc-([0-9a-f-]{36})-(\d+)$/.exec(id) ?? [];
   return serviceId === undefined ? undefined : { service_id: serviceId, instance: Number(instance) };

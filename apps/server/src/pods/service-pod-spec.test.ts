@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { servicePaths } from "./service-paths.ts";
 import { servicePodSpec } from "./service-pod-spec.ts";
 
-test("an instance has the limits that the operator grants, with the workers of its release and the memory of its database", () => {
+test("an instance gets the operator's limits, its release's workers and its database's memory", () => {
   const spec = servicePodSpec({
     service: { id: "s", name: "desk", uri: "cloud://acme:main/desk", instance: 1 },
     database: { id: "d", org_id: "o", organization: "acme", name: "main", run_folder: "/run/d" },

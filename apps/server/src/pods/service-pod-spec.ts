@@ -16,30 +16,30 @@ export interface ServicePodInput {
     readonly org_id: string;
     readonly organization: string;
     readonly name: string;
-    /** Where PostgreSQL's socket lies. */
+    /** Folder of PostgreSQL's socket. */
     readonly run_folder: string;
   };
-  /** What the database runs with: its services share its bounds and have its settings. */
+  /** The database's bounds and settings, which its services share. */
   readonly shared: Pick<ObservedDatabase, "resources" | "settings">;
   readonly release: { readonly manifest: Manifest; readonly workers: number };
   readonly places: ServicePaths;
   readonly token: Secret;
-  /** Without what its resources bound. */
+  /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
-  /** Of the role of PostgreSQL that the service has. */
+  /** Connects with the service's PostgreSQL role. */
   readonly dsn: string;
   readonly keys: ServicePodSpec["keys"];
   readonly may_export_private: boolean;
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** Without its environment, which is made here. */
+  /** The runtime without its environment, which is built here. */
   readonly runtime: Omit<Runtime, "env">;
-  /** Of the image: where its programs and libraries lie. */
+  /** The image's program and library paths. */
   readonly runtime_env: Readonly<Record<string, string>>;
   /** The release's tree, its Python and the image. */
   readonly code_folders: readonly string[];
 }
 
-/** What an instance of a service is told and how it is bounded. Pure: equal instances have equal specs. */
+/** Builds the spec of a service instance. Pure: equal instances have equal specs. */
 export function servicePodSpec(input: ServicePodInput): PodSpec {
   const { database, places, release, service, shared } = input;
   const resources = { ...shared.resources, workers: release.workers };
@@ -83,7 +83,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     ],
     run_folder: places.run_folder,
     log_folder: places.log_folder,
-    // those of the group that it shares with its database's pod
+    // limits of the group that it shares with its database's pod
     limits: { cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(shared.resources) },
     network: "internet",
   };

@@ -7,27 +7,27 @@ import { type PodAddress, podClient } from "./pod-client.ts";
 const DIGITS = 12;
 
 /**
- * Has the database's pod make the role of PostgreSQL that a service connects as, if there is none. A pod that listens answers once its
- * PostgreSQL is there.
- * @throws database_not_reached; what the pod refuses it with
+ * Makes the database's pod create a service's PostgreSQL role, if missing. A pod that listens answers once its
+ * PostgreSQL runs.
+ * @throws database_not_reached; the pod's refusals
  */
 export async function ensurePodRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRole", { body: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
-/** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
+/** Removes the role of a removed service. @throws database_not_reached; the pod's refusals */
 export async function dropPodRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRoleDrop", { params: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
-/** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once the pod of that token made its role. */
+/** The DSN of a service for its database's PostgreSQL, by the folder of the socket and the pod's token. */
 export function serviceDsn(socketFolder: string, podToken: Secret, serviceId: string): string {
   const user = serviceRoleOf(serviceId);
   const password = servicePassword(podToken.reveal(), user);
   return socketDsn({ folder: socketFolder, database: SOLE_DATABASE, user, password });
 }
 
-/** By the end of the id, which is chance: it begins with a time, which services that are made together share. */
+/** Uses the random end of the id: its start is a time that concurrently created services share. */
 export function serviceRoleOf(serviceId: string): string {
   return `svc_${serviceId.replaceAll("-", "").slice(-DIGITS)}`;
 }

@@ -3,7 +3,7 @@ import { Secret } from "@appdb/system/secret";
 import { findPodToken, type PodTokenDeps } from "./pod-token.ts";
 import { type ServiceLocation, servicePodId } from "./service-paths.ts";
 
-/** What an instance of a service takes for a bearer, on its API and on the link; undefined before its database was ever started. */
+/** The bearer token of a service instance, for its API and its link. Undefined before its database's first start. */
 export async function findServiceToken(
   deps: PodTokenDeps,
   service: ServiceLocation,
@@ -13,7 +13,7 @@ export async function findServiceToken(
   return token && serviceTokenOf(token, service.id, instance);
 }
 
-/** Made from the token of the database's pod, which cannot be found from it: an instance that is over knows no other's. */
+/** Derived one-way from the token of the database's pod, so that an instance cannot compute another's. */
 export function serviceTokenOf(databaseToken: Secret, serviceId: string, instance: number): Secret {
   const hmac = createHmac("sha256", databaseToken.reveal());
   return new Secret(hmac.update(servicePodId(serviceId, instance)).digest("base64url"));

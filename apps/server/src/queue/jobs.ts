@@ -3,9 +3,9 @@ import * as z from "zod";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { OF_ONE_ORG } from "./shares.ts";
 
-/** The jobs of the reconciler and their payloads. */
+/** The reconciler's jobs and their payloads. */
 export const JOBS = {
-  /** Makes `main` of an organization that lacks it. */
+  /** Creates `main` of an organization that lacks it. */
   "provision-main": z.object({ org_id: z.uuid() }),
   /** Moves a database towards its desired state. */
   "reconcile-database": z.object({ database_id: z.uuid() }),
@@ -13,29 +13,29 @@ export const JOBS = {
   "reconcile-service": z.object({ service_id: z.uuid() }),
   /** Builds the image that a database waits for. */
   "build-image": z.object({ database_id: z.uuid() }),
-  /** Builds the image that a deployment would bring, and has it read the application. */
+  /** Builds a deployment's image and makes it read the application. */
   "prepare-image": z.object({ preparation_id: z.uuid() }),
   /** Posts events to the webhooks of an organization, for one turn. */
   "deliver-webhooks": z.object({ org_id: z.uuid() }),
-  /** Finds what was left undone, and forgets what has had its time. */
+  /** Continues unfinished work and removes expired rows. */
   sweep: z.object({}),
-  /** Removes images, files and storage that nothing uses any more. */
+  /** Removes unused images, files and storage. */
   collect: z.object({}),
 } as const;
 export type JobName = keyof typeof JOBS;
 
 export interface EnqueueOptions {
-  /** Jobs of one key are one: a second request replaces the first while that waits, and runs after it otherwise. */
+  /** Jobs with one key are one job: a second request replaces a waiting job, or runs after a running one. */
   readonly key: string;
   /** From now, by the database's clock. */
   readonly delay_s?: number;
   /** Jobs of one lane run one after the other. By default the key. */
   readonly lane?: RawBuilder<string>;
-  /** A job that waits and is due sooner keeps its time. */
+  /** Whether a waiting job that is due sooner keeps its time. */
   readonly keeps_sooner?: boolean;
 }
 
-/** Adds a job in the transaction of the change that it serves: both exist or neither does. Workers hear of it when that commits. */
+/** Adds a job in the transaction of the change that it serves. Workers are notified at the commit. */
 export async function enqueueJob<Name extends JobName>(
   db: ControlDatabase | Tx,
   name: Name,
@@ -63,8 +63,8 @@ export function hasNoJob(names: readonly JobName[], id: RawBuilder<unknown>): Ra
 }
 
 /**
- * A place of the organization that owns the row: an organization never has more jobs running than places. A row always has the same
- * place, so that one job at a time works at it. A row that is gone has a lane of its own.
+ * The lane of a row: one of its organization's places, so that an organization has at most that many running jobs. A
+ * row keeps its place, so that only one job at a time handles it. A row that was removed has its own lane.
  */
 function placeOf(kind: "databases" | "services", id: string, work: keyof typeof OF_ONE_ORG = kind): RawBuilder<string> {
   return sql<string>`coalesce((select ${`${work} of `} || org_id || ' ' || ((hashtext(id::text) & 2147483647) % ${OF_ONE_ORG[work]}::int)
@@ -72,8 +72,8 @@ function placeOf(kind: "databases" | "services", id: string, work: keyof typeof 
 }
 
 /**
- * Has the reconciler look at a database: its desired state, its observed state and the operation that waits. The call belongs in the
- * transaction that changes one of these.
+ * Requests a reconcile of a database. Call it in the transaction that changes its desired state, observed state or
+ * operations.
  */
 export async function enqueueReconcileDatabase(
   db: ControlDatabase | Tx,
@@ -86,7 +86,7 @@ export async function enqueueReconcileDatabase(
   await enqueueJob(db, "reconcile-database", { database_id: id }, { ...options, key, lane, delay_s: delayS });
 }
 
-/** The same for a service. Its job may run at the same time as the one of its database. */
+/** Requests a reconcile of a service. Its job may run concurrently with its database's. */
 export async function enqueueReconcileService(
   db: ControlDatabase | Tx,
   id: string,
@@ -98,33 +98,33 @@ export async function enqueueReconcileService(
   await enqueueJob(db, "reconcile-service", { service_id: id }, { ...options, key, lane, delay_s: delayS });
 }
 
-/** Has the image built that a database waits for. The build enqueues the database's next step. */
+/** Requests the image build that a database waits for. The build enqueues the database's next step. */
 export async function enqueueBuildImage(db: ControlDatabase | Tx, databaseId: string): Promise<void> {
   const options = { key: `build-image ${databaseId}`, lane: placeOf("databases", databaseId, "builds") };
   await enqueueJob(db, "build-image", { database_id: databaseId }, options);
 }
 
-/** Has a deployment prepared. An organization has one build or preparation running at a time. */
+/** Requests the preparation of a deployment. An organization runs one build or preparation at a time. */
 export async function enqueuePrepareImage(tx: Tx, preparationId: string, databaseId: string): Promise<void> {
   const options = { key: `prepare-image ${preparationId}`, lane: placeOf("databases", databaseId, "builds") };
   await enqueueJob(tx, "prepare-image", { preparation_id: preparationId }, options);
 }
 
-/** Has the due deliveries of an organization posted: one job for all of them, in the transaction that adds a delivery. */
+/** Requests an organization's due deliveries: one job for all. Call it in the transaction that adds a delivery. */
 export async function enqueueDeliveries(db: ControlDatabase | Tx, orgId: string, delayS = 0): Promise<void> {
   const options = { key: `deliver-webhooks ${orgId}`, delay_s: delayS, keeps_sooner: true };
   await enqueueJob(db, "deliver-webhooks", { org_id: orgId }, options);
 }
 
-/** Adds the job that makes `main` of an organization. */
+/** Requests the creation of an organization's `main`. */
 export async function enqueueProvisionMain(db: ControlDatabase | Tx, orgId: string): Promise<void> {
   await enqueueJob(db, "provision-main", { org_id: orgId }, { key: `provision-main ${orgId}` });
 }
 
-/** No job of a resource is requested so far ahead. */
+/** No job of a resource is delayed longer. */
 const FAR = "5 minutes";
 
-/** Makes jobs of resources due that wait longer than any request asks: the clock was set back while they waited. Returns how many. */
+/** Makes jobs due that wait longer than any request asks: the clock was set back. Returns how many. */
 export async function rescheduleFutureJobs(db: ControlDatabase): Promise<number> {
   const names: readonly JobName[] = ["reconcile-database", "reconcile-service", "build-image", "prepare-image"];
   const { numAffectedRows: count } = await sql`update control.jobs set run_at = now()

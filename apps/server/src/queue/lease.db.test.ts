@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { openServer } from "../testing/open-server.ts";
 import { openLease } from "./lease.ts";
 
-test("a PostgreSQL that is away is asked by one connection after the other, and the lease is held again when it is back", async () => {
+test("reconnects one connection at a time while PostgreSQL is away, and gets the lease again", async () => {
   await using server = await openServer();
   const { pool, db } = server.deps;
   const { rows } = await pool.query<{ port: number; folder: string }>(
@@ -32,7 +32,7 @@ test("a PostgreSQL that is away is asked by one connection after the other, and 
   });
   await new Promise<void>((resolve) => door.listen(0, "127.0.0.1", resolve));
   const address = door.address();
-  if (address === null || typeof address === "string") throw new Error("The door has no port.");
+  if (address === null || typeof address === "string") throw new Error("The socket has no port.");
   const { user, database, password } = await pool.connect().then((client) => {
     client.release();
     return client;

@@ -11,8 +11,8 @@ const MAX_LEASE = 2 ** 31 - 1;
 const RETRY_MS = 500;
 
 /**
- * The lease of a process: an advisory lock over one connection. PostgreSQL releases it when the process dies, however it dies. Jobs that
- * run name the lease, so that others free the jobs of a dead process.
+ * The lease of a process: an advisory lock held by one connection. PostgreSQL releases it when the process dies for any
+ * reason. Running jobs name the lease, so that other processes free the jobs of a dead one.
  */
 export interface Lease extends AsyncDisposable {
   readonly id: number;
@@ -37,13 +37,13 @@ export async function openLease(options: pg.PoolConfig, log: Logger): Promise<Le
       const lost = await current.ended;
       if (closing.signal.aborted) return;
       const reason = lost instanceof Error ? lost.message : String(lost);
-      log.warn({ reason }, "the connection that holds the lease was lost; it is opened again");
+      log.warn({ reason }, "the connection of the lease was lost; it will be opened again");
       await openAgain();
     }
     await current.client.end();
   }
 
-  /** One attempt after the other: attempts that start attempts of their own would be thousands within a minute. */
+  /** Reconnects one attempt at a time: attempts that start further attempts would multiply. */
   async function openAgain(): Promise<void> {
     for (;;) {
       await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
@@ -66,7 +66,7 @@ async function connect(options: pg.PoolConfig, id: number) {
   });
   try {
     await client.connect();
-    // a connection that was lost may hold it for a moment longer
+    // a lost connection may hold the lock a moment longer
     await client.query("select pg_advisory_lock($1, $2)", [LEASES, id]);
     return { client, ended };
   } catch (error) {
@@ -75,7 +75,7 @@ async function connect(options: pg.PoolConfig, id: number) {
   }
 }
 
-/** Frees the jobs of other processes that died. Returns how many. */
+/** Frees the jobs of dead processes. Returns how many. */
 export async function freeJobsOfTheDead(db: ControlDatabase, { id }: Pick<Lease, "id">): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ lease: number }>`

@@ -24,7 +24,7 @@ afterEach(() => {
 test.each([
   ["set back by a day", -DAY_MS],
   ["set forward by a day", DAY_MS],
-])("what repeats goes on in its time when the clock is %s, neither left out nor made up for", async (_set, byMs) => {
+])("repeated jobs keep their interval when the clock is %s", async (_set, byMs) => {
   using _repeating = await repeatJobs(deps);
   expect(asked.splice(0)).toEqual(["sweep", "collect"]);
   vi.setSystemTime(Date.now() + byMs);
@@ -34,7 +34,7 @@ test.each([
   expect(asked.filter((name) => name === "collect")).toHaveLength(1);
 });
 
-test("a job that could not be asked for is asked for the next time, and none is once it has ended", async () => {
+test("a failed request is repeated at the next interval, and stops after disposal", async () => {
   let isDown = false;
   const enqueue = async (name: string) => {
     if (isDown) throw new Error("no connection");

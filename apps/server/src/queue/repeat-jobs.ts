@@ -1,7 +1,7 @@
 import type { Logger } from "@appdb/engine/ports";
 import { sayError } from "../database/pool.ts";
 
-/** Of what is done again and again: finding what was left undone, and removing what nothing uses. */
+/** Repeated jobs: continuing unfinished work, and removing unused data. */
 const REPEATED = [
   { name: "sweep", every_ms: 60_000 },
   { name: "collect", every_ms: 3_600_000 },
@@ -10,20 +10,19 @@ type RepeatedJob = (typeof REPEATED)[number]["name"];
 
 export interface RepeatDeps {
   readonly log: Logger;
-  /** Adds a job that is due at once; one of its name that waits is replaced. */
+  /** Adds a job that is due at once. Replaces a waiting one with its name. */
   enqueue(name: RepeatedJob): Promise<void>;
 }
 
 /**
- * Asks for each repeated job at once and then in its time, until it is disposed of. Times are measured by a clock that nobody sets: by the
- * clock of the day, as a crontab counts, what repeats would stand still for as long as that was set back, and be made up for minute by
- * minute where it was set forward.
+ * Requests each repeated job now and then at its interval, until disposal. Uses a monotonic clock. With the system
+ * clock, jobs would pause after it is set back, and run for every skipped minute otherwise.
  */
 export async function repeatJobs({ enqueue, log }: RepeatDeps): Promise<Disposable> {
   for (const { name } of REPEATED) await enqueue(name);
   const timers = REPEATED.map(({ every_ms: everyMs, name }) =>
     setInterval(() => {
-      enqueue(name).catch((error) => log.warn({ ...sayError(error), job: name }, "a repeated job was not asked for"));
+      enqueue(name).catch((error) => log.warn({ ...sayError(error), job: name }, "could not request a repeated job"));
     }, everyMs),
   );
   return {

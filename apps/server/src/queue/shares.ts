@@ -1,18 +1,18 @@
-/** Jobs of each kind that run at a time. */
+/** Concurrent jobs of each kind. */
 export const AT_ONCE = {
-  /** Databases that are started, changed or stopped. */
+  /** Starts, changes and stops of databases. */
   databases: 20,
   services: 20,
-  /** Builds take minutes, and a core each. */
+  /** Builds take minutes and one core each. */
   builds: 4,
-  /** Organizations to whose webhooks is posted: that waits for strangers' servers, and for nothing of this machine. */
+  /** Organizations whose webhooks are posted to: these jobs wait for remote servers and need few local resources. */
   webhooks: 16,
-  /** One for each task that looks after all organizations. */
+  /** One for each task that covers all organizations. */
   upkeep: 2,
 } as const;
 
 /**
- * Jobs of one organization that run at a time. Each such place is a lane: its jobs run one after the other. The three organizations that
- * a person may make leave places for others. Organizations of the operator, who makes those of many people, have no share together.
+ * Concurrent jobs of one organization. Each such place is a lane, whose jobs run one after the other. The three
+ * organizations that a person may create leave room for others. An operator's organizations have no common limit.
  */
 export const OF_ONE_ORG = { databases: 6, services: 6, builds: 1 } as const;

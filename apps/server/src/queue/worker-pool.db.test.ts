@@ -8,9 +8,9 @@ import { enqueueJob, rescheduleFutureJobs } from "./jobs.ts";
 import { freeJobsOfTheDead, openLease } from "./lease.ts";
 import { MAX_BACKOFF_S, runWorkers } from "./worker-pool.ts";
 
-/** Workers that no notification reaches look so rarely here that the test would time out. */
+/** So long that the test would time out without a notification. */
 const POLL_MS = 600_000;
-/** In which they have looked after they were notified. */
+/** Workers have polled within this time after a notification. */
 const LOOKED_MS = 300;
 const LANE = sql<string>`'one'`;
 
@@ -21,10 +21,10 @@ beforeEach(async () => {
 afterEach(() => server[Symbol.asyncDispose]());
 
 interface TestWorkers extends AsyncDisposable {
-  /** The jobs that began, with their attempts. */
+  /** The started jobs with their attempts. */
   readonly begun: readonly string[];
   readonly log: ReturnType<typeof createSilentLog>;
-  /** Ends the job that runs. */
+  /** Ends the running job. */
   end(error?: Error): void;
 }
 
@@ -66,7 +66,7 @@ const jobs = async () => {
   return rows;
 };
 
-test("a job begins at once when it is added, and when the job before it in its lane ends", async () => {
+test("a job starts at once when added, and when the previous job of its lane ends", async () => {
   await using workers = await openWorkers();
   await add(1);
   await eventually(() => expect(workers.begun).toEqual(["1 1"]));
@@ -79,7 +79,7 @@ test("a job begins at once when it is added, and when the job before it in its l
   await eventually(async () => expect(await jobs()).toEqual([]));
 });
 
-test("a job that is requested again while it runs runs once more", async () => {
+test("a job requested again while it runs runs once more", async () => {
   await using workers = await openWorkers();
   await add(1);
   await eventually(() => expect(workers.begun).toEqual(["1 1"]));
@@ -92,7 +92,7 @@ test("a job that is requested again while it runs runs once more", async () => {
   expect(workers.begun).toHaveLength(2);
 });
 
-test("a job that fails is tried again later with the next attempt, and the log has its error", async () => {
+test("a failed job is retried later with the next attempt, and its error is logged", async () => {
   await using workers = await openWorkers();
   await add(1);
   await eventually(() => expect(workers.begun).toEqual(["1 1"]));
@@ -102,14 +102,14 @@ test("a job that fails is tried again later with the next attempt, and the log h
   expect(workers.log.lines).toMatchObject([{ level: "error", fields: { err: broken, job: "job 1" } }]);
 });
 
-test("a job that failed often waits for its pause: it is not taken for one from before the clock was set back", async () => {
+test("a job that failed often waits for its pause, even after the clock was set back", async () => {
   await add(1, { delay_s: MAX_BACKOFF_S });
   await sql`update control.jobs set name = 'reconcile-database'`.execute(server.deps.db);
   expect(await rescheduleFutureJobs(server.deps.db)).toBe(0);
   expect((await jobs())[0]?.waits_s).toBeGreaterThan(MAX_BACKOFF_S - 10);
 });
 
-test("a lost connection is no error of a job", async () => {
+test("a lost connection is not logged as a job's error", async () => {
   await using workers = await openWorkers();
   await add(1);
   await eventually(() => expect(workers.begun).toEqual(["1 1"]));
@@ -117,7 +117,7 @@ test("a lost connection is no error of a job", async () => {
   await eventually(() => expect(workers.log.lines).toMatchObject([{ level: "debug" }]));
 });
 
-test("a second request replaces the time of a job that waits, or keeps the sooner one", async () => {
+test("a second request replaces the time of a waiting job, or keeps the sooner one", async () => {
   await add(1, { delay_s: 100 });
   await add(1, { delay_s: 50 });
   expect(await jobs()).toEqual([{ key: "job 1", waits_s: 50 }]);
@@ -127,7 +127,7 @@ test("a second request replaces the time of a job that waits, or keeps the soone
   expect(await jobs()).toEqual([{ key: "job 1", waits_s: 20 }]);
 });
 
-test("jobs of a process that lives are left to it, and those of a dead one are freed", async () => {
+test("jobs of a running process stay its own, and those of a dead one are freed", async () => {
   const { db } = server.deps;
   {
     await using lease = await openLease({ connectionString: server.dsn }, createSilentLog());

@@ -8,11 +8,11 @@ import { JOBS, type JobName } from "./jobs.ts";
 import type { Lease } from "./lease.ts";
 
 const RETRY_MS = 500;
-/** Between two looks for jobs that became due; workers hear at once of one that is due when it is added. */
+/** Poll interval for jobs that become due. Workers are notified of a job that is due when added. */
 const POLL_MS = 2_000;
-/** `pg_advisory_xact_lock` of a claim: two that read the same lanes would both take a job of one. */
+/** `pg_advisory_xact_lock` for claims: two concurrent claims could take jobs of one lane. */
 const CLAIMS = 734_191;
-/** A job that failed waits for e to the power of its attempts, in seconds, up to this: `rescheduleFutureJobs` would cut a longer pause. */
+/** Maximum pause of a failed job, e^attempts seconds. `rescheduleFutureJobs` would cut longer pauses. */
 export const MAX_BACKOFF_S = 150;
 
 export interface JobRun {
@@ -48,7 +48,7 @@ interface ClaimedJob {
   readonly attempts: number;
 }
 
-/** Runs jobs until the signal aborts. Resolves when those that ran have ended. */
+/** Runs jobs until the signal aborts. Resolves when all running jobs have ended. */
 export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: AbortSignal): Promise<void> {
   const names = Object.keys(pool.tasks) as JobName[];
   const running = new Set<Promise<void>>();
@@ -66,7 +66,7 @@ export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: Abo
   while (!signal.aborted) {
     isWoken = false;
     const pauseMs = await listenAndStart().catch((error) => {
-      logFailure(deps.log, error, "jobs could not be claimed");
+      logFailure(deps.log, error, "could not claim jobs");
       return RETRY_MS;
     });
     if (isWoken) continue;
@@ -82,7 +82,7 @@ export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: Abo
     return await startJobs();
   }
 
-  /** Starts the jobs that are due. Returns milliseconds until the next look. */
+  /** Starts due jobs. Returns the milliseconds until the next poll. */
   async function startJobs(): Promise<number> {
     const pollMs = pool.poll_ms ?? POLL_MS;
     const free = pool.at_once - running.size;
@@ -99,7 +99,7 @@ export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: Abo
   }
 }
 
-/** Marks jobs as running by this process: of each free lane the first that is due. */
+/** Marks jobs as running by this process: the first due job of each free lane. */
 async function claimJobs({ db, lease }: WorkerDeps, names: readonly JobName[], most: number) {
   return await db.transaction().execute(async (tx) => {
     await sql`select pg_advisory_xact_lock(${CLAIMS})`.execute(tx);
@@ -128,21 +128,21 @@ async function runJob(deps: WorkerDeps, tasks: Readonly<Tasks>, job: ClaimedJob,
     await work?.(JOBS[job.name].parse(job.payload), { attempt: job.attempts, signal });
   } catch (error) {
     hasFailed = true;
-    if (!signal.aborted) logFailure(deps.log, error, "a job failed; it is tried again", { job: job.key });
+    if (!signal.aborted) logFailure(deps.log, error, "a job failed; it will be retried", { job: job.key });
   }
-  // a job that is not marked as ended would hold its lane for as long as this process lives
+  // a job without a recorded end would block its lane for the life of this process
   for (;;) {
     try {
       return await deps.db.transaction().execute((tx) => endJob(tx, deps.lease, job, hasFailed, signal.aborted));
     } catch (error) {
-      logFailure(deps.log, error, "the end of a job could not be recorded yet", { job: job.key });
+      logFailure(deps.log, error, "could not record the end of a job yet", { job: job.key });
       if (signal.aborted) return;
       await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
-/** Removes a job, or makes it wait again: it failed, was interrupted, or was requested again while it ran. */
+/** Removes a job, or lets it wait again if it failed, was interrupted, or was requested while it ran. */
 async function endJob(
   tx: Tx,
   lease: Lease,
@@ -166,8 +166,8 @@ async function endJob(
 }
 
 /**
- * Ends an organization's turn: its other due jobs of the lane step behind the jobs of all others, in the order that they had.
- * Organizations thereby take turns, however many jobs each of them has.
+ * Ends an organization's turn: moves its other due jobs of the lane behind the jobs of all others, keeping their order.
+ * Organizations take turns this way, however many jobs each has.
  */
 async function stepBehind(tx: Tx, lane: string): Promise<void> {
   await sql`with waiting as materialized (
@@ -178,7 +178,7 @@ async function stepBehind(tx: Tx, lane: string): Promise<void> {
   );
 }
 
-/** The pool and /health report a PostgreSQL that is away; each try of the workers would report it again. */
+/** The pool and /health already report a lost PostgreSQL, so retries do not. */
 function logFailure(log: Logger, error: unknown, message: string, fields: Readonly<Record<string, string>> = {}): void {
   if (isDatabaseLost(error)) log.debug({ ...fields, err: error }, "the workers wait for PostgreSQL");
   else log.error({ ...fields, err: error }, message);

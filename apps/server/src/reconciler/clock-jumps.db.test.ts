@@ -4,7 +4,7 @@ import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { openServer } from "../testing/open-server.ts";
 import { openReconcilerStage } from "../testing/reconciler-stage.ts";
 
-test("a database stays awake and watched when the clock is set forward a day and back an hour, and what was put off meanwhile is done", async () => {
+test("a database stays awake and watched when the clock jumps, and delayed work is done", async () => {
   await using server = await openServer();
   const stage = await openReconcilerStage(server);
   await using _reconciler = await stage.start();
@@ -27,7 +27,7 @@ test("a database stays awake and watched when the clock is set forward a day and
   }
   const { operations } = await stage.see();
   expect(operations).toEqual(["database.provision succeeded"]);
-  // as a job that was to wait for a second looks when the clock was set back an hour meanwhile
+  // simulates a job with a delay of a second after the clock was set back an hour
   await enqueueReconcileDatabase(server.deps.db, stage.id, 3_600);
   await stage.settles("AVAILABLE");
 });

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Lets a week go by in which nobody used anything. */
+/** Simulates a week without any use. */
 async function age(...tables: ("blobs" | "images" | "trees")[]): Promise<void> {
   for (const table of tables) {
     await sql`update ${sql.table(`control.${table}`)} set used_at = ${WEEK_AGO}`.execute(server.deps.db);
@@ -56,18 +56,18 @@ const update = async (stage: DatabaseStage, body: object) => {
   const { generation } = await planOf(stage, wanted);
   return await asked(stage, "databaseUpdate", { body: { ...wanted, expected_generation: generation } });
 };
-/** What is asked for is carried out at once. */
+/** Carries out all requests at once. */
 const carryOut = () =>
   sql`update control.databases set state = 'AVAILABLE', observed = desired - 'is_awake'`.execute(server.deps.db);
 
-/** Until somebody waits for what another transaction holds. */
+/** Resolves once a transaction waits for a lock. */
 const waitsForLock = () =>
   eventually(async () => {
     const { rows } = await sql`select from pg_locks where not granted`.execute(server.deps.db);
     expect(rows.length).toBeGreaterThan(0);
   });
 
-/** Blobs of which there is a row and no bytes. */
+/** Blobs with a row but without bytes. */
 async function lost(stage: DatabaseStage): Promise<string[]> {
   const rows = await server.deps.db
     .selectFrom("control.blobs")
@@ -78,7 +78,7 @@ async function lost(stage: DatabaseStage): Promise<string[]> {
   return rows.filter((_, at) => found[at] === false).map(({ digest }) => digest);
 }
 
-test("blobs that no files name and nobody asks for go; one that is sent again at that moment is there after it", async () => {
+test("removes unused blobs; one that is uploaded at that moment exists afterwards", async () => {
   const stage = await openDatabaseStage(server);
   const files = await makeFiles(server, stage.org, { "app.py": "kept" });
   expect((await update(stage, { files })).status).toBe(202);
@@ -104,7 +104,7 @@ test("blobs that no files name and nobody asks for go; one that is sent again at
   expect(await lost(stage)).toEqual([]);
 });
 
-test("updates that go on while everything is a week old lose none of their files", async () => {
+test("keeps the files of updates that run while everything is a week old", async () => {
   const stage = await openDatabaseStage(server);
   let isOver = false;
   const collecting = (async () => {
@@ -150,7 +150,7 @@ test("updates that go on while everything is a week old lose none of their files
   expect(await lost(stage)).toEqual([]);
 });
 
-test("unpacked files go that neither the database nor a table of its uses, also of one that is asleep", async () => {
+test("removes unpacked files that no database or table uses, also of a sleeping one", async () => {
   const stage = await openDatabaseStage(server);
   const name = (letter: string) => letter.repeat(64);
   const lay = (id: string, names: readonly string[]) => {
@@ -203,7 +203,7 @@ test("unpacked files go that neither the database nor a table of its uses, also 
   expect(rows.map(({ digest }) => digest).sort()).toEqual(all);
 });
 
-test("an image that no database names goes; an update that wants it at that moment has it built", async () => {
+test("removes an unused image; an update that needs it at that moment builds it", async () => {
   const stage = await openDatabaseStage(server);
   const { db } = server.deps;
   const wanted = hashEnvironment(NEW, BUILDER_VERSION);
@@ -261,7 +261,7 @@ test("an image that no database names goes; an update that wants it at that mome
   expect(used).toMatchObject({ wanted: expect.any(Set), oldest_pods: new Map() });
 });
 
-test("what releases of services ran with stays as long as they are kept, and goes with them", async () => {
+test("keeps what kept releases run with, and removes it with them", async () => {
   const stage = await openDatabaseStage(server);
   const { db } = server.deps;
   const orgId = stage.org.id;
@@ -286,7 +286,7 @@ test("what releases of services ran with stays as long as they are kept, and goe
       built_at: new Date(),
     })
     .execute();
-  // its tables need none
+  // its tables need no trees
   await db.updateTable("control.databases").set({ needed_trees: "[]" }).where("id", "=", stage.database_id).execute();
   const serviceId = await makeService(server, { ...stage, digest: tree });
   await db.updateTable("control.releases").set({ environment }).where("service_id", "=", serviceId).execute();
@@ -310,7 +310,7 @@ test("what releases of services ran with stays as long as they are kept, and goe
   expect(await collectAWeekLater()).toEqual([false, false, 0, 0]);
 });
 
-test("folders of services that are gone go, and nothing that a link leads to", async () => {
+test("removes folders of deleted services, and follows no links", async () => {
   const stage = await openDatabaseStage(server);
   const collecting = { ...server.deps, machine } as unknown as Parameters<typeof removeOrphanServices>[0];
   const { folder, services_folder: servicesFolder } = databasePaths(machine.place, stage.database_id);
@@ -320,7 +320,7 @@ test("folders of services that are gone go, and nothing that a link leads to", a
   }
   expect(await removeOrphanServices(collecting)).toBe(1);
   expect(readdirSync(servicesFolder)).toEqual([serviceId]);
-  // in the folder of all databases every name looks like the id of a service
+  // in the folder of all databases every name looks like a service's id
   rmSync(servicesFolder, { recursive: true });
   symlinkSync(join(folder, ".."), servicesFolder);
   expect(await removeOrphanServices(collecting)).toBe(0);

@@ -10,7 +10,7 @@ import { removeOrphanServices } from "./services/resume-services.ts";
 
 const LINES = "30 days";
 
-/** Removes images, project files, blobs and storage that nothing uses any more, and what operations said long ago. */
+/** Removes unused images, project files, blobs and storage, and old lines of operations. */
 export async function collect(deps: ReconcileDeps): Promise<void> {
   const images = await collectUnusedImages(deps);
   const trees = await collectTrees(deps);
@@ -23,6 +23,6 @@ export async function collect(deps: ReconcileDeps): Promise<void> {
     gone as (delete from control.operation_lines where operation_id in (select id from old))
     update control.operations set line_bytes = 0 where id in (select id from old)`.execute(deps.db);
   if (images + trees + blobs + databases + services > 0) {
-    deps.log.info({ images, trees, blobs, databases, services }, "what nothing uses any more was removed");
+    deps.log.info({ images, trees, blobs, databases, services }, "unused data was removed");
   }
 }

@@ -19,7 +19,7 @@ afterEach(async () => {
 const failing = (error: Error) => vi.spyOn(stage.machine.driver, "ensure").mockRejectedValue(error);
 const noDriver = () => appError("pods_unavailable", { detail: "slirp4netns is missing." });
 
-test("a database that failed because of the machine is started by the next server", async () => {
+test("the next server starts a database that failed because of the machine", async () => {
   const broken = failing(noDriver());
   {
     await using _reconciler = await stage.start();
@@ -30,7 +30,7 @@ test("a database that failed because of the machine is started by the next serve
   expect(await stage.settles("AVAILABLE")).toMatchObject({ open: 0 });
 });
 
-test("it is tried again while the server runs, once its time has come", async () => {
+test("a running server retries it when it is due", async () => {
   const broken = failing(noDriver());
   await using _reconciler = await stage.start();
   await stage.settles("FAILED");
@@ -45,7 +45,7 @@ test("it is tried again while the server runs, once its time has come", async ()
   await stage.settles("AVAILABLE");
 });
 
-test("a machine without room for a process is told as such, and nothing else is tried again", async () => {
+test("a lack of processes is reported as a machine failure; other failures are not retried", async () => {
   const broken = failing(Object.assign(new Error("spawn EAGAIN"), { code: "EAGAIN" }));
   await using _reconciler = await stage.start();
   expect((await stage.settles("FAILED")).failure).toMatchObject({

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(() => sql`delete from control.jobs`.execute(server.deps.db));
 
-/** Ids of an organization's databases. */
+/** Returns the ids of an organization's new databases. */
 async function makeDatabases(count: number): Promise<string[]> {
   const org = await makeOrg(server, await makePerson(server));
   const ids: string[] = [];
@@ -28,15 +28,15 @@ async function makeDatabases(count: number): Promise<string[]> {
 }
 
 interface TestPool extends AsyncDisposable {
-  /** Databases whose jobs have begun, in order. */
+  /** Databases with started jobs, in order. */
   readonly begun: readonly string[];
-  /** Those whose jobs have not ended. */
+  /** Databases with running jobs. */
   readonly running: ReadonlySet<string>;
-  /** Has the job of a database end. */
+  /** Ends the job of a database. */
   end(databaseId: string): void;
 }
 
-/** Workers whose jobs end when they are told to. */
+/** Starts workers whose jobs end on request. */
 async function openPool(tasks: readonly JobName[], atOnce: number): Promise<TestPool> {
   const log = createSilentLog();
   const lease = await openLease({ connectionString: server.dsn }, log);
@@ -71,7 +71,7 @@ async function openPool(tasks: readonly JobName[], atOnce: number): Promise<Test
   };
 }
 
-/** Jobs that a worker could begin at this moment. */
+/** Counts the jobs that a worker could start now. */
 async function countReady(): Promise<number> {
   const { rows } = await sql<{
     ready: number;
@@ -80,7 +80,7 @@ async function countReady(): Promise<number> {
   return rows[0]?.ready ?? -1;
 }
 
-test("two builds of an organization that never end leave a place for another's, and its preparations count as builds", async () => {
+test("one organization's builds and preparations leave a place for another's builds", async () => {
   const [mine = "", mineToo = ""] = await makeDatabases(2);
   const [other = ""] = await makeDatabases(1);
   const { db } = server.deps;
@@ -94,13 +94,13 @@ test("two builds of an organization that never end leave a place for another's, 
   expect(pool.begun[1]).toBe(other);
 });
 
-test("as many organizations as a person may make leave places for others", () => {
+test("as many organizations as a person may create leave room for others", () => {
   for (const kind of ["databases", "services", "builds"] as const) {
     expect(OF_ONE_ORG[kind] * ORGS_PER_PERSON).toBeLessThan(AT_ONCE[kind]);
   }
 });
 
-test("organizations take turns at building, however many builds one of them had asked for before", async () => {
+test("organizations take turns at building, whatever they have queued", async () => {
   const many = await makeDatabases(3);
   const [one = ""] = await makeDatabases(1);
   const [another = ""] = await makeDatabases(1);
@@ -110,14 +110,14 @@ test("organizations take turns at building, however many builds one of them had 
   for (let at = 0; at < 5; at += 1) {
     await eventually(() => expect(pool.begun).toHaveLength(at + 1));
     await eventually(() => expect(pool.running.size).toBe(1));
-    // one that loops asks for the next while the last still runs
+    // an organization in a loop requests the next build while the last one runs
     if (at === 0) await enqueueBuildImage(db, many[0] ?? "");
     pool.end(pool.begun[at] ?? "");
   }
   expect(pool.begun).toEqual([many[0], one, another, many[1], many[2]]);
 });
 
-test("an organization has a bounded number of databases worked at, each by one job at a time, and leaves workers for others", async () => {
+test("an organization's concurrent jobs are limited, one per database", async () => {
   const many = await makeDatabases(40);
   const [other = ""] = await makeDatabases(1);
   const { db } = server.deps;

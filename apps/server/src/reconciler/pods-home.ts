@@ -7,8 +7,8 @@ import { SERVER_PATHS } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 
 /**
- * Takes the pods of a control plane for this home, or finds that it has them. They live on one machine: false, with a line in the
- * log, when another home has them, and this reconciler then leaves databases alone.
+ * Claims the control plane's pods for this home. They run on one machine. Returns false and logs it if another home has
+ * them; this reconciler must then leave databases alone.
  */
 export async function claimPodsHome(
   { db, log }: { readonly db: ControlDatabase; readonly log: Logger },
@@ -27,12 +27,12 @@ export async function claimPodsHome(
   if (homeId === mine) return true;
   log.error(
     { home, home_id: mine, other_home_id: homeId, claimed_at: claimedAt },
-    "this reconciler leaves databases alone: their pods live in another home, on the machine that first started them",
+    "this reconciler leaves databases alone: their pods belong to another home, on the machine that first started them",
   );
   return false;
 }
 
-/** Names the home, for good; a copy of it is the same home. */
+/** Reads or creates the home's permanent id. A copy of the home has the same id. */
 function openHomeId(home: string): string {
   const path = join(home, SERVER_PATHS.homeId);
   if (existsSync(path)) return readFileSync(path, "utf8").trim();

@@ -23,7 +23,7 @@ const reconcile = (at = server) =>
     machine: createTestMachine(server.home),
   });
 
-/** All there is to see of the provisioning of every organization. */
+/** The visible results for every organization. */
 async function made() {
   const { rows } = await server.deps.pool.query(`
     select o.name as org, d.state as database, p.state as operation,
@@ -40,7 +40,7 @@ const done = (org: string) => ({
 });
 
 describe("main of an organization", () => {
-  test("comes with it: the job is added with the organization, and with nothing when that fails", async () => {
+  test("is requested with the organization, in one transaction", async () => {
     const create = () => server.ask("orgCreate", { as: owner, body: { name: "acme" } } as never);
     expect((await create()).status).toBe(201);
     expect((await create()).status).toBe(409);
@@ -56,7 +56,7 @@ describe("main of an organization", () => {
     ]);
   });
 
-  test("is made for any organization that lacks it, once, by however many reconcilers", async () => {
+  test("is made for any organization that lacks it, once, by concurrent reconcilers", async () => {
     for (const name of ["a", "b", "c"]) await makeOrg(server, owner, name);
     await using other = await openServer({ beside: server });
     await using _one = await reconcile();
@@ -65,7 +65,7 @@ describe("main of an organization", () => {
     expect(await findMissingMains(server.deps.db)).toBe(0);
   });
 
-  test("run twice at once does it once", async () => {
+  test("is made once by concurrent jobs", async () => {
     const org = await makeOrg(server, owner, "acme");
     await Promise.all([1, 2, 3].map(() => provisionMain(server.deps, org.id)));
     await provisionMain(server.deps, org.id);
@@ -73,7 +73,7 @@ describe("main of an organization", () => {
     await eventually(async () => expect(await made()).toEqual([done("acme")]));
   });
 
-  test("is not made past the quota", async () => {
+  test("is not made above the quota", async () => {
     const org = await makeOrg(server, owner, "acme");
     const names = ["a", "b", "c"].map((name) => ({ org_id: org.id, name }));
     await server.deps.db.insertInto("control.databases").values(names).execute();
@@ -83,7 +83,7 @@ describe("main of an organization", () => {
     await provisionMain(server.deps, "00000000-0000-0000-0000-000000000000");
   });
 
-  test("waits for PostgreSQL: a connection that is cut costs nothing but the time", async () => {
+  test("is made after PostgreSQL closed a connection", async () => {
     await using _reconciler = await reconcile();
     const org = await makeOrg(server, owner, "acme");
     await server.deps.pool.query(

@@ -15,7 +15,7 @@ export interface ProvisionMainDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** Adds a job for every organization that lacks `main` and may have one more database. */
+/** Adds a job for every organization that lacks `main` and has room for it. */
 export async function findMissingMains(db: ControlDatabase): Promise<number> {
   const { rows } = await sql<{ id: string }>`
     select o.id from control.organizations o
@@ -26,8 +26,7 @@ export async function findMissingMains(db: ControlDatabase): Promise<number> {
 }
 
 /**
- * Declares `main` of an organization that lacks it: the row, the operation that works at it and the job that does, all or none. It may
- * run twice at once.
+ * Creates `main` of an organization that lacks it: row, operation and job in one transaction. Safe to run concurrently.
  */
 export async function provisionMain({ db, log, recordEvent }: ProvisionMainDeps, orgId: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
@@ -35,14 +34,14 @@ export async function provisionMain({ db, log, recordEvent }: ProvisionMainDeps,
       .selectFrom("control.organizations")
       .select(["id", "name", "database_quota"])
       .where("id", "=", orgId)
-      // whoever makes another database of the organization waits: the quota is of both
+      // serializes with other new databases of the organization, because they share a quota
       .forUpdate()
       .executeTakeFirst();
     if (org === undefined) return;
     const databases = await tx.selectFrom("control.databases").select("name").where("org_id", "=", orgId).execute();
     if (databases.some(({ name }) => name === MAIN)) return;
     if (databases.length >= org.database_quota) {
-      log.warn({ org: orgId, quota: org.database_quota }, "an organization lacks main and has no room for it");
+      log.warn({ org: orgId, quota: org.database_quota }, "an organization has no main and no room for it");
       return;
     }
     const { id } = await tx

@@ -33,32 +33,32 @@ const OTHER_HOME =
   "This server leaves databases alone: their pods belong to another home (server/home-id). Its log has both names.";
 
 export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service_keys"> {
-  /** Of the server's pool, for the connection of the lease. */
+  /** Options of the server's pool, for the lease's connection. */
   readonly pool_options: pg.PoolConfig;
-  /** Whether webhooks may be of this machine or a private network. */
+  /** Whether webhooks may have addresses of this machine or a private network. */
   readonly allow_private: boolean;
-  /** What pods run on; absent where none are to be run: databases are left alone. */
+  /** The machine's facilities for pods. If absent, databases are left alone. */
   readonly machine?: HostRuntime | undefined;
 }
 
 export interface Reconciler extends AsyncDisposable {
   problems(): readonly HealthProblem[];
-  /** Ends the jobs that are under way, and with them all pods unless they are to go on without a server. */
+  /** Waits for running jobs, then ends all pods unless they are to be kept. */
   stop(pods: "keep pods" | "end pods"): Promise<void>;
 }
 
 /**
- * Works at what the control plane was told to do, until it is stopped; disposing of it keeps the pods. Resolves when databases whose
- * pods ended while nobody worked are no longer said to be AVAILABLE.
+ * Carries out requests until it is stopped. Disposal keeps the pods. Resolves when databases that lost their pods while
+ * no reconciler worked are marked as lost.
  */
 export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler> {
   const { db, log } = deps;
   const lease = await openLease(deps.pool_options, log);
   const look = async () => {
     const freed = await freeJobsOfTheDead(db, lease);
-    if (freed > 0) log.warn({ jobs: freed }, "jobs of processes that died were freed");
+    if (freed > 0) log.warn({ jobs: freed }, "jobs of dead processes were freed");
     const late = await rescheduleFutureJobs(db);
-    if (late > 0) log.warn({ jobs: late }, "jobs that waited for too long are due now: the clock was set back");
+    if (late > 0) log.warn({ jobs: late }, "jobs that waited too long are due now: the clock was set back");
   };
   await look();
   const databases = await takeDatabases(deps);
@@ -66,7 +66,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { key: name });
   const repeating = await repeatJobs({ log, enqueue });
   const timer = setInterval(() => {
-    look().catch((error) => log.warn(sayError(error), "jobs of processes that died were not freed"));
+    look().catch((error) => log.warn(sayError(error), "could not free jobs of dead processes"));
   }, LOOK_FOR_DEAD_MS);
   const stopping = new AbortController();
   const workers = { db, lease, log, notifications: deps.notifications };
@@ -75,7 +75,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const stop = async (pods: "keep pods" | "end pods") => {
     clearInterval(timer);
     repeating[Symbol.dispose]();
-    stopping.abort(new Error("The server stops."));
+    stopping.abort(new Error("The server is stopping."));
     await stopEach(log, {
       watch: () => watch?.[Symbol.asyncDispose](),
       workers: () => Promise.all(working),
@@ -92,7 +92,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   };
 }
 
-/** Undefined when this reconciler has nothing to do with databases. */
+/** Undefined if this reconciler manages no databases. */
 async function takeDatabases(deps: ReconcilerDeps): Promise<ReconcileDeps | undefined> {
   const { machine } = deps;
   if (machine === undefined || !(await claimPodsHome(deps, machine.place.home))) return undefined;
@@ -100,16 +100,18 @@ async function takeDatabases(deps: ReconcilerDeps): Promise<ReconcileDeps | unde
   return { ...deps, machine, service_keys: new ServiceKeys({ ...deps, machine }) };
 }
 
-/** Finds what was left by whoever worked before, and takes up what is to be done. */
+/** Cleans up after the previous reconciler and continues its work. */
 async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
-  deps.machine.ensureTemplate().catch((error) => deps.log.warn({ err: error }, "no cluster was made ahead"));
+  deps.machine
+    .ensureTemplate()
+    .catch((error) => deps.log.warn({ err: error }, "could not prepare a cluster in advance"));
   await moveAllFormerStorage(deps);
   await retryAtOnce(deps.db);
   await sweep(deps, "at the start");
   return monitorDatabases(deps);
 }
 
-/** Ends what nothing asks for, and takes up what was left: jobs that were lost, and pods that ended while nobody looked. */
+/** Ends orphaned pods, and continues after lost jobs and pods. */
 async function sweep(deps: ReconcileDeps, when: "at the start" | "meanwhile"): Promise<void> {
   await endOrphans(deps);
   await markMissingDatabasesLost(deps);
@@ -119,7 +121,7 @@ async function sweep(deps: ReconcileDeps, when: "at the start" | "meanwhile"): P
   await findUnfinishedServices(deps, when);
 }
 
-/** Each kind of work has workers of its own: none waits for another kind. */
+/** Each kind of work has its own workers, so that none waits for another kind. */
 function toPools(deps: ReconcilerDeps, databases: ReconcileDeps | undefined): readonly WorkerPool[] {
   const webhooks: Tasks = {
     "deliver-webhooks": ({ org_id: orgId }, { signal }) => deliverWebhooks(deps, orgId, signal),

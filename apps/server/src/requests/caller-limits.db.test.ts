@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-test("a caller that asks too often waits, and another does not", async () => {
+test("a caller above its rate waits, and others do not", async () => {
   const stage = await openOrgStage(server);
   const show = (as: object) => server.ask("orgShow", { as, params: { org: stage.org.name } } as never);
   let refused = await show(stage.member);
@@ -20,7 +20,7 @@ test("a caller that asks too often waits, and another does not", async () => {
   expect((await show(stage.owner)).status).toBe(200);
 });
 
-test("a caller with as many open streams as it may have gets no other, until one is closed", async () => {
+test("a caller at its limit of open streams gets another one after closing one", async () => {
   const { org, owner } = await openOrgStage(server);
   const stops = [new AbortController(), new AbortController()];
   const open = (signal: AbortSignal) =>
@@ -38,7 +38,7 @@ test("a caller with as many open streams as it may have gets no other, until one
   stops[1]?.abort();
 });
 
-test("requests whose clients leave at once give back their places", async () => {
+test("requests of disconnected clients release their slots", async () => {
   const { org, owner } = await openOrgStage(server);
   const { hostname, port } = new URL(server.url);
   const head = `GET /v1/orgs/${org.name} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${owner.token}\r\n\r\n`;

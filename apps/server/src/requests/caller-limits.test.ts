@@ -7,7 +7,7 @@ function limitsOf(bounds: { rate: number; most_open: number }) {
 }
 const REFUSED = expect.objectContaining({ code: "rate_limited" });
 
-test("lets a burst through and then refuses until tokens came back", () => {
+test("allows a burst, then refuses until tokens return", () => {
   const { clock, limits } = limitsOf({ rate: 10, most_open: 1_000 });
   for (let at = 0; at < 40; at++) limits.enter("principal", "ann");
   expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
@@ -17,7 +17,7 @@ test("lets a burst through and then refuses until tokens came back", () => {
   expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
 });
 
-test("bounds open requests of a caller, and gives a place back once", () => {
+test("limits a caller's open requests, and releases a slot once", () => {
   const { limits } = limitsOf({ rate: 0, most_open: 2 });
   const leave = limits.enter("principal", "ann");
   limits.enter("principal", "ann");
@@ -28,13 +28,13 @@ test("bounds open requests of a caller, and gives a place back once", () => {
   expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
 });
 
-test("lets an organization do as much as four callers", () => {
+test("allows an organization as much as four callers", () => {
   const { limits } = limitsOf({ rate: 0, most_open: 2 });
   for (let at = 0; at < 8; at++) limits.enter("organization", "acme");
   expect(() => limits.enter("organization", "acme")).toThrow(REFUSED);
 });
 
-test("bounds the bytes of bodies that an organization has read at once", () => {
+test("limits the bytes of bodies that an organization sends at once", () => {
   const { limits } = limitsOf({ rate: 0, most_open: 100 });
   const leaving = [1, 2, 3, 4].map(() => limits.enter("organization", "acme", 32_000_000));
   expect(() => limits.enter("organization", "acme", 32_000_000)).toThrow(/the maximum is 128000000/);

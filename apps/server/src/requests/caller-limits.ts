@@ -1,11 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import type { ApiBounds } from "../config/config-quotas.ts";
 
-/** As many at once as in so many seconds. */
+/** The burst size, in seconds of the rate. */
 const BURST_S = 4;
-/** An organization may do as much as so many callers. */
+/** An organization's limits, as a multiple of a caller's. */
 const CALLERS = 4;
-/** Bytes of bodies that are held at a time for an organization. */
+/** Maximum bytes of an organization's bodies in memory. */
 const MAX_BODY_BYTES = 128_000_000;
 const FORGET_AT = 10_000;
 
@@ -18,7 +18,7 @@ interface Counted {
 
 type Who = "principal" | "organization";
 
-/** Bounds what signed-in callers ask of this process: each by itself, and all of an organization together. */
+/** Limits the requests of signed-in callers to this process, by caller and by organization. */
 export class CallerLimits {
   readonly #bounds: ApiBounds;
   readonly #now: () => number;
@@ -30,7 +30,7 @@ export class CallerLimits {
   }
 
   /**
-   * Counts a request until what is answered is called. `body_bytes` is what its body may take; it counts for organizations alone.
+   * Counts a request until the returned function is called. `bodyBytes` counts for organizations only.
    * @throws rate_limited with the seconds to wait
    */
   enter(who: Who, id: string, bodyBytes = 0): () => void {
@@ -40,14 +40,14 @@ export class CallerLimits {
     const counted = this.#find(`${who} ${id}`, rate);
     if (rate > 0 && counted.tokens < 1) {
       const waitS = Math.max(1, Math.ceil((1 - counted.tokens) / rate));
-      throw tooMany(`The ${who} has sent more than ${rate} requests a second`, waitS, { rate });
+      throw tooMany(`The ${who} sent more than ${rate} requests a second`, waitS, { rate });
     }
     if (counted.open >= mostOpen) {
       throw tooMany(`The ${who} has ${counted.open} requests open, and the maximum is ${mostOpen}`, 1, {
         most_open: mostOpen,
       });
     }
-    // one alone always fits: a route takes none that is larger
+    // a single body always fits: routes accept no larger one
     if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + bodyBytes > MAX_BODY_BYTES) {
       const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and the maximum is ${MAX_BODY_BYTES}`;
       throw tooMany(detail, 1, { most_body_bytes: MAX_BODY_BYTES });
@@ -78,7 +78,7 @@ export class CallerLimits {
     return made;
   }
 
-  /** Who has nothing open and has sent nothing for as long as a burst takes to come back is one who was never seen. */
+  /** An idle caller without requests since a full burst equals an unknown one. */
   #forget(at: number): void {
     for (const [name, { at: last, open }] of this.#counted) {
       if (open === 0 && at - last >= BURST_S * 1_000) this.#counted.delete(name);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Sends a request of the person's whose body ends only after `meanwhile`, and answers its status line. */
+/** Sends a request whose body ends only after `meanwhile`. Returns its status line. */
 async function sendSlowly(person: TestPerson, path: string, body: object, meanwhile: () => Promise<unknown>) {
   const { db } = server.deps;
   const used = () => db.selectFrom("identity.sessions").select("updated_at").where("id", "=", person.session_id);
@@ -32,7 +32,7 @@ async function sendSlowly(person: TestPerson, path: string, body: object, meanwh
     "connection: close",
   ].join("\r\n");
   socket.write(`${head}\r\n\r\n${text.slice(0, 5)}`);
-  // the use of the session is written down when the request has been let in
+  // the session's use is recorded when the request was authorized
   await expect.poll(async () => (await used().executeTakeFirstOrThrow()).updated_at > longAgo).toBe(true);
   await meanwhile();
   socket.write(text.slice(5));
@@ -40,7 +40,7 @@ async function sendSlowly(person: TestPerson, path: string, body: object, meanwh
   return answer.split("\r\n")[0] ?? "";
 }
 
-describe("a change whose body comes slowly is not made when meanwhile its caller", () => {
+describe("a change with a slow body is refused if its caller meanwhile", () => {
   const invite = (stage: OrgStage, meanwhile: () => Promise<unknown>) =>
     sendSlowly(
       stage.admin,
@@ -62,20 +62,20 @@ describe("a change whose body comes slowly is not made when meanwhile its caller
     expect(await invitations(stage)).toEqual([]);
   });
 
-  test("nothing of that, and it is made", async () => {
+  test("an unaffected caller's slow change is made", async () => {
     const stage = await openOrgStage(server);
     expect(await invite(stage, async () => undefined)).toContain(" 201 ");
     expect(await invitations(stage)).toHaveLength(1);
   });
 
-  test("was signed out, where no organization is named", async () => {
+  test("was signed out, on a route without an organization", async () => {
     const { admin } = await openOrgStage(server);
     const end = () => server.deps.db.deleteFrom("identity.sessions").where("user_id", "=", admin.id).execute();
     expect(await sendSlowly(admin, "/v1/orgs", { name: "too-late" }, end)).toContain(" 401 ");
   });
 });
 
-test("of two owners that demote each other at once one is left, whatever both were when they began", async () => {
+test("of two owners who demote each other at once, one remains", async () => {
   const stage = await openOrgStage(server);
   const { db } = server.deps;
   await db.updateTable("control.members").set({ role: "owner" }).where("org_id", "=", stage.org.id).execute();

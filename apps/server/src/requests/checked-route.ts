@@ -23,14 +23,14 @@ import { parseInput } from "./problems.ts";
 type ControlApi = typeof CONTROL_API;
 type PermissionOf<Name extends ControlRouteName> = ControlApi[Name]["permission"];
 
-/** The organization of `:org`, as its caller stands in it. */
+/** The organization of `:org`, with the caller's role. */
 export type CallOrg = PrincipalOrg & { readonly role: NonNullable<PrincipalOrg["role"]> };
 
-/** A request whose caller may make it, with everything parsed. */
+/** An authorized request with parsed input. */
 export interface Call<Name extends ControlRouteName>
   extends MountedCall<ControlApi[Name], FastifyRequest, FastifyReply> {
   readonly principal: PermissionOf<Name> extends "public" ? Principal | undefined : Principal;
-  /** The organization that the path names; the caller is in it and has the route's permission. */
+  /** The organization in the path. The caller belongs to it and has the route's permission. */
   readonly org: ParamOf<ControlApi[Name]["path"]> extends infer Param
     ? "org" extends Param
       ? CallOrg
@@ -38,24 +38,24 @@ export interface Call<Name extends ControlRouteName>
     : never;
   /** For the audit log. */
   readonly client: CallClient;
-  /** Runs after the change was committed, and not for a repetition: mails, wake-ups. It may not throw. */
+  /** Runs after the commit, but not for a repeated request: mails, notifications. Must not throw. */
   afterCommit(work: () => void): void;
 }
 
-/** What a handler answers; undefined when it has answered by `reply` itself (a stream), or for 204. */
+/** A handler's answer. Undefined if it answered through `reply` (a stream), or for 204. */
 export type Answer<Name extends ControlRouteName> = ControlApi[Name] extends { readonly answers: string }
-  ? // biome-ignore lint/suspicious/noConfusingVoidType: a handler that streams returns nothing
+  ? // biome-ignore lint/suspicious/noConfusingVoidType: a streaming handler returns nothing
     void
   : Answered<ControlApi[Name]> | undefined;
 
-/** Finds the organization of a name for whoever asks; undefined for one that they are not in, whether it exists or not. */
+/** Finds an organization by name. Undefined unless the caller belongs to it, whether it exists or not. */
 export type FindOrg = (principal: Principal, name: string) => Promise<CallOrg | undefined>;
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Who may call the route. A route without is refused at its registration. */
+    /** The required permission. A route without one cannot be registered. */
     permission?: RoutePermission;
-    /** Of the audit log and the OpenAPI document: the name in CONTROL_ROUTES. */
+    /** The route's name in CONTROL_ROUTES, for the audit log and the OpenAPI document. */
     control?: ControlRouteName;
   }
   interface FastifyRequest {
@@ -66,25 +66,25 @@ declare module "fastify" {
 
 const AGENT_CHARACTERS = 200;
 
-/** Registers routes of the contract: the permission is checked before the body is read, the handler gets what was parsed. */
+/** Registers routes of the contract: checks the permission, then reads the body and passes parsed input on. */
 export interface ControlRoutes {
-  /** A route that reads, or that makes changes of its own. */
+  /** A route that reads, or that manages its own transactions. */
   add<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>) => Promise<Answer<Name>>): void;
-  /** A route that changes something, in one transaction, once for an Idempotency-Key. */
+  /** A route with one transaction, which runs once per Idempotency-Key. */
   change<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>, tx: Tx) => Promise<Answer<Name>>): void;
-  /** The same, with what has to be found out before and may take long: no transaction is open meanwhile. */
+  /** Like `change`, with slow preparations before the transaction. */
   changePrepared<Name extends ControlRouteName, Prepared>(
     name: Name,
     prepare: (call: Call<Name>) => Promise<Prepared>,
     handler: (call: Call<Name>, tx: Tx, prepared: Prepared) => Promise<Answer<Name>>,
   ): void;
-  /** Routes of the contract that nobody has added. */
+  /** Routes of the contract that were not added. */
   missing(): readonly ControlRouteName[];
 }
 
-/** Transactions of one organization, or of one caller without any, at a time: others wait before they take a connection. */
+/** Concurrent transactions of one organization, or of one caller. Others wait before they take a connection. */
 const CHANGES_OF_ONE = 3;
-/** Of all callers: other requests find a connection at any time. */
+/** The same for all callers, so that connections remain for other requests. */
 const CHANGES_AT_ONCE = 12;
 
 export interface RouteDeps {
@@ -110,14 +110,14 @@ export function createControlRoutes(app: FastifyInstance, given: RouteDeps): Con
     if (route.streams === undefined) app.route(options);
     else addUnread(app, options);
   };
-  // The conditional types of Call say what the route's own table says; the compiler cannot follow that for any Name.
+  // The types of Call follow from the route's own table, which the compiler cannot resolve for a generic Name.
   return {
     add: (name, handler) => register(name, (call) => handler(call as unknown as Call<typeof name>)),
     change: (name, handler) =>
       register(name, (call, status) => changeIn(deps, name, call, status, (whole, tx) => handler(whole, tx))),
     changePrepared: (name, prepare, handler) =>
       register(name, async (call, status) => {
-        // what it met concerns nobody whose change was made before and is only asked for again
+        // a repeated request must get its first answer even if the preparation fails now
         const [prepared] = await Promise.allSettled([prepare(call as unknown as Call<typeof name>)]);
         return await changeIn(deps, name, call, status, async (whole, tx) => {
           if (prepared.status === "rejected") throw prepared.reason;
@@ -128,7 +128,7 @@ export function createControlRoutes(app: FastifyInstance, given: RouteDeps): Con
   };
 }
 
-/** Makes a change of a route in its transaction, and answers what the handler does. */
+/** Runs a route's change in its transaction. Returns the handler's answer. */
 async function changeIn<Name extends ControlRouteName>(
   deps: RouteDeps & { readonly changes: FairQueue },
   name: Name,
@@ -141,7 +141,7 @@ async function changeIn<Name extends ControlRouteName>(
   const key = whole.request.headers["idempotency-key"];
   const once = {
     principal: whole.request.principal,
-    // not the path itself: tokens of invitations are part of it
+    // hashed, because the path may contain an invitation's token
     route: `${name} ${createHash("sha256").update(whole.request.url).digest("hex")}`,
     key: Array.isArray(key) ? key.join(", ") : key,
     request: call.body,
@@ -160,7 +160,7 @@ async function changeIn<Name extends ControlRouteName>(
   return answer ?? undefined;
 }
 
-/** A route whose handler reads the body itself, whatever its type. */
+/** Adds a route whose handler reads the body itself, of any type. */
 function addUnread(app: FastifyInstance, options: RouteOptions): void {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -176,15 +176,15 @@ function callOf(call: MountedCall<CheckedRoute, FastifyRequest, FastifyReply>): 
   return { ...call, org, principal, client: clientOf(call.request), afterCommit: (work: () => void) => work() };
 }
 
-/** Refuses routes without a permission, wherever they are registered. */
+/** Refuses to register a route without a permission. */
 export function demandPermissions(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {
     if (route.config?.permission !== undefined) return;
-    throw new Error(`The route ${String(route.method)} ${route.url} names no permission.`);
+    throw new Error(`The route ${String(route.method)} ${route.url} has no permission.`);
   });
 }
 
-/** What of a path says whether its caller may call it. */
+/** Names in a path that authorization needs. */
 export interface PathNames {
   readonly org?: string;
   readonly db?: string;
@@ -192,8 +192,8 @@ export interface PathNames {
 }
 
 /**
- * Lets through who may call the route.
- * @throws unauthorized, organization_not_found for any name that is not the caller's, forbidden
+ * Checks that the caller may use the route.
+ * @throws unauthorized, forbidden; organization_not_found for any organization that is not the caller's
  */
 export async function authorize(
   permission: RoutePermission,
@@ -206,7 +206,7 @@ export async function authorize(
   if (permission === "public") return undefined;
   if (principal === undefined) {
     throw appError("unauthorized", {
-      detail: "The request shows neither an API key nor a session.",
+      detail: "The request has neither an API key nor a session.",
       hint: "Sign in: cli login. Or send a key in X-api-key.",
     });
   }
@@ -223,13 +223,13 @@ export async function authorize(
 function refuseSuspended({ name, suspension }: Pick<CallOrg, "name" | "suspension">): void {
   if (suspension == null) return;
   throw appError("organization_suspended", {
-    detail: `The operator of the server has suspended the organization ${name}${suspension === "" ? "." : `: ${suspension}`}`,
+    detail: `The operator of the server suspended the organization ${name}${suspension === "" ? "." : `: ${suspension}`}`,
     hint: "Ask the operator of the server to end the suspension. Its data are kept.",
     meta: { organization: name },
   });
 }
 
-/** Lets a key with grants through to what concerns services that it may manage, as a member of its organization. */
+/** Allows a key with grants to use routes of services that it may manage, as a member of its organization. */
 function byGrant(principal: Principal, { db, org, service }: PathNames, route: ControlRouteName | undefined): CallOrg {
   const { organization } = principal;
   const isForGrants = route !== undefined && controlRoute(route).by_grant === true;
@@ -241,9 +241,9 @@ function byGrant(principal: Principal, { db, org, service }: PathNames, route: C
 }
 
 /**
- * Looks again whether the caller may make a change, right before it is made. A request is let in by its headers; its body
- * may come half a minute later, and who has been removed, demoted or signed out by then changes nothing any more. Answers
- * the organization with the role that the caller has now.
+ * Authorizes the caller again, right before a change. The first check used the headers; the body may arrive much later,
+ * and the caller may have been removed, demoted or signed out meanwhile. Returns the organization with the caller's
+ * current role.
  * @throws unauthorized, organization_not_found, forbidden
  */
 export async function recheckCaller<Org extends CallOrg | undefined>(
@@ -265,11 +265,11 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
   const now = rows[0];
   if (now?.is_good !== true) {
     throw appError("unauthorized", {
-      detail: "The session or the API key was ended while the request came.",
+      detail: "The session or the API key ended while the request was being sent.",
       hint: "Sign in again: cli login",
     });
   }
-  // a key with grants is nobody; what it may is said by its grants, which no one changes
+  // a key with grants acts as itself, and its grants never change
   if (org === undefined || userId === null) return org;
   if (now.role === null) throw orgNotFound(org.name);
   const current = { ...org, role: now.role };
@@ -277,7 +277,7 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
   return current;
 }
 
-/** @throws forbidden unless the role has the permission */
+/** @throws forbidden if the role lacks the permission */
 export function demand(org: CallOrg, permission: Permission): void {
   if (roleHas(org.role, permission)) return;
   throw appError("forbidden", {
@@ -287,12 +287,12 @@ export function demand(org: CallOrg, permission: Permission): void {
   });
 }
 
-/** The same for a name that does not exist and one that is somebody else's. */
+/** The same error for a missing organization and for one of other people. */
 export function orgNotFound(name: string): Error {
   const shown = JSON.stringify(printable(name.length > 60 ? `${name.slice(0, 57)}...` : name));
   return appError("organization_not_found", {
     detail: `You do not belong to an organization ${shown}.`,
-    hint: "See those that you belong to: cli org list",
+    hint: "List your organizations: cli org list",
   });
 }
 
@@ -301,7 +301,7 @@ export function clientOf(request: FastifyRequest): CallClient {
   return { ip_address: request.ip, client: agent === undefined ? null : printable(agent).slice(0, AGENT_CHARACTERS) };
 }
 
-/** A text without control characters, which would write lines of their own into a terminal. */
+/** Removes control characters, which could fake lines in a terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
 }

@@ -1,12 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import type { FastifyRequest } from "fastify";
 
-/** The version of something that can change, as `etag` and If-Match say it. */
+/** The version of a resource, in the form of `etag` and If-Match. */
 export function etagOf(version: number): string {
   return `"${version}"`;
 }
 
-/** Lets the change be made if it is the version that the caller has seen, or if they name none. @throws precondition_failed */
+/** Checks If-Match, if present, against the current version. @throws precondition_failed */
 export function checkIfMatch(request: FastifyRequest, etag: string): void {
   const wanted = request.headers["if-match"];
   if (wanted === undefined) return;
@@ -14,7 +14,7 @@ export function checkIfMatch(request: FastifyRequest, etag: string): void {
   if (named.includes("*") || named.includes(etag)) return;
   throw appError("precondition_failed", {
     detail: `It is at version ${etag}, not ${wanted.slice(0, 100)}: someone has changed it in the meantime.`,
-    hint: "Read it again, then change that.",
+    hint: "Read it again, then change the new version.",
     meta: { etag },
   });
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openServer } from "../testing/open-server.ts";
 import { changeOnce, createAnswerSeal } from "./idempotency.ts";
 
-test("an answer that was kept under another secret of the server is told as that, and the change is not made again", async () => {
+test("a stored answer under another secret is reported, and the change is not repeated", async () => {
   await using server = await openServer();
   const input = { principal: undefined, route: "test", key: "one", request: {} };
   let made = 0;

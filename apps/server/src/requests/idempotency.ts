@@ -6,11 +6,11 @@ import type { Principal } from "../audit/principal.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "../secrets/sealed-bytes.ts";
 
-/** How long an answer is kept for repetitions. */
+/** How long answers are stored for repeated requests. */
 const KEEP_S = 86_400;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** Keeps answers so that nobody reads them in the database: those of created keys hold a secret. */
+/** Encrypts stored answers: those of created keys contain a secret. */
 export interface AnswerSeal {
   seal(text: string): Buffer;
   open(sealed: Buffer): string;
@@ -18,17 +18,17 @@ export interface AnswerSeal {
 
 export interface OnceInput {
   readonly principal: Principal | undefined;
-  /** Name of the route and its path: the same key elsewhere is another one. */
+  /** The route's name and path. A key is valid for one route. */
   readonly route: string;
   /** The Idempotency-Key header. */
   readonly key: string | undefined;
-  /** Whatever makes another request of it. */
+  /** Everything that distinguishes requests. */
   readonly request: unknown;
 }
 
 /**
- * Makes a change in one transaction, once for an Idempotency-Key: a repetition gets the first answer, also while the first
- * is under way. What failed is not kept, and may be tried again with the same key.
+ * Makes a change in one transaction, once per Idempotency-Key. A repeated request gets the first answer, and waits for
+ * it if necessary. A failed request is not stored and may be retried with the same key.
  * @throws invalid_idempotency_key, idempotency_mismatch for another request with the same key
  */
 export async function changeOnce(
@@ -44,14 +44,15 @@ export async function changeOnce(
   }
   if (!KEY.test(key)) {
     throw appError("invalid_idempotency_key", {
-      detail: "The Idempotency-Key is empty, longer than 255 characters, or has others than visible ASCII.",
+      detail:
+        "The Idempotency-Key is empty, longer than 255 characters, or contains characters other than visible ASCII.",
       hint: "Send a new UUID for each change.",
     });
   }
   const principal = input.principal?.key?.id ?? input.principal?.user_id ?? "";
   const requestHash = digest(JSON.stringify(input.request ?? null));
   return await db.transaction().execute(async (tx) => {
-    // whoever comes with the same key waits here until the first has its answer
+    // a concurrent request with the same key waits here for the first answer
     const lock = digest(JSON.stringify([principal, route, key])).readBigInt64BE(0);
     await sql`select pg_advisory_xact_lock(${lock.toString()}::bigint)`.execute(tx);
     const kept = await findAnswer(tx, principal, route, key);
@@ -75,7 +76,7 @@ export async function changeOnce(
   });
 }
 
-/** Forgets answers that were kept for a day. */
+/** Removes stored answers after a day. */
 export async function cleanIdempotency(db: ControlDatabase): Promise<void> {
   await sql`delete from control.idempotency where created_at < now() - make_interval(secs => ${KEEP_S})`.execute(db);
 }
@@ -99,7 +100,7 @@ async function findAnswer(tx: Tx, principal: string, route: string, key: string)
   return undefined;
 }
 
-/** Another secret than the one that it was kept under: it was changed, or several servers over one database have their own. */
+/** The secret differs from the stored answer's: it was changed, or servers have different ones. */
 function openKept(seal: AnswerSeal, answer: Buffer): string {
   try {
     return seal.open(answer);
@@ -107,7 +108,7 @@ function openKept(seal: AnswerSeal, answer: Buffer): string {
     throw appError("idempotency_mismatch", {
       detail:
         "The change with this Idempotency-Key was made. Its stored response cannot be read, because SERVICE_AUTH_SECRET has changed.",
-      hint: "Look at what there is, and send a new key for another change.",
+      hint: "Check the current state. Send a new key for another change.",
       cause,
     });
   }
@@ -115,7 +116,7 @@ function openKept(seal: AnswerSeal, answer: Buffer): string {
 
 function mismatch(): Error {
   return appError("idempotency_mismatch", {
-    detail: "This Idempotency-Key came before with another body, and was answered.",
+    detail: "This Idempotency-Key was already used with another body.",
     hint: "Send a new key for another change.",
   });
 }
@@ -124,7 +125,7 @@ function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** Under a key made of the server's secret, for this alone. */
+/** Derives a key from the server's secret for this purpose only. */
 export function createAnswerSeal(secret: Secret): AnswerSeal {
   const key = Buffer.from(hkdfSync("sha256", secret.reveal(), "", "appdb kept answers", KEY_BYTES));
   return {

@@ -9,7 +9,7 @@ let mayRead: boolean;
 let streams: LineStreams;
 let url: string;
 let app: FastifyInstance;
-/** What the route's generator does. */
+/** The route's generator. */
 let lines: (signal: AbortSignal) => AsyncGenerator<object>;
 beforeEach(async () => {
   mayRead = true;
@@ -26,7 +26,7 @@ async function* never(signal: AbortSignal) {
   await new Promise((resolve) => signal.addEventListener("abort", resolve));
 }
 
-/** Reads until the end, or what cut it. */
+/** Reads until the stream ends or breaks off. */
 async function read(onText: (text: string) => void = () => undefined): Promise<string> {
   const response = await fetch(url);
   let text = "";
@@ -53,7 +53,7 @@ test("sends its lines and ends", async () => {
   expect(await read()).toHaveLength(2_000 * 1_012 + 3);
 });
 
-test("shows that it lives while nothing comes up, and breaks off when the server stops", async () => {
+test("sends pulses while idle, and breaks off when the server stops", async () => {
   lines = never;
   const text = await read((seen) => {
     if (seen.endsWith("\n\n\n")) streams.end();
@@ -61,7 +61,7 @@ test("shows that it lives while nothing comes up, and breaks off when the server
   expect(text).toMatch(/^\{"n":1\}\n\n\n+CUT$/);
 });
 
-test("breaks off when its reader may read no longer", async () => {
+test("breaks off when its reader loses the permission", async () => {
   lines = never;
   const text = await read((seen) => {
     if (seen.includes('{"n":1}\n')) mayRead = false;
@@ -69,7 +69,7 @@ test("breaks off when its reader may read no longer", async () => {
   expect(text).toMatch(/CUT$/);
 });
 
-test("breaks off when what it reads fails, and is no end", async () => {
+test("breaks off when its source fails, without a clean end", async () => {
   lines = async function* () {
     yield { n: 1 };
     throw new Error("lost");

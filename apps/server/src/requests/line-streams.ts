@@ -2,18 +2,18 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { beginStream, writeText } from "./raw-stream.ts";
 
-/** Proxies end what is silent for a minute; an empty line keeps the connection open and finds the one that is gone. */
+/** Proxies close connections after a minute of silence. An empty line keeps them open and detects dead ones. */
 const PULSE_MS = 20_000;
 
 export interface LineStreamDeps {
   readonly log: Logger;
-  /** Whether the reader may still read; looked at again with every pulse. */
+  /** Whether the reader may still read. Checked again with every pulse. */
   mayStillRead(request: FastifyRequest): Promise<boolean>;
 }
 
 /**
- * Answers of one JSON document a line, which may go on for as long as somebody reads. They end with their last line; one that breaks
- * off (the server stops, or something failed) ends its connection in the middle, so that no reader takes it for the end.
+ * Answers with one JSON document per line, of any duration. A complete answer ends normally. An interrupted one (the
+ * server stops, or an error) closes the connection early, so that readers detect it.
  */
 export class LineStreams {
   readonly #deps: LineStreamDeps;
@@ -25,7 +25,7 @@ export class LineStreams {
     this.#pulseMs = pulseMs;
   }
 
-  /** Sends the lines as they come. The signal aborts when nobody reads any more, or nobody may; what refuses a request is thrown before. */
+  /** Sends lines until their end. Aborts when the reader leaves or loses the permission. Throws a refusal first. */
   async serve(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -33,12 +33,14 @@ export class LineStreams {
   ): Promise<void> {
     const { log } = this.#deps;
     const ended = new AbortController();
-    // not `connection: close`: clients take the end of such a connection for the end of the answer
+    // without `connection: close`: clients treat the end of such a connection as the end of the answer
     const raw = beginStream(reply, { "content-type": "application/x-ndjson", "x-accel-buffering": "no" });
     raw.once("close", () => ended.abort());
     this.#open.add(ended);
     const pulse = setInterval(() => {
-      this.#check(request, raw, ended).catch((error) => log.warn({ err: error }, "a reader's right was not looked at"));
+      this.#check(request, raw, ended).catch((error) =>
+        log.warn({ err: error }, "could not check a reader's permission"),
+      );
     }, this.#pulseMs);
     let isWhole = false;
     try {
@@ -48,7 +50,7 @@ export class LineStreams {
       }
       isWhole = !ended.signal.aborted;
     } catch (error) {
-      if (!ended.signal.aborted) log.warn({ err: error, req: request.id }, "an answer of lines was cut");
+      if (!ended.signal.aborted) log.warn({ err: error, req: request.id }, "an answer of lines was interrupted");
     } finally {
       clearInterval(pulse);
       this.#open.delete(ended);
@@ -62,7 +64,7 @@ export class LineStreams {
     else ended.abort();
   }
 
-  /** Breaks all of them off: the server stops. */
+  /** Breaks off all streams when the server stops. */
   end(): void {
     for (const one of this.#open) one.abort();
   }

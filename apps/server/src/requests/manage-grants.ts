@@ -2,18 +2,18 @@ import { type Grant, parseGrant } from "@appdb/contract/control/grants";
 import { appError } from "@appdb/contract/errors";
 import type { Principal } from "../audit/principal.ts";
 
-/** The services that a caller may manage: all for whoever is a person; else those of the grants of a key. */
+/** The services that a caller may manage: all for a person, otherwise those of the key's grants. */
 export function manageGrants({ key, user_id: userId }: Principal): readonly Grant[] | "all" {
   if (userId !== null) return "all";
   return (key?.grants ?? []).map((text) => parseGrant(text)).filter(({ verb }) => verb === "manage");
 }
 
-/** Whether a key has grants of this kind at all: to any other the control plane is nothing. */
+/** Whether a key has grants of this kind. Other keys with grants cannot use the control plane. */
 export function hasManageGrant(principal: Principal): boolean {
   return mayManageSome(principal, undefined, undefined);
 }
 
-/** Whether a caller may manage the service, or some service of the database, or some at all. */
+/** Whether a caller may manage the service, or without it any service of the database, or any at all. */
 export function mayManageSome(
   principal: Principal,
   database: string | undefined,
@@ -23,14 +23,14 @@ export function mayManageSome(
   return grants === "all" || grants.some((grant) => covers(grant, database, service));
 }
 
-/** @throws forbidden unless the caller may manage each of the services, by their names within the database */
+/** @throws forbidden if the caller may not manage one of the services, by their names within the database */
 export function demandManage(principal: Principal, database: string, services: readonly string[]): void {
   if (!services.every((service) => mayManageSome(principal, database, service))) throw notGranted(principal);
 }
 
 export function notGranted({ key }: Principal): Error {
   return appError("forbidden", {
-    detail: `The key ${key?.name ?? ""} can do only what it was granted: ${key?.grants.join(", ")}.`,
+    detail: `The key ${key?.name ?? ""} can do only what its grants allow: ${key?.grants.join(", ")}.`,
     hint: "Use a session, or a key without grants: cli key create NAME",
   });
 }

@@ -4,15 +4,15 @@ import type * as z from "zod";
 import { fromDatabaseError } from "../database/pool.ts";
 
 const MAX_ERRORS = 20;
-/** A message may name all members that are not known, and a pointer may name one of any length. */
+/** A message may list all unknown members, and a pointer may contain a name of any length. */
 const MAX_CHARACTERS = 300;
 
-/** Errors of Fastify and of PostgreSQL's connection become ours; anything else passes as it is. */
+/** Turns errors of Fastify and of PostgreSQL's connection into ours. Other errors stay. */
 export function toAppError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error;
   switch ("code" in error ? error.code : undefined) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return appError("payload_too_large", { detail: "The body is larger than the route takes.", cause: error });
+      return appError("payload_too_large", { detail: "The body is larger than the route accepts.", cause: error });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
     case "FST_ERR_CTP_INVALID_TYPE":
       return appError("unsupported_media_type", {
@@ -21,11 +21,14 @@ export function toAppError(error: unknown): unknown {
         cause: error,
       });
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-      return appError("invalid_request", { detail: "The body has another length than its header says.", cause: error });
+      return appError("invalid_request", {
+        detail: "The body's length differs from its content-length header.",
+        cause: error,
+      });
     case "FST_ERR_CTP_INVALID_JSON_BODY":
     case "FST_ERR_CTP_EMPTY_JSON_BODY":
       return appError("invalid_json", {
-        detail: "The body is empty or no JSON.",
+        detail: "The body is empty or not JSON.",
         hint: "Send an object.",
         cause: error,
       });
@@ -35,23 +38,23 @@ export function toAppError(error: unknown): unknown {
         detail: "Invalid path: it contains an invalid % sequence, or a part is too long.",
         cause: error,
       });
-    // a text with a null character, which PostgreSQL stores in no text
+    // a text with a NUL character, which PostgreSQL cannot store
     case "22021":
     case "22P05":
       return appError("invalid_request", {
-        detail: "A text of the request holds a null character.",
-        hint: "Leave it out.",
+        detail: "A text of the request contains a NUL character.",
+        hint: "Remove the character.",
         cause: error,
       });
     default:
-      // what secure-json-parse refuses: __proto__ and constructor.prototype
+      // refused by secure-json-parse: __proto__ and constructor.prototype
       if (error instanceof SyntaxError)
-        return appError("invalid_json", { detail: "The body is not JSON that is accepted here.", cause: error });
+        return appError("invalid_json", { detail: "The body is not acceptable JSON.", cause: error });
       return fromDatabaseError(error);
   }
 }
 
-/** Reads what a client sent; nothing is an empty object where something is asked for. @throws invalid_request with a pointer to each wrong member */
+/** Parses a client's input; missing input is `{}`. @throws invalid_request with a pointer to each invalid member */
 export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "params" | "query"): T {
   const tooMany = findTooMany(value);
   if (tooMany !== undefined) {
@@ -68,7 +71,7 @@ export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body
     detail: issue.message.slice(0, MAX_CHARACTERS),
   }));
   throw appError("invalid_request", {
-    detail: `The ${where} does not fit: ${errors.map(({ pointer, detail }) => `${pointer === "/" ? "it" : pointer}: ${detail}`).join("; ")}.`,
+    detail: `Invalid ${where}: ${errors.map(({ pointer, detail }) => `${pointer === "/" ? "it" : pointer}: ${detail}`).join("; ")}.`,
     errors,
   });
 }

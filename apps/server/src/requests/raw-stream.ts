@@ -1,15 +1,15 @@
 import type { FastifyReply } from "fastify";
 
-/** Takes the answer out of Fastify's hands and begins it. */
+/** Takes the answer over from Fastify and sends its head. */
 export function beginStream(reply: FastifyReply, headers: Readonly<Record<string, string>>): FastifyReply["raw"] {
   reply.hijack();
   reply.raw.writeHead(200, { ...plain(reply.getHeaders()), ...headers });
-  // the head goes out now: whoever asked sees that the request was taken
+  // send the head now, so that the client knows that the request was accepted
   reply.raw.flushHeaders();
   return reply.raw;
 }
 
-/** Writes, and waits where the reader is slow. */
+/** Writes a text, and waits for a slow reader. */
 export async function writeText(
   raw: FastifyReply["raw"],
   text: string | Uint8Array,
@@ -27,7 +27,7 @@ export async function writeText(
   });
 }
 
-/** Headers that hooks have set; an answer in our own hands sends them itself. */
+/** The headers set by hooks, which a taken-over answer must send itself. */
 function plain(headers: ReturnType<FastifyReply["getHeaders"]>): Record<string, string | string[]> {
   const found: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers)) {

@@ -19,7 +19,7 @@ test.each([[undefined], [null], ["x"], [[null, undefined, [1, { a: null }]]], [A
   },
 );
 
-test("a document of any depth is looked through", () => {
+test("checks a document of any depth", () => {
   const depth = 1_000_000;
   expect(findTooMany(JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`))).toBeUndefined();
 });
@@ -28,8 +28,8 @@ const bodies = Object.entries(CONTROL_API).flatMap(([name, one]): [string, z.Zod
   "body" in one ? [[name, one.body]] : [],
 );
 
-// an error of the schema for each of a million members would take seconds
-test.each(bodies)("a body of %s is refused by its size before its members are checked", (_name, schema) => {
+// a schema error for each of a million members would take seconds
+test.each(bodies)("a body of %s is refused by size before its members are checked", (_name, schema) => {
   for (const [path, wrong] of wrongValues(schema)) {
     const body = path.reduceRight<unknown>((value, part) => (part === "*" ? [value] : { [part]: value }), wrong);
     expect(() => parseInput(schema, body, "body"), path.join("/")).toThrow(`${MAX_MEMBERS} members`);
@@ -39,7 +39,7 @@ test.each(bodies)("a body of %s is refused by its size before its members are ch
 const LIST = Array(1_000_000).fill(0);
 const OBJECT = Object.fromEntries(LIST.slice(0, 200_000).map((_, at) => [`k${at}`, 0]));
 
-/** Many wrong members for each list and object of a schema. */
+/** Creates many invalid members for each list and object of a schema. */
 function wrongValues(schema: z.ZodType): [string[], unknown][] {
   const found: [string[], unknown][] = [];
   const look = (part: z.core.JSONSchema.BaseSchema | boolean | undefined, path: string[]): void => {

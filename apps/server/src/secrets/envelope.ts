@@ -4,7 +4,7 @@ import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { dataKeyBound, type MasterKey } from "./master-key.ts";
 import { openBytes, sealBytes } from "./sealed-bytes.ts";
 
-/** Whose a sealed value is: a database's, or (null) the organization's. */
+/** The owner of an encrypted value: a database, or with null its organization. */
 export interface Owner {
   readonly org_id: string;
   readonly database_id: string | null;
@@ -16,8 +16,8 @@ export interface Sealed {
 }
 
 /**
- * Seals values under the data key of their owner, which is made at the first use and is stored wrapped by the master key.
- * `name` is what the value is: it opens under no other name.
+ * Encrypts values with their owner's data key, which is created at first use and stored wrapped by the master key.
+ * `name` identifies the value: it cannot be decrypted under another name.
  */
 export interface Envelope {
   seal(tx: Tx, owner: Owner, name: string, value: string): Promise<Sealed>;
@@ -33,7 +33,7 @@ export function createEnvelope(master: MasterKey): Envelope {
     },
     async open(db, owner, name, sealed) {
       const found = await findDataKey(db, master, owner);
-      if (found?.id !== sealed.data_key_id) throw new Error("A sealed value has lost its data key.");
+      if (found?.id !== sealed.data_key_id) throw new Error("The data key of an encrypted value is missing.");
       return new Secret(openBytes(found.key, bound(owner, name), sealed.sealed).toString("utf8"));
     },
   };
@@ -55,7 +55,7 @@ async function findDataKey(db: ControlDatabase | Tx, master: MasterKey, owner: O
 }
 
 async function makeDataKey(tx: Tx, master: MasterKey, owner: Owner) {
-  // two servers may seal the first value of an owner at once: the second waits, and finds the first one's key
+  // two servers may encrypt an owner's first value at once: the second waits and uses the first one's key
   await sql`select pg_advisory_xact_lock(hashtextextended(${dataKeyBound(owner.org_id, owner.database_id)}, 0))`.execute(
     tx,
   );

@@ -3,14 +3,13 @@ import type { Secret } from "@appdb/system/secret";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { findSecret } from "../config/server-home.ts";
 
-/** The master key of a control plane elsewhere, as it was given or as its home has it. @throws config_invalid when there is none: a gateway makes none */
+/** The configured master key of a remote control plane. @throws config_invalid if there is none */
 export function givenMasterKey({ master_key: masterKey }: Pick<ServerConfig, "master_key">, home: string): Secret {
   const found = masterKey ?? findSecret(home, SERVER_PATHS.masterKey);
   if (found !== undefined) return found;
   throw appError("config_invalid", {
-    detail:
-      "The settings of the server are not valid: SERVICE_MASTER_KEY: is needed by a gateway without a control plane.",
-    hint: "Give it the control plane's: SERVICE_MASTER_KEY or SERVICE_MASTER_KEY_FILE.",
+    detail: "Invalid server settings: SERVICE_MASTER_KEY: is required for a gateway without a control plane.",
+    hint: "Set SERVICE_MASTER_KEY or SERVICE_MASTER_KEY_FILE to the control plane's key.",
     meta: { settings: ["SERVICE_MASTER_KEY"] },
   });
 }

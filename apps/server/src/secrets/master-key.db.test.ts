@@ -7,7 +7,7 @@ import { type MasterKeySettings, openMasterKey } from "./master-key.ts";
 import { openSecrets } from "./secret-store.ts";
 
 const master = (fill: number) => new Secret(Buffer.alloc(32, fill).toString("base64"));
-/** What the test's servers have. */
+/** The key of the test's servers. */
 const FIRST = master(7);
 
 let server: TestServer;
@@ -36,7 +36,7 @@ const open = (settings: Partial<MasterKeySettings>) =>
     previous: undefined,
     place: "/home/server/master-key",
     make: () => {
-      throw new Error("None may be made where one is missing.");
+      throw new Error("A missing key must not be created.");
     },
     ...settings,
   });
@@ -51,7 +51,7 @@ const value = async (settings: Partial<MasterKeySettings>) => {
 };
 
 describe("the master key", () => {
-  test("that is wrong or lost stops the start, and nothing is changed", async () => {
+  test("that is wrong or lost stops the start without a change", async () => {
     const before = await stored();
     for (const settings of [
       { current: master(8) },
@@ -67,7 +67,7 @@ describe("the master key", () => {
     expect(await value({ current: FIRST })).toBe("the value");
   });
 
-  test("is changed with the former one beside it; the values stay as they are", async () => {
+  test("is replaced with the help of the previous one; the values stay", async () => {
     const sealed = async () => (await server.deps.pool.query("select sealed from control.secrets")).rows;
     const before = await sealed();
     expect(await value({ current: master(8), previous: FIRST })).toBe("the value");
@@ -76,7 +76,7 @@ describe("the master key", () => {
     await expect(open({ current: FIRST })).rejects.toMatchObject({ code: "master_key_wrong" });
   });
 
-  test("is changed by two servers at once, once", async () => {
+  test("is replaced once by two concurrent servers", async () => {
     const both = { current: master(8), previous: FIRST };
     const opened = await Promise.all([open(both), open(both)]);
     expect(opened[0]?.id).toBe(opened[1]?.id);
@@ -84,10 +84,10 @@ describe("the master key", () => {
     expect(await value({ current: master(8) })).toBe("the value");
   });
 
-  test("whose change fails midway leaves every key as it was", async () => {
+  test("whose replacement fails midway leaves every key unchanged", async () => {
     const { pool } = server.deps;
     const before = await stored();
-    // the last row that is wrapped anew does not open
+    // the last row to be rewrapped cannot be unwrapped
     await pool.query("update control.signing_key set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)");
     await expect(open({ current: master(8), previous: FIRST })).rejects.toMatchObject({ code: "master_key_wrong" });
     await expect(open({ current: FIRST })).rejects.toMatchObject({ code: "master_key_wrong" });
@@ -95,7 +95,7 @@ describe("the master key", () => {
     expect(await stored()).toEqual(before);
   });
 
-  test("is made where nothing is stored yet, and kept nowhere in the database", async () => {
+  test("is created for an empty database, and never stored in it", async () => {
     await using fresh = await openServer();
     const { pool } = fresh.deps;
     await pool.query("delete from control.signing_key");

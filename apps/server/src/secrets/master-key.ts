@@ -7,15 +7,15 @@ import { BY_OPERATOR, type RecordEvent } from "../audit/event.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "./sealed-bytes.ts";
 
-/** Any number: who holds it makes the first keys, or wraps them anew. */
+/** Advisory lock for creating the first keys and for rewrapping. Any number. */
 const LOCK = 7_341_905_623;
 const ID_CHARACTERS = 16;
 
-/** Wraps the keys that are stored. It is in memory alone, and leaves it by nothing. */
+/** Wraps the stored keys. It exists in memory only and is never printed. */
 export interface MasterKey {
-  /** Names the key, and tells nothing of it. */
+  /** Identifies the key without revealing it. */
   readonly id: string;
-  /** Makes a key and wraps it. */
+  /** Creates a key and wraps it. */
   makeKey(boundTo: string): { readonly key: Buffer; readonly wrapped: Buffer };
   /** @throws master_key_wrong */
   unwrap(stored: { readonly master_key_id: string; readonly wrapped: Buffer }, boundTo: string): Buffer;
@@ -29,19 +29,19 @@ export interface OpenMasterKeyDeps {
 }
 
 export interface MasterKeySettings {
-  /** Base64 of 32 bytes, from the settings or the home; undefined when there is none. */
+  /** Base64 of 32 bytes, from the settings or the home, or undefined. */
   readonly current: Secret | undefined;
-  /** The one before, while the keys are wrapped anew. */
+  /** The previous key, while stored keys are rewrapped. */
   readonly previous: Secret | undefined;
-  /** Makes one and keeps it; called only where nothing is wrapped yet. */
+  /** Creates and stores a key. Called only while nothing is wrapped. */
   make(): Secret;
-  /** Where a person would look for it. */
+  /** Where a person finds it. */
   readonly place: string;
 }
 
 /**
- * Opens the master key, and makes sure that it opens what is stored before anything is done with it: a wrong one changes
- * nothing. With the one before it, every stored key is wrapped anew, in one transaction; the secrets stay as they are.
+ * Opens the master key and checks that it unwraps the stored keys, before anything changes. With a previous key,
+ * rewraps every stored key in one transaction; the secrets stay.
  * @throws master_key_wrong
  */
 export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKeySettings): Promise<MasterKey> {
@@ -84,7 +84,7 @@ export function toMasterKey(secret: Secret): MasterKey {
   if (master.length !== KEY_BYTES) {
     throw appError("master_key_wrong", {
       detail: `The master key has ${master.length} bytes in base64; it needs ${KEY_BYTES}.`,
-      hint: "Put the right one back.",
+      hint: "Restore the correct key.",
     });
   }
   const id = createHash("sha256").update("appdb master key").update(master).digest("hex").slice(0, ID_CHARACTERS);
@@ -106,11 +106,11 @@ export function toMasterKey(secret: Secret): MasterKey {
   };
 }
 
-/** What a stored key is bound to: no row's key opens as another's. */
+/** Binds a stored key to its owner, so that it cannot be unwrapped in another row. */
 export function dataKeyBound(orgId: string, databaseId: string | null): string {
   return `data key ${orgId} ${databaseId ?? ""}`;
 }
-/** What the sealed secret of a person's second factor is bound to. */
+/** Binds the encrypted secret of a second factor to its person. */
 export function secondFactorBound(userId: string): string {
   return `second factor ${userId}`;
 }
@@ -118,7 +118,7 @@ export const SIGNING_KEY_BOUND = "signing key of snapshots";
 
 interface StoredKey {
   readonly kind: "data" | "signing" | "second factor";
-  /** Of a data key, or the person of a second factor; empty for the signing key. */
+  /** The id of a data key, or of a second factor's person. Empty for the signing key. */
   readonly id: string;
   readonly master_key_id: string;
   readonly wrapped: Buffer;
@@ -171,7 +171,7 @@ function wrong(needed: string, given: { readonly id: string } | undefined, place
     detail:
       given === undefined
         ? `The secrets require the master key ${needed}, but no key is configured. Nothing was changed.`
-        : `The secrets are under the master key ${needed}; the one that is given is ${given.id}. Nothing was changed.`,
+        : `The secrets use the master key ${needed}, but the configured one is ${given.id}. Nothing was changed.`,
     hint: `Restore that key (${place}, or SERVICE_MASTER_KEY). To use a new key, also set SERVICE_MASTER_KEY_PREVIOUS to the previous one.`,
     meta: { needed, given: given?.id ?? null },
     cause,

@@ -4,7 +4,7 @@ import { showsMetricsToken } from "./metrics-token.ts";
 
 const TOKEN = new Secret("a token of 32 characters or longer".replaceAll(" ", "-"));
 
-test("takes the token as a bearer", () => {
+test("accepts the token as a bearer token", () => {
   expect(showsMetricsToken(`Bearer ${TOKEN.reveal()}`, TOKEN)).toBe(true);
   expect(showsMetricsToken(`bearer  ${TOKEN.reveal()}`, TOKEN)).toBe(true);
 });
@@ -13,7 +13,7 @@ test.each([undefined, "", "Bearer", "Bearer x", TOKEN.reveal(), `Basic ${TOKEN.r
   expect(showsMetricsToken(shown, TOKEN)).toBe(false);
 });
 
-test("takes nothing where no token is set", () => {
+test("accepts nothing if no token is set", () => {
   expect(showsMetricsToken("Bearer undefined", undefined)).toBe(false);
   expect(showsMetricsToken("Bearer ", undefined)).toBe(false);
 });

@@ -4,11 +4,11 @@ import type { Secret } from "@appdb/system/secret";
 
 const BEARER = /^bearer +(\S+)$/i;
 
-/** Whether a request shows the operator's token. Without a token nobody does. */
+/** Whether a request has the operator's token. False if none is set. */
 export function showsMetricsToken(authorization: string | undefined, token: Secret | undefined): boolean {
   const shown = BEARER.exec(authorization ?? "")?.[1];
   if (shown === undefined || token === undefined) return false;
-  // of one length, whatever was shown
+  // hashed to equal lengths for a constant-time comparison
   return timingSafeEqual(digest(shown), digest(token.reveal()));
 }
 
@@ -18,7 +18,7 @@ export function noMetricsToken(token: Secret | undefined): Error {
     detail:
       token === undefined
         ? "This server has no SERVICE_METRICS_TOKEN, so its metrics are not available."
-        : "The request does not show the token of SERVICE_METRICS_TOKEN.",
+        : "The request does not have the token of SERVICE_METRICS_TOKEN.",
     hint: "Set SERVICE_METRICS_TOKEN, and send it: Authorization: Bearer <token>",
   });
 }

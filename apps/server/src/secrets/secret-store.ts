@@ -14,7 +14,7 @@ interface SecretRow {
   readonly updated_at: Date;
 }
 
-/** The secrets of an organization; with a database those that it gets: its own, and of the organization what it has not. */
+/** The secrets of an organization. With a database, its own and those of the organization that it does not override. */
 export async function listSecrets(
   db: ControlDatabase,
   owner: Owner,
@@ -39,7 +39,7 @@ export async function readSecret(tx: Tx, owner: Owner, name: string): Promise<Se
   return toSecret(row);
 }
 
-/** The values that the services of a database get. */
+/** The decrypted secrets for the services of a database. */
 export async function openSecrets(
   db: ControlDatabase,
   envelope: Envelope,
@@ -50,7 +50,7 @@ export async function openSecrets(
     .select(["name", "database_id", "data_key_id", "sealed"])
     .where("org_id", "=", owner.org_id)
     .where((eb) => eb.or([eb("database_id", "is", null), eb("database_id", "=", owner.database_id)]))
-    // the database's come last, and stand
+    // the database's come last and override
     .orderBy(sql`database_id nulls first`)
     .execute();
   const values = new Map<string, Secret>();
@@ -64,7 +64,7 @@ export function secretNotFound(name: string): Error {
   const shown = JSON.stringify(name.slice(0, 128));
   return appError("secret_not_found", {
     detail: `There is no secret ${shown} here.`,
-    hint: "See those that there are: cli secret list",
+    hint: "List the secrets: cli secret list",
     meta: { name: name.slice(0, 128) },
   });
 }

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
 
-/** A blob that somebody asked for is kept for a while: an upload that uses it follows. */
+/** A requested blob stays for a while, because an upload that uses it follows. */
 const TOUCH_S = 3_600;
 
 export interface NamedBlob {
@@ -9,7 +9,7 @@ export interface NamedBlob {
   readonly bytes: number;
 }
 
-/** Those of the digests that the organization has not uploaded. What it has is kept from being collected meanwhile. */
+/** The digests that the organization has not uploaded. Protects the others from collection for a while. */
 export async function findMissing(
   db: ControlDatabase | Tx,
   orgId: string,
@@ -19,7 +19,7 @@ export async function findMissing(
   return [...new Set(digests)].filter((digest) => !sizes.has(digest));
 }
 
-/** How many bytes the blobs have that the organization has uploaded; those are kept from being collected meanwhile. */
+/** The sizes of blobs that the organization has uploaded. Protects them from collection for a while. */
 export async function readSizes(
   db: ControlDatabase | Tx,
   orgId: string,
@@ -38,13 +38,13 @@ export async function readSizes(
       db,
     );
     const kept = new Set(touched.rows.map(({ digest }) => digest));
-    // one that was collected since is missing after all
+    // a blob that was collected meanwhile is missing
     for (const digest of stale) if (!kept.has(digest)) sizes.delete(digest);
   }
   return sizes;
 }
 
-/** Writes down that blobs are stored, once they are. */
+/** Records that blobs are stored. */
 export async function recordBlobs(db: ControlDatabase | Tx, orgId: string, blobs: readonly NamedBlob[]): Promise<void> {
   if (blobs.length === 0) return;
   await sql`insert into control.blobs (org_id, digest, bytes)
@@ -52,7 +52,7 @@ export async function recordBlobs(db: ControlDatabase | Tx, orgId: string, blobs
     on conflict (org_id, digest) do update set used_at = now(), is_stored = true`.execute(db);
 }
 
-/** Writes down that blobs are going to be stored; those that are stay so. */
+/** Records that blobs will be stored. Stored ones stay unchanged. */
 export async function announceBlobs(tx: Tx, orgId: string, blobs: readonly NamedBlob[]): Promise<void> {
   await sql`insert into control.blobs (org_id, digest, bytes, is_stored)
     select ${orgId}::uuid, sent.*, false from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
@@ -60,7 +60,7 @@ export async function announceBlobs(tx: Tx, orgId: string, blobs: readonly Named
     on conflict (org_id, digest) do update set used_at = now()`.execute(tx);
 }
 
-/** Gives back what blobs had that were announced and could not be stored. */
+/** Releases announced blobs that could not be stored. */
 export async function forgetAnnounced(db: ControlDatabase, orgId: string, digests: readonly string[]): Promise<void> {
   if (digests.length === 0) return;
   await sql`delete from control.blobs where org_id = ${orgId} and digest = any(${digests}) and not is_stored`.execute(

@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import { appError } from "@appdb/contract/errors";
 import type { ServerConfig } from "../config/config.ts";
 
-/** Files that a disk must have room for; file systems without a fixed number of files report none. */
+/** Minimum free inodes. File systems without a fixed number report none. */
 const FLOOR_FILES = 20_000;
 const GIGABYTE = 1024 ** 3;
 
@@ -14,13 +14,13 @@ export interface DiskFloorDeps {
 export interface HomeDisk {
   readonly bytes: number;
   readonly free_bytes: number;
-  /** Below this organizations write nothing more. */
+  /** Organizations cannot write below this. */
   readonly floor_bytes: number;
   readonly free_files: number;
   readonly is_short_of_files: boolean;
 }
 
-/** Reads how full the disk of the home is. @throws the system's error when the home cannot be read */
+/** Reads the free space of the home's disk. @throws the system's error if the home cannot be read */
 export async function readHomeDisk({ config }: DiskFloorDeps): Promise<HomeDisk> {
   const disk = await statfs(config.home);
   return {
@@ -32,7 +32,7 @@ export async function readHomeDisk({ config }: DiskFloorDeps): Promise<HomeDisk>
   };
 }
 
-/** What a disk has left, in words: files where these are what it lacks. */
+/** The free space in words, or the free inodes if those are too few. */
 export function sayFree({
   free_bytes: freeBytes,
   free_files: freeFiles,
@@ -42,7 +42,7 @@ export function sayFree({
 }
 
 /**
- * Refuses a write of an organization when the server's disk has little room left. The control plane's own writes do not ask.
+ * Refuses an organization's write when the server's disk is nearly full. The control plane's own writes are exempt.
  * @throws disk_full
  */
 export async function demandDisk(deps: DiskFloorDeps): Promise<void> {
@@ -51,7 +51,7 @@ export async function demandDisk(deps: DiskFloorDeps): Promise<void> {
   const { floor_bytes: floorBytes, free_bytes: freeBytes, is_short_of_files: isShortOfFiles } = disk;
   if (freeBytes >= floorBytes && !isShortOfFiles) return;
   throw appError("disk_full", {
-    detail: `The server's disk has ${sayFree(disk)} left, and organizations write nothing below its reserve of ${floorBytes / GIGABYTE} GB.`,
+    detail: `The server's disk has ${sayFree(disk)} left. Organizations cannot write below its reserve of ${floorBytes / GIGABYTE} GB.`,
     hint: "Ask the operator of the server to free space, then try again. Running databases continue.",
     meta: { free_bytes: freeBytes, floor_bytes: floorBytes },
   });

@@ -3,16 +3,16 @@ import type { StorageBounds } from "../config/config-quotas.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { lockStorageUse, storageFull } from "./storage-use.ts";
 
-/** The least that a build is begun with: Python's packages alone take a part of it. */
+/** Minimum for a build. Python's packages alone need part of it. */
 const LEAST_BYTES = 256 * 1024 ** 2;
-/** Of what is left, for one build: others of the organization, and uploads, go on meanwhile. */
+/** Share of the free quota for one build, because other builds and uploads run meanwhile. */
 const SHARE = 0.5;
-/** Longer than any build takes: a reserve of a server that was killed ends then. */
+/** Longer than any build, so that the reservation of a killed server expires. */
 const RESERVED = "2 hours";
 
 /**
- * Reserves room for an image before it is built, and answers how many bytes its build may write. The reserve ends when the image is built or
- * failed (`releaseImage`).
+ * Reserves storage for an image build. Returns the bytes that it may write. The reservation ends when the image is
+ * built or failed (`releaseImage`).
  * @throws storage_quota
  */
 export async function reserveImage(
@@ -27,7 +27,7 @@ export async function reserveImage(
     const left = bounds.most_bytes - uses.total.bytes;
     const granted = Math.floor(left * SHARE);
     if (granted < LEAST_BYTES || uses.total.files > bounds.most_files) {
-      throw storageFull(uses, bounds, `The image, of which a build needs ${LEAST_BYTES / 1024 ** 2} MB at least,`);
+      throw storageFull(uses, bounds, `The image, whose build needs at least ${LEAST_BYTES / 1024 ** 2} MB,`);
     }
     await sql`update control.images set reserved_bytes = ${granted}, reserved_until = now() + ${RESERVED}::interval
       where org_id = ${orgId} and hash = ${hash}`.execute(tx);
@@ -35,7 +35,7 @@ export async function reserveImage(
   });
 }
 
-/** Gives back what is reserved for an image. */
+/** Releases the reservation of an image. */
 export async function releaseImage(
   db: ControlDatabase,
   { hash, org_id: orgId }: { readonly org_id: string; readonly hash: string },

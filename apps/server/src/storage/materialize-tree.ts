@@ -20,17 +20,17 @@ export interface MaterializeDeps {
 
 export interface MaterializeInput {
   readonly org_id: string;
-  /** Of a tree that was kept. */
+  /** Digest of a stored tree. */
   readonly digest: string;
-  /** The database's, named by its id (databasePaths): the tree lies in it under its digest. */
+  /** The database's folder of trees (databasePaths). The tree gets a folder named by its digest. */
   readonly files_folder: string;
 }
 
 /**
- * Puts the files of a tree where pods read them, whole or not at all, and answers the folder. Safe to repeat, to do several times at
- * once, and to be killed in; what is there is looked at and not written again. What is written is counted before it is, and given back
- * when it fails.
- * @throws blobs_missing when a file has to be uploaded again, storage_quota, disk_full
+ * Unpacks a tree where pods read it, completely or not at all. Returns its folder. Safe to repeat, to run concurrently
+ * and to kill. An existing tree is checked instead of written. Storage is reserved before the write and released on
+ * failure.
+ * @throws blobs_missing if a file must be uploaded again, storage_quota, disk_full
  */
 export async function materializeTree(
   { blobs, config, db }: MaterializeDeps,
@@ -39,7 +39,7 @@ export async function materializeTree(
 ): Promise<string> {
   const tree = await findTree(db, { org_id: orgId, digest });
   const folder = join(filesFolder, digest);
-  // a folder appears whole; what is there and is not the tree was left so by a power cut
+  // folders appear complete, so an incomplete one comes from a power cut
   const isThere = await exists(folder);
   if (isThere && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
   if (isThere) await removeReadOnly(folder);
@@ -56,7 +56,7 @@ export async function materializeTree(
   } catch (error) {
     await removeReadOnly(draft);
     await forgetUnpacked(db, counted);
-    // somebody else was faster
+    // a concurrent call was faster
     if (hasCode(error, "ENOTEMPTY", "EEXIST") && (await isWritten(tree.entries, folder))) return folder;
     await forgetBlob(db, orgId, error);
     throw toTreeError(error);
@@ -66,7 +66,7 @@ export async function materializeTree(
 
 type TreeName = Pick<MaterializeInput, "digest" | "org_id">;
 
-/** A tree whose files are read from their blobs; no folder of it is needed. @throws blobs_missing, also while a file is read; tree_invalid */
+/** A tree whose files are read from blobs. @throws blobs_missing, also while a file is read; tree_invalid */
 export async function openTree(
   { blobs, db }: Pick<MaterializeDeps, "blobs" | "db">,
   name: TreeName,
@@ -100,7 +100,7 @@ async function findTree(
   return tree;
 }
 
-/** Removes a folder in which nobody may write; nothing for one that is not there. */
+/** Removes a read-only folder, if it exists. */
 export async function removeReadOnly(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     if (hasCode(error, "ENOENT")) return undefined;
@@ -112,7 +112,7 @@ export async function removeReadOnly(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Says that it is used, so that it is not collected (collect-trees.ts); false when it just was. */
+/** Marks a folder as used, which protects it from collection (collect-trees.ts). False if it was removed just now. */
 async function use(folder: string): Promise<boolean> {
   const now = new Date();
   return await utimes(folder, now, now).then(
@@ -131,7 +131,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** What is gone or damaged is missing: whoever uploads next is asked for it again. */
+/** Marks a lost or damaged blob as missing, so that the next upload sends it again. */
 async function forgetBlob(db: ControlDatabase, orgId: string, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== "blobs_missing") return;
   const digest = error.meta["digest"];
@@ -142,14 +142,14 @@ async function forgetBlob(db: ControlDatabase, orgId: string, error: unknown): P
 function gone(digest: string): Error {
   return appError("blobs_missing", {
     detail: `The project files ${digest.slice(0, 12)} are not stored.`,
-    hint: "Run the command again: it uploads what is missing.",
+    hint: "Run the command again to upload the missing files.",
   });
 }
 
 function toTreeError(error: unknown): unknown {
   if (!hasCode(error, "ENOSPC", "EDQUOT")) return error;
   return appError("disk_full", {
-    detail: "The server's disk is full; the project's files were not unpacked.",
+    detail: "The server's disk is full, so the project's files were not unpacked.",
     hint: "Ask the operator of the server to free space, then try again.",
     cause: error,
   });

@@ -19,15 +19,12 @@ async function read(
 const BLOBS = ["one", "", "three".repeat(1_000)];
 const READ = BLOBS.map((blob) => `${digestOf(blob)} ${blob}`);
 
-test.each([1, 100, 512, 513, 65_536])(
-  "takes blobs out of an archive that comes in pieces of %d bytes",
-  async (bytes) => {
-    expect(await read(tarOfBlobs(BLOBS), { piece_bytes: bytes })).toEqual(READ);
-    expect(await read(gzipSync(tarOfBlobs(BLOBS)), { encoding: "gzip", piece_bytes: bytes })).toEqual(READ);
-  },
-);
+test.each([1, 100, 512, 513, 65_536])("reads blobs from an archive in pieces of %d bytes", async (bytes) => {
+  expect(await read(tarOfBlobs(BLOBS), { piece_bytes: bytes })).toEqual(READ);
+  expect(await read(gzipSync(tarOfBlobs(BLOBS)), { encoding: "gzip", piece_bytes: bytes })).toEqual(READ);
+});
 
-test("takes none of an archive without any", async () => {
+test("reads nothing from an empty archive", async () => {
   expect(await read(tarOfBlobs([]))).toEqual([]);
 });
 
@@ -42,8 +39,8 @@ const HOSTILE: Record<string, readonly TarEntry[]> = {
   "a device": [{ path: name, type: "CharacterDevice" }],
   "a pipe": [{ path: name, type: "FIFO" }],
   "a folder": [{ path: name, type: "Directory" }],
-  "a size beyond a chunk": [{ path: name, size: CHUNK_BYTES + 1 }],
-  "a size beyond what comes": [{ path: name, bytes: Buffer.from("x"), size: 5_000 }],
+  "a size above a chunk's": [{ path: name, size: CHUNK_BYTES + 1 }],
+  "a size above the data's": [{ path: name, bytes: Buffer.from("x"), size: 5_000 }],
   "a size of terabytes": [{ path: name, bytes: Buffer.from("x"), size: 2 ** 41 }],
 };
 
@@ -54,9 +51,9 @@ test.each(Object.entries(HOSTILE))("refuses an archive with %s", async (_what, e
 test.each<[string, Buffer, string | undefined, string]>([
   ["what is not an archive", Buffer.from("hello ".repeat(500)), undefined, "blob_invalid"],
   ["nothing at all", Buffer.alloc(0), undefined, "blob_invalid"],
-  ["one that is packed in secret", gzipSync(tarOfBlobs(BLOBS)), undefined, "blob_invalid"],
-  ["one that is not packed as it says", tarOfBlobs(BLOBS), "gzip", "invalid_encoding"],
-  ["one that is packed otherwise", tarOfBlobs(BLOBS), "br", "invalid_encoding"],
+  ["undeclared compression", gzipSync(tarOfBlobs(BLOBS)), undefined, "blob_invalid"],
+  ["another compression than declared", tarOfBlobs(BLOBS), "gzip", "invalid_encoding"],
+  ["an unsupported compression", tarOfBlobs(BLOBS), "br", "invalid_encoding"],
   ["one that was cut off", tarOfBlobs(BLOBS).subarray(0, 1_500), undefined, "blob_invalid"],
   ["a packed one that was cut off", gzipSync(tarOfBlobs(BLOBS)).subarray(0, 60), "gzip", "invalid_encoding"],
   ["a bomb", gzipSync(Buffer.alloc(64 * 1024 * 1024)), "gzip", "blob_invalid"],
@@ -64,7 +61,7 @@ test.each<[string, Buffer, string | undefined, string]>([
   await expect(read(body, encoding === undefined ? {} : { encoding })).rejects.toMatchObject({ code });
 });
 
-test("gives out what came before a cut, and then what cut it", async () => {
+test("returns blobs before an interruption, then its error", async () => {
   const whole = tarOfBlobs(BLOBS);
   async function* source() {
     yield whole.subarray(0, 2_048);

@@ -3,13 +3,13 @@ import { CHUNK_BYTES, MAX_TREE_BYTES } from "@appdb/contract/control/project-tre
 import { appError } from "@appdb/contract/errors";
 import { Parser, type ReadEntry } from "tar";
 
-/** An upload has no more blobs than a tree can name, and what tar adds to each. */
+/** Maximum size of an upload: that of a tree, and tar's overhead for each blob. */
 const MAX_BYTES = MAX_TREE_BYTES + 256 * 1024 * 1024;
-/** What is packed tighter than any project is there to fill memory or disk; little is let through whatever it is. */
+/** A higher compression ratio than any project's would only serve to fill memory or disk. Small archives are exempt. */
 const MAX_RATIO = 200;
 const RATIO_FREE_BYTES = 4 * CHUNK_BYTES;
 const DIGEST = /^[0-9a-f]{64}$/;
-/** First bytes of gzip and zstd, which the parser would unpack by itself. */
+/** First bytes of gzip and zstd, which the parser would unpack automatically. */
 const PACKED = [0x1f, 0x28];
 
 export interface SentBlob {
@@ -18,9 +18,8 @@ export interface SentBlob {
 }
 
 /**
- * Takes blobs out of a tar stream as they become complete, in its order; no more than one of them is held. What their names say
- * of them is not checked here.
- * @throws blob_invalid for anything that is no stream of blobs, payload_too_large; what the source throws when it is cut off
+ * Reads blobs from a tar stream in order, with at most one in memory. Does not check digests.
+ * @throws blob_invalid for anything but a stream of blobs, payload_too_large; the source's error if it is interrupted
  */
 export async function* readBlobs(
   source: AsyncIterable<Uint8Array>,
@@ -43,7 +42,7 @@ export async function* readBlobs(
     const wrong = findProblem(entry);
     if (wrong !== undefined) refuse(wrong);
     else entry.on("data", (piece: Buffer) => pieces.push(piece));
-    // synchronous as the parser is: what follows in the stream waits for the next write
+    // synchronous like the parser: the rest of the stream waits for the next write
     entry.on("end", () => {
       if (wrong === undefined) found.push({ digest: entry.path, bytes: Buffer.concat(pieces) });
     });
@@ -52,15 +51,15 @@ export async function* readBlobs(
   let isFirst = true;
   for await (const piece of unpack(source, encoding)) {
     if (isFirst && PACKED.includes(piece[0] ?? 0))
-      throw invalid("The body is packed, and no content-encoding says so.");
+      throw invalid("The body is compressed, but has no content-encoding header.");
     isFirst = false;
-    // behind its end an archive is filled up to a record
+    // an archive is padded after its end
     if (isOver) continue;
     parser.write(piece);
     if (problem !== undefined) throw problem;
     yield* found.splice(0);
   }
-  if (!isOver) throw invalid("The archive was cut off.");
+  if (!isOver) throw invalid("The archive is incomplete.");
 }
 
 function findProblem(entry: ReadEntry): Error | undefined {
@@ -75,7 +74,7 @@ function findProblem(entry: ReadEntry): Error | undefined {
   return undefined;
 }
 
-/** The archive itself, with bounds on what becomes of it. */
+/** The uncompressed archive, with limits on its size. */
 async function* unpack(source: AsyncIterable<Uint8Array>, encoding: string | undefined): AsyncGenerator<Buffer> {
   let came = 0;
   let made = 0;
@@ -94,7 +93,7 @@ async function* unpack(source: AsyncIterable<Uint8Array>, encoding: string | und
       });
     }
     if (encoding !== undefined && made > RATIO_FREE_BYTES && made > came * MAX_RATIO) {
-      throw invalid(`The archive is packed to less than a ${MAX_RATIO}th of its size.`);
+      throw invalid(`The archive is compressed to less than a ${MAX_RATIO}th of its size.`);
     }
     yield Buffer.from(piece.buffer, piece.byteOffset, piece.length);
   }
@@ -104,7 +103,7 @@ async function* gunzip(source: AsyncIterable<Uint8Array>, encoding: string): Asy
   if (encoding !== "gzip") {
     throw appError("invalid_encoding", {
       detail: `Expected no encoding or gzip, got ${shown(encoding)}.`,
-      hint: "Leave the header content-encoding out and send the archive as it is.",
+      hint: "Omit the header content-encoding and send the archive uncompressed.",
     });
   }
   const gunzip = createGunzip();
@@ -125,7 +124,7 @@ async function* gunzip(source: AsyncIterable<Uint8Array>, encoding: string): Asy
     yield* gunzip as AsyncIterable<Uint8Array>;
   } catch (cause) {
     if (cut !== undefined) throw cut;
-    throw appError("invalid_encoding", { detail: "The body is not packed by gzip as its header says.", cause });
+    throw appError("invalid_encoding", { detail: "The body is not compressed with gzip as its header says.", cause });
   } finally {
     gunzip.destroy();
   }
@@ -149,7 +148,7 @@ function noBlob(entry: ReadEntry): Error {
 function invalid(detail: string, cause?: unknown): Error {
   return appError("blob_invalid", {
     detail,
-    hint: "Send a tar archive of plain files, each called by the SHA-256 of its bytes.",
+    hint: "Send a tar archive of regular files, each named by the SHA-256 of its bytes.",
     cause,
   });
 }

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { StorageBounds } from "../config/config-quotas.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
 
-/** The least that a file takes on a disk. */
+/** Minimum size of a file on a disk. */
 export const BLOCK_BYTES = 4_096;
 const GIGABYTE = 1024 ** 3;
 
@@ -12,10 +12,10 @@ export interface StorageUse {
   readonly files: number;
 }
 
-/** What an organization stores, by what it is. */
+/** An organization's storage, by kind. */
 export interface StorageUses {
   readonly uploads: StorageUse;
-  /** Of project files: their lists in the control plane's database. */
+  /** Lists of project files, in the control plane's database. */
   readonly lists: StorageUse;
   readonly unpacked: StorageUse;
   readonly images: StorageUse;
@@ -25,8 +25,8 @@ export interface StorageUses {
 const KINDS = ["uploads", "lists", "unpacked", "images"] as const;
 
 /**
- * Counts what an organization stores from the rows of it. A row is there before the bytes are, so what is being written counts; a list of
- * files is no file.
+ * Counts an organization's storage from its rows. Rows precede the data, so running writes count. Lists do not count as
+ * files.
  */
 export async function readStorageUse(db: ControlDatabase | Tx, orgId: string): Promise<StorageUses> {
   const { rows } = await sql<{ kind: (typeof KINDS)[number]; bytes: string; files: string }>`
@@ -51,8 +51,8 @@ export async function readStorageUse(db: ControlDatabase | Tx, orgId: string): P
 }
 
 /**
- * Counts what an organization stores while nobody else of it does, until the transaction ends. A transaction writes its own rows before, and
- * takes no other lock but that of its events behind: then no two wait for each other.
+ * Counts an organization's storage and locks it until the transaction ends. To avoid deadlocks, a transaction writes
+ * its own rows before, and afterwards locks only its events.
  */
 export async function lockStorageUse(tx: Tx, orgId: string): Promise<StorageUses> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.storage ' || ${orgId}::text, 0))`.execute(tx);
@@ -60,7 +60,8 @@ export async function lockStorageUse(tx: Tx, orgId: string): Promise<StorageUses
 }
 
 /**
- * Lets the rows that a transaction has written stand if the organization may store what they say. `what` begins the refusal: "The upload".
+ * Checks that the organization may store the rows that a transaction has written. `what` starts the error text: "The
+ * upload".
  * @throws storage_quota
  */
 export async function demandStorage(
@@ -75,7 +76,7 @@ export async function demandStorage(
   throw storageFull(uses, { most_bytes: mostBytes, most_files: mostFiles }, what);
 }
 
-/** The refusal of what would be more than an organization may store. */
+/** The error for exceeding an organization's storage. */
 export function storageFull(
   { total, uploads, unpacked, images }: StorageUses,
   { most_bytes: mostBytes, most_files: mostFiles }: Pick<StorageBounds, "most_bytes" | "most_files">,
@@ -83,10 +84,10 @@ export function storageFull(
 ): Error {
   return appError("storage_quota", {
     detail:
-      `${what} exceeds what the organization can store: with it, ${print(total.bytes)} in ${total.files} files; ` +
+      `${what} exceeds the storage quota: the organization would have ${print(total.bytes)} in ${total.files} files; ` +
       `the maximum is ${print(mostBytes)} in ${mostFiles} files. ` +
       `Uploads have ${print(uploads.bytes)}, unpacked project files ${print(unpacked.bytes)}, images ${print(images.bytes)}.`,
-    hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week; ask the operator for more.",
+    hint: "Exclude large files in service.toml, or ask the operator for more. Files that no database uses are removed after a week.",
     meta: { bytes: total.bytes, files: total.files, most_bytes: mostBytes, most_files: mostFiles },
   });
 }

@@ -39,7 +39,7 @@ const upload = (stage: OrgStage, texts: readonly string[], as = stage.member, or
     headers: TAR,
     body: new Uint8Array(tarOfBlobs(texts)),
   } as never);
-/** Blobs that earlier uploads left. */
+/** Adds blobs of earlier uploads. */
 const fill = (orgId: string, count: number, bytes = 3) =>
   sql`insert into control.blobs (org_id, digest, bytes)
     select ${orgId}, encode(sha256(('filler' || n)::bytea), 'hex'), ${bytes} from generate_series(1, ${count}) n`.execute(
@@ -63,7 +63,7 @@ describe("uploads", () => {
     expect((await use(stage.org.id)).uploads).toEqual({ bytes: 2 * 4_096, files: 2 });
   });
 
-  test("many at once stay within the quota, and another organization is unaffected", async () => {
+  test("concurrent uploads stay within the quota, and other organizations are unaffected", async () => {
     const stage = await openOrgStage(server);
     await fill(stage.org.id, MAX_FILES - 100);
     const texts = (at: number) => Array.from({ length: 30 }, (_, one) => `${at} ${one}`);
@@ -77,7 +77,7 @@ describe("uploads", () => {
     expect((await upload(stage, texts(99), stage.outsider, stage.other_org)).status).toBe(200);
   });
 
-  test("bytes that could not be written are given back", async () => {
+  test("bytes that could not be written are released", async () => {
     const stage = await openOrgStage(server);
     const blobs = {
       ...server.deps.blobs,
@@ -99,7 +99,7 @@ describe("uploads", () => {
     expect((await use(stage.org.id)).uploads.files).toBe(1);
   });
 
-  test("what a killed upload announced counts until it is collected", async () => {
+  test("announced blobs of a killed upload count until they are collected", async () => {
     const stage = await openOrgStage(server);
     const { blobs, db } = server.deps;
     const digest = digestOf("killed");
@@ -120,7 +120,7 @@ describe("uploads", () => {
 });
 
 describe("unpacked project files", () => {
-  test("a chunk that is named 512 times is refused before anything is written", async () => {
+  test("a tree that names one chunk 512 times is refused before anything is written", async () => {
     const { database_id: databaseId, org } = await openDatabaseStage(server);
     const digest = "a".repeat(64);
     await server.deps.db.insertInto("control.blobs").values({ org_id: org.id, digest, bytes: CHUNK_BYTES }).execute();
@@ -137,7 +137,7 @@ describe("unpacked project files", () => {
     expect((await use(org.id)).unpacked).toEqual({ bytes: 0, files: 0 });
   });
 
-  test("of several trees at once those that fit are unpacked", async () => {
+  test("of several trees at once, those within the quota are unpacked", async () => {
     const { org } = await openDatabaseStage(server);
     const names = ["one", "two", "three", "four", "five"];
     const ids = await Promise.all(names.map((name) => makeDatabase(server, org, { name })));
@@ -153,7 +153,7 @@ describe("unpacked project files", () => {
     expect(ids.filter((id) => existsSync(join(filesOf(id), digest)))).toHaveLength(3);
   });
 
-  test("a tree that cannot be written is given back", async () => {
+  test("a failed write releases its reservation", async () => {
     const { database_id: databaseId, org } = await openDatabaseStage(server);
     const files = await makeFiles(server, org, { "app.py": "gone" });
     const { digest } = await keep(org.id, files);
@@ -162,7 +162,7 @@ describe("unpacked project files", () => {
     expect((await use(org.id)).unpacked).toEqual({ bytes: 0, files: 0 });
   });
 
-  test("the sweep counts what an older version unpacked, and forgets what a killed write reserved", async () => {
+  test("the sweep counts trees of an older version, and releases reservations of killed writes", async () => {
     const { database_id: databaseId, org } = await openDatabaseStage(server);
     const { db } = server.deps;
     const { digest } = await keep(org.id, await makeFiles(server, org, { "app.py": "older" }));
@@ -188,20 +188,20 @@ describe("images", () => {
       .values({ org_id: orgId, hash, state: "building", environment: JSON.stringify(NO_PACKAGES), bytes })
       .execute();
 
-  test("a build gets half of what is left, and the next one half of the rest", async () => {
+  test("a build reserves half of the free quota, and the next one half of the rest", async () => {
     const { org } = await openOrgStage(server);
     const { storage } = server.deps.config.quotas;
     for (const hash of ["1", "2", "3"]) await makeRow(org.id, hash);
     const reserve = (hash: string) => reserveImage(server.deps.db, storage, { org_id: org.id, hash });
     expect([await reserve("1"), await reserve("2")]).toEqual([GIGABYTE / 2, GIGABYTE / 4]);
     await expect(reserve("3")).rejects.toMatchObject({ code: "storage_quota" });
-    // again, as the next attempt of a build does
+    // repeated, like the next attempt of a build
     expect(await reserve("2")).toBe(GIGABYTE / 4);
     await sql`update control.images set reserved_until = now() where org_id = ${org.id}`.execute(server.deps.db);
     expect((await use(org.id)).images.bytes).toBe(0);
   });
 
-  test("a build that fails gives its reserve back", async () => {
+  test("a failed build releases its reservation", async () => {
     const { database_id: databaseId, org } = await openDatabaseStage(server);
     await makeRow(org.id, "c".repeat(64));
     const machine = createTestMachine(server.home);
@@ -213,7 +213,7 @@ describe("images", () => {
   });
 });
 
-test("lines of the oldest operations go when an organization's are too many", async () => {
+test("the oldest operations' lines are removed when an organization has too many", async () => {
   const { org } = await openOrgStage(server);
   const { db } = server.deps;
   const ids: string[] = [];
@@ -245,7 +245,7 @@ test("lines of the oldest operations go when an organization's are too many", as
   expect(left.map(({ operation_id: operationId }) => operationId).sort()).toEqual(ids.slice(1).sort());
 });
 
-test("below the reserve of the disk organizations write nothing, and the control plane goes on", async () => {
+test("below the disk reserve organizations cannot write, and the control plane continues", async () => {
   await using full = await openServer({ beside: server, env: { SERVICE_DISK_FLOOR_GB: "1000000" } });
   const stage = await openDatabaseStage(full);
   const params = { org: stage.org.name, db: "main" };

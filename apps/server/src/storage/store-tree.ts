@@ -13,7 +13,7 @@ export interface KeptTree {
   readonly bytes: number;
 }
 
-/** @throws tree_invalid for what cannot be unpacked as it says */
+/** @throws tree_invalid if the tree cannot be unpacked */
 export function checkTree(entries: readonly TreeEntry[]): void {
   const problem = findTreeProblem(entries);
   if (problem !== undefined) throw invalid(problem);
@@ -24,7 +24,7 @@ export function digestOfTree(entries: readonly TreeEntry[]): string {
 }
 
 /**
- * Keeps a list of project files whose bytes the organization has all uploaded; they stay as long as the list does.
+ * Stores a list of project files whose bytes the organization has uploaded. The blobs stay as long as the list.
  * @throws tree_invalid, blobs_missing, storage_quota
  */
 export async function storeTree(
@@ -52,7 +52,7 @@ export async function storeTree(
   return { digest, files: entries.length, bytes };
 }
 
-/** The entries of which the organization lacks bytes. */
+/** The entries with missing bytes. */
 export function findMissingFiles(entries: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): TreeEntry[] {
   return entries.filter(({ chunks }) => chunks.some((digest) => !sizes.has(digest)));
 }
@@ -62,8 +62,8 @@ function refuseMissing(entries: readonly TreeEntry[], sizes: ReadonlyMap<string,
   const [first] = missing;
   if (first === undefined) return;
   throw appError("blobs_missing", {
-    detail: `${missing.length} of the project's ${entries.length} files were not uploaded, ${JSON.stringify(first.path)} for one.`,
-    hint: "Run the command again: it uploads what is missing.",
+    detail: `${missing.length} of the project's ${entries.length} files were not uploaded, for example ${JSON.stringify(first.path)}.`,
+    hint: "Run the command again to upload the missing files.",
     meta: { files: missing.length },
   });
 }
@@ -78,7 +78,7 @@ function checkSize({ path, size, chunks }: TreeEntry, sizes: ReadonlyMap<string,
 
 function invalid(problem: string): Error {
   return appError("tree_invalid", {
-    detail: `The project's files cannot be taken: ${problem}.`,
-    hint: "Leave the file out by exclude in service.toml, or give it another name.",
+    detail: `The project's files are invalid: ${problem}.`,
+    hint: "Exclude the file in service.toml, or rename it.",
   });
 }

@@ -9,11 +9,11 @@ import { BLOCK_BYTES, demandStorage, type StorageUse } from "./storage-use.ts";
 export interface UnpackedFolder {
   readonly org_id: string;
   readonly database_id: string;
-  /** Its name: a digest, or a draft's. */
+  /** Its name: a digest, or a draft's name. */
   readonly folder: string;
 }
 
-/** What a tree takes on a disk: each file and each folder at least a block, a chunk as often as it is named. */
+/** The size of a tree on a disk. Each file and folder counts as at least a block, and a chunk counts for each use. */
 export function sizeOfTree(entries: readonly Pick<TreeEntry, "path" | "size">[]): StorageUse {
   const folders = new Set<string>();
   for (const { path } of entries) {
@@ -25,7 +25,7 @@ export function sizeOfTree(entries: readonly Pick<TreeEntry, "path" | "size">[])
   return { bytes: bytes + folders.size * BLOCK_BYTES, files: entries.length + folders.size };
 }
 
-/** Writes down that a folder is going to be written, before it is. @throws storage_quota */
+/** Records a folder before it is written. @throws storage_quota */
 export async function reserveUnpacked(
   db: ControlDatabase,
   bounds: StorageBounds,
@@ -41,7 +41,7 @@ export async function reserveUnpacked(
   });
 }
 
-/** Writes down that a draft has its name now; one of the same name was written at the same time, and one of both is left. */
+/** Records that a draft has its final name. Of concurrent drafts of one tree, one remains. */
 export async function keepUnpacked(db: ControlDatabase, draft: UnpackedFolder, folder: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const gone = await tx
@@ -59,7 +59,7 @@ export async function keepUnpacked(db: ControlDatabase, draft: UnpackedFolder, f
   });
 }
 
-/** Gives back what a folder had, once it is gone. */
+/** Removes the record of a removed folder. */
 export async function forgetUnpacked(
   db: ControlDatabase,
   { database_id: databaseId, folder }: Omit<UnpackedFolder, "org_id">,
@@ -67,12 +67,12 @@ export async function forgetUnpacked(
   await db.deleteFrom("control.unpacked").where("database_id", "=", databaseId).where("folder", "=", folder).execute();
 }
 
-/** Of a draft without a folder: longer than any write takes, so its server was killed before it made one. */
+/** Longer than any write: an older draft without a folder belongs to a killed server. */
 const DRAFT_LIFE = "1 day";
 
 /**
- * Makes the rows of a database say what lies unpacked: folders without a row get one from their list, rows without a folder go. `rows` were
- * read before the folders were: a folder has its name before its row does.
+ * Corrects a database's rows: folders without a row get one from their list, rows without a folder are removed. `rows`
+ * must be read before the folders, because a folder gets its name before its row.
  */
 export async function recountUnpacked(
   db: ControlDatabase,
@@ -101,7 +101,7 @@ export async function recountUnpacked(
     and (folder not like 'draft-%' or created_at < now() - ${DRAFT_LIFE}::interval)`.execute(db);
 }
 
-/** The folders of a database that are counted. */
+/** The recorded folders of a database. */
 export async function countedFolders(db: ControlDatabase, databaseId: string): Promise<string[]> {
   const rows = await db.selectFrom("control.unpacked").select("folder").where("database_id", "=", databaseId).execute();
   return rows.map(({ folder }) => folder);

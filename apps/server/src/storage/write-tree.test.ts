@@ -46,7 +46,7 @@ const write = (entries: readonly TreeEntry[], signal = new AbortController().sig
   writeTree(store(), "acme", entries, folder, signal);
 const mode = (path: string) => lstatSync(join(folder, path)).mode & 0o777;
 
-test("a tree is written as it was, and nobody may change it", async () => {
+test("a tree is written exactly, and read-only", async () => {
   const entries = [
     await file("app.py", "import lib.deep.part"),
     await file("lib/deep/part.py", "x = 1"),
@@ -73,13 +73,13 @@ test.each<[string, () => Promise<TreeEntry[]>]>([
   ["a file below a link", async () => [link("a", "b"), await file("a/evil", "x")]],
   ["a file that is a folder too", async () => [await file("a", "x"), await file("a/evil", "x")]],
   ["a path twice", async () => [await file("a", "x"), await file("a", "y")]],
-])("a tree with %s is not even begun", async (_what, entries) => {
+])("a tree with %s is refused before the first write", async (_what, entries) => {
   await expect(write(await entries())).rejects.toMatchObject({ code: "tree_invalid" });
   expect(readdirSync(folder)).toEqual([]);
   expect(readdirSync(home).filter((name) => name !== "blobs")).toHaveLength(1);
 });
 
-test("what lies there already is neither followed nor written over", async () => {
+test("existing files are neither followed nor overwritten", async () => {
   const outside = join(home, "outside");
   writeFileSync(outside, "kept");
   await write([link("app.py", "elsewhere")]);
@@ -90,7 +90,7 @@ test("what lies there already is neither followed nor written over", async () =>
   expect(readFileSync(outside, "utf8")).toBe("kept");
 });
 
-test("a blob that was changed, cut or lost behind our back is found, and named", async () => {
+test("a changed, cut or lost blob is detected and named", async () => {
   const entry = await file("app.py", "print(1)");
   const path = join(home, "blobs/acme", digestOf("print(1)").slice(0, 2), digestOf("print(1)"));
   for (const damage of ["print(2)", "print", "print(1) and more"]) {
@@ -105,7 +105,7 @@ test("a blob that was changed, cut or lost behind our back is found, and named",
   await expect(write([entry])).rejects.toMatchObject({ code: "blobs_missing" });
 });
 
-test("a tree that was cut short is seen, and one that is to be written no longer stops", async () => {
+test("an incomplete tree is detected, and an aborted write stops", async () => {
   const entries = [await file("a", "one"), await file("b", "two")];
   await write(entries);
   expect(await isWritten([...entries, await file("c", "three")], folder)).toBe(false);

@@ -7,13 +7,13 @@ import { appError } from "@appdb/contract/errors";
 import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import { SEALED, writeEntries } from "@appdb/system/files/write-entries";
 
-/** Files that are looked at before anything else has its turn. */
+/** Synchronous checks before the event loop gets a turn. */
 const LOOKS_AT_ONCE = 200;
 
 /**
- * Writes a tree of project files into a folder that is empty and nobody else's: plain files that nobody may write, links within the
- * tree, and folders, nothing else. Every byte is compared with its digest.
- * @throws tree_invalid; blobs_missing with the digest in `meta` when a blob is gone or is not what it was
+ * Writes a tree of project files into an empty, private folder: read-only files, links within the tree, and folders.
+ * Compares all bytes with their digests.
+ * @throws tree_invalid; blobs_missing with the digest in `meta` if a blob is lost or damaged
  */
 export async function writeTree(
   blobs: BlobStore,
@@ -29,7 +29,7 @@ export async function writeTree(
   await writeEntries(list, folder, SEALED, signal);
 }
 
-/** The bytes of a file of a tree, each chunk compared with its digest. @throws blobs_missing with the digest in `meta` */
+/** A file's bytes, each chunk checked by its digest. @throws blobs_missing with the digest in `meta` */
 export async function* readEntry(blobs: BlobStore, owner: string, entry: TreeEntry): AsyncGenerator<Uint8Array> {
   let size = 0;
   for (const digest of entry.chunks) {
@@ -45,11 +45,11 @@ export async function* readEntry(blobs: BlobStore, owner: string, entry: TreeEnt
   if (size !== entry.size) throw damaged(entry.chunks[0] ?? "");
 }
 
-/** Whether a folder holds a tree as it was written; false for one that a power cut left in part. Sizes are compared, bytes are not. */
+/** Whether a folder contains the complete tree; false after a power cut. Compares sizes, not bytes. */
 export async function isWritten(entries: readonly TreeEntry[], folder: string): Promise<boolean> {
   if (!isIt(folder, (found) => found.isDirectory())) return false;
   for (const [at, { link, path, size }] of entries.entries()) {
-    // a look takes microseconds, and through a thread ten times as long
+    // a synchronous check takes microseconds, ten times less than in a thread
     if (at % LOOKS_AT_ONCE === 0) await setImmediate();
     const place = join(folder, path);
     const isThere = isIt(place, (found) =>
@@ -60,7 +60,7 @@ export async function isWritten(entries: readonly TreeEntry[], folder: string): 
   return true;
 }
 
-/** False also of what cannot be looked at: who may not enter a folder does not find its files as they were written. */
+/** Also false for a path that cannot be read. */
 function isIt(path: string, check: (found: Stats) => boolean): boolean {
   try {
     return check(lstatSync(path));
@@ -71,8 +71,8 @@ function isIt(path: string, check: (found: Stats) => boolean): boolean {
 
 function damaged(digest: string): Error {
   return appError("blobs_missing", {
-    detail: `The blob ${digest} is not what was uploaded any more.`,
-    hint: "Run the command again: it uploads what is missing.",
+    detail: `The blob ${digest} is damaged.`,
+    hint: "Run the command again to upload the missing files.",
     meta: { digest },
   });
 }

@@ -12,13 +12,13 @@ export const RESOURCES = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 } a
 export interface MadeDatabase {
   readonly name?: string;
   readonly state?: DatabaseState;
-  /** What differs from a database of which nobody said anything yet. */
+  /** Differences from the default state of a new database. */
   readonly desired?: Partial<DesiredDatabase>;
-  /** What it runs, where that is not what it shall run; null for one that was never started. */
+  /** The observed state if it differs from the desired one. Null for a database that was never started. */
   readonly observed?: Partial<DesiredDatabase> | null;
 }
 
-/** A database as the reconciler would have left it, put into the tables. */
+/** Inserts a database in a state that the reconciler leaves. */
 export async function makeDatabase(server: TestServer, org: TestOrg, made: MadeDatabase = {}): Promise<string> {
   const desired = { ...firstDesired(RESOURCES), ...made.desired };
   const { is_awake: _, ...observed } = { ...desired, ...made.observed };
@@ -38,7 +38,7 @@ export async function makeDatabase(server: TestServer, org: TestOrg, made: MadeD
   return row.id;
 }
 
-/** An organization of people with a database `main` that is AVAILABLE. */
+/** An organization with people and an AVAILABLE database `main`. */
 export interface DatabaseStage extends OrgStage {
   readonly database_id: string;
 }
@@ -48,7 +48,7 @@ export async function openDatabaseStage(server: TestServer): Promise<DatabaseSta
   return { ...stage, database_id: await makeDatabase(server, stage.org) };
 }
 
-/** What a request left behind of a database: the row, its operations, the jobs that wait and the events. */
+/** The row, operations, waiting jobs and events of a database after a request. */
 export async function leftBehind(server: TestServer, databaseId: string) {
   const { rows } = await sql<{
     state: DatabaseState;
@@ -68,7 +68,7 @@ export async function leftBehind(server: TestServer, databaseId: string) {
   return rows[0];
 }
 
-/** The files of a project as their upload lists them; of those in `uploaded` the organization has the bytes. */
+/** The files of a project in the form of an upload. The organization has the bytes of those in `uploaded`. */
 export async function makeFiles(
   server: TestServer,
   org: TestOrg,
@@ -91,7 +91,7 @@ export async function makeFiles(
   return entries.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** An environment without packages of its own. */
+/** An environment without additional packages. */
 export const NO_PACKAGES: EnvironmentDocument = {
   source: null,
   files: [],

@@ -14,11 +14,11 @@ export interface AskedPod {
 
 export interface FakePod extends AsyncDisposable {
   readonly asked: readonly AskedPod[];
-  /** What it answers from now on. */
+  /** Answers the following requests. */
   answer: (asked: AskedPod, response: ServerResponse) => void;
 }
 
-/** Something that listens where the database's pod would, and takes its token and nothing else. */
+/** Listens in place of the database's pod, and accepts only its token. */
 export async function openFakePod(server: TestServer, database: { id: string; org_id: string }): Promise<FakePod> {
   const token = await ensurePodToken(server.deps, database);
   const { run_folder: runFolder, socket } = databasePaths(server.deps.config, database.id);
@@ -48,7 +48,7 @@ export async function openFakePod(server: TestServer, database: { id: string; or
   return pod;
 }
 
-/** Answers a document. */
+/** Answers with a document. */
 export function sendJson(response: ServerResponse, document: unknown, status = 200): void {
   const type = status < 400 ? "application/json" : "application/problem+json";
   response.writeHead(status, { "content-type": type }).end(JSON.stringify(document));

@@ -8,23 +8,23 @@ import { type MadeDatabase, makeDatabase } from "./databases.ts";
 import { type TestServer, testMasterKey } from "./open-server.ts";
 import type { TestOrg, TestPerson } from "./people.ts";
 
-/** A gateway over a test server's database, and pods that are plain servers of the test's own. */
+/** A gateway of a test server's database, with plain servers as pods. */
 export interface GatewayStage extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly metrics: Registry;
-  /** A database of the organization, once the gateway serves it. */
+  /** Creates a database of the organization. Resolves once the gateway serves it. */
   makeDatabase(org: TestOrg, made?: MadeDatabase): Promise<{ readonly id: string; readonly url: string }>;
-  /** The same, without waiting for an address. */
+  /** Like `makeDatabase`, without waiting for an address. */
   addDatabase(org: TestOrg, made?: MadeDatabase): Promise<string>;
-  /** A service of the database, without anything that runs. */
+  /** Creates a service of the database that does not run. */
   makeService(org: TestOrg, databaseId: string, name: string): Promise<string>;
-  /** Runs an instance: the answer says who it is and what it was asked. */
+  /** Runs an instance, which answers with its name and the request. */
   runPod(
     service: { readonly id: string; readonly database_id: string },
     instance: number,
     answer?: Answer,
   ): Promise<StubPod>;
-  /** Has requests go to the instance. */
+  /** Routes requests to the instance. */
   serve(serviceId: string, instance: number | null): Promise<void>;
   makeKey(org: TestOrg, as: TestPerson, name: string, grants?: readonly string[]): Promise<string>;
 }
@@ -34,7 +34,7 @@ export type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 export interface StubPod extends AsyncDisposable {
   readonly places: ServicePaths;
   readonly requests: readonly IncomingMessage[];
-  /** Takes no more connections, and resolves when all have ended. */
+  /** Stops accepting connections. Resolves when all have ended. */
   drain(): Promise<void>;
 }
 

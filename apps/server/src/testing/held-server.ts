@@ -3,8 +3,8 @@ import type { ReconcileStep } from "../reconciler/core/reconcile-deps.ts";
 import { runServer } from "../run-server.ts";
 
 /**
- * The server with a handle for tests: it is told `{hold: step}` by the channel of the process that started it, says `{held: step}` when
- * work at any database has come there, and stands still until `{go: true}` or its end. It ends when whoever started it does.
+ * The server with controls for tests, over the channel of its parent process. After `{hold: step}` it stops at that
+ * step of any database and sends `{held: step}`. It continues after `{go: true}`. It ends with its parent.
  */
 let wanted: ReconcileStep | undefined;
 let release: (() => void) | undefined;

@@ -12,8 +12,10 @@ import { createEnvelope } from "../secrets/envelope.ts";
 import { toMasterKey } from "../secrets/master-key.ts";
 import { createTestMachine } from "./test-machine.ts";
 
-/** A process of its own that works as the reconciler does and stops for good at a step, until somebody kills it. Arguments:
- *  the dsn, the home of the test's machine, the step. It says the step once it is there. */
+/**
+ * A reconciler in its own process that stops at a step, prints it and waits to be killed. Arguments: the dsn, the home
+ * of the test's machine, the step.
+ */
 const [, , dsn, home, wanted] = process.argv;
 if (dsn === undefined || home === undefined || wanted === undefined) {
   throw new Error("usage: killed-reconciler.ts <dsn> <home> <step>");

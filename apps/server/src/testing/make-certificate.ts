@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
-/** Makes a certificate for all hosts below a domain, good for 30 days, as `<name>.pem` and `<name>.key` of a folder. */
+/** Creates a 30-day certificate for hosts below a domain: `<name>.pem` and `<name>.key` in a folder. */
 export function makeCertificate(folder: string, name: string, domain: string) {
   const made = { cert_file: join(folder, `${name}.pem`), key_file: join(folder, `${name}.key`) };
   const subject = ["-subj", "/CN=gateway", "-addext", `subjectAltName=DNS:*.${domain}`, "-days", "30"];

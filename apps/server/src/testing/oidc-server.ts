@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
-/** Whom the provider signs in next. */
+/** The person whom the provider signs in next. */
 export interface OidcPerson {
   readonly sub: string;
   readonly email: string;
@@ -14,19 +14,19 @@ export interface OidcServer extends AsyncDisposable {
   readonly issuer: string;
   readonly client_id: string;
   readonly client_secret: string;
-  /** Who signs in, without being asked. */
+  /** The person to sign in, without a prompt. */
   person: OidcPerson;
-  /** Where the provider may lead back to: known when the server under test listens. */
+  /** Allows a redirect address, known once the server under test listens. */
   allow(redirectUri: string): void;
 }
 
-/** A real OIDC provider, certified as one, that signs in `person` without a page. */
+/** Starts a real, certified OIDC provider that signs in `person` without a page. */
 export async function startOidcServer(person: OidcPerson): Promise<OidcServer> {
   const http = createServer();
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
   const address = http.address();
-  if (address === null || typeof address === "string") throw new Error("The provider listens on no TCP port.");
+  if (address === null || typeof address === "string") throw new Error("The provider has no TCP port.");
   const issuer = `http://127.0.0.1:${address.port}`;
   const redirectUris: string[] = [];
   const [clientId, clientSecret] = ["appdb", "the provider's secret"];

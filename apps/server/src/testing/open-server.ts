@@ -16,7 +16,7 @@ import { openControlDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../secrets/master-key.ts";
 
-/** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
+/** A request's credential: none, a session (header or cookie), an API key, or custom headers. */
 export interface Credential {
   readonly token?: string;
   readonly cookie?: string;
@@ -25,7 +25,7 @@ export interface Credential {
 
 export interface SendInput {
   readonly as?: Credential | undefined;
-  /** Sent as JSON; a text and bytes go as they are. */
+  /** Sent as JSON. Texts and bytes are sent unchanged. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -34,7 +34,7 @@ export interface TestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a test looks into
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members
   readonly json: any;
 }
 
@@ -43,25 +43,25 @@ export interface TestServer extends AsyncDisposable, ComposedServer {
   readonly log: ReturnType<typeof createSilentLog>;
   readonly home: string;
   readonly dsn: string;
-  /** Mails that were sent; empty for a server without mail. */
+  /** Sent mails. Empty for a server without mail. */
   readonly mails: readonly MailMessage[];
   send(method: string, path: string, input?: SendInput): Promise<TestAnswer>;
-  /** A request to a route of the contract. */
+  /** Sends a request to a route of the contract. */
   ask<Name extends ControlRouteName>(name: Name, input: Partial<CallInput<Name>> & SendInput): Promise<TestAnswer>;
-  /** The typed client, as the command uses it. */
+  /** The CLI's typed client. */
   client(as: Credential): ControlClient;
 }
 
 export interface OpenServerInput {
-  /** Settings, as the environment has them. */
+  /** Settings as environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether it can send mail; mails are kept in `mails`. */
+  /** Whether the server has mail. Mails are collected in `mails`. */
   readonly mail?: boolean;
-  /** The database of another test server, which keeps it: two servers over one database. */
+  /** Uses the database of another test server, which owns it. */
   readonly beside?: TestServer;
 }
 
-/** The control plane over a database of its own, listening on a free port of 127.0.0.1. */
+/** Starts a control plane with its own database, on a free port of 127.0.0.1. */
 export async function openServer(input: OpenServerInput = {}): Promise<TestServer> {
   const home = mkdtempSync(join(tmpdir(), "appdb-server-"));
   const { beside } = input;
@@ -76,7 +76,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
       current: masterKeyOf(config),
       previous: config.master_key_previous,
       make: () => {
-        throw new Error("There is a master key.");
+        throw new Error("Expected a master key.");
       },
       place: "the test",
     },
@@ -98,7 +98,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
   });
   await composed.app.listen({ host: "127.0.0.1", port: 0 });
   const address = composed.app.server.address();
-  if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
+  if (address === null || typeof address === "string") throw new Error("The server has no TCP port.");
   const url = `http://127.0.0.1:${address.port}`;
   site.url = config.public_url ?? url;
   const send: TestServer["send"] = (method, path, given = {}) => sendTo(url, site.url, method, path, given);
@@ -126,7 +126,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
   };
 }
 
-/** The control plane's database as it is when a new server has brought it to its version. */
+/** A template of the migrated control plane's database. */
 function migrated(): TestTemplate {
   const migrations = readMigrations(join(import.meta.dirname, "../../migrations"));
   return {
@@ -144,7 +144,7 @@ function masterKeyOf(config: ServerConfig): Secret {
   return config.master_key ?? new Secret(Buffer.alloc(32, 7).toString("base64"));
 }
 
-/** The master key of a test's server. */
+/** The master key of a test server. */
 export function testMasterKey(config: ServerConfig): MasterKey {
   return toMasterKey(masterKeyOf(config));
 }
@@ -175,7 +175,7 @@ function isSentAsIs(body: unknown): body is string | Uint8Array<ArrayBuffer> {
   return typeof body === "string" || body instanceof Uint8Array;
 }
 
-/** A cookie is sent as a page of the server's own sends it. */
+/** Sends a cookie like a page of the server. */
 function headersOf(
   { token, cookie, api_key: apiKey }: Credential,
   site: string,

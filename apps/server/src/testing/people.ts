@@ -3,12 +3,12 @@ import type { Role } from "@appdb/contract/permissions";
 import { hashCredential } from "../identity/tokens/hashed-tokens.ts";
 import type { Credential, TestServer } from "./open-server.ts";
 
-/** A person who is signed in: `token` of a terminal, and `cookie` of a browser, which is another session. */
+/** A signed-in person: `token` is a terminal's session, `cookie` another session in a browser. */
 export interface TestPerson extends Required<Pick<Credential, "token">> {
   readonly id: string;
   readonly email: string;
   readonly session_id: string;
-  /** Of a browser, where a test is about those. */
+  /** Credentials of the browser only. */
   readonly browser: { readonly cookie: string };
   readonly browser_session_id: string;
 }
@@ -18,7 +18,7 @@ export interface TestOrg {
   readonly name: string;
 }
 
-/** An organization with one person of each role, and another organization whose owner has nothing to do with it. */
+/** An organization with a person of each role, and another organization with an unrelated owner. */
 export interface OrgStage {
   readonly org: TestOrg;
   readonly owner: TestPerson;
@@ -29,7 +29,7 @@ export interface OrgStage {
   readonly outsider: TestPerson;
 }
 
-/** A person in a session, put into the tables: a password costs time that few tests are about. */
+/** Inserts a person with a session. Signing up would cost time for a password that few tests need. */
 export async function makePerson(server: TestServer, name = "ann"): Promise<TestPerson> {
   const suffix = randomBytes(4).toString("hex");
   const person = { id: `user_${suffix}`, email: `${name}.${suffix}@example.com` };
@@ -49,7 +49,7 @@ export async function makePerson(server: TestServer, name = "ann"): Promise<Test
   };
 }
 
-/** Another session of a person. */
+/** Adds another session of a person. */
 export async function makeSession(
   server: TestServer,
   userId: string,
@@ -73,7 +73,7 @@ export async function makeSession(
   return { session_id: sessionId, token, cookie };
 }
 
-/** An organization of the owner's, to which their session is switched; `main` is not made. */
+/** Creates an organization and switches the owner's session to it, without its `main`. */
 export async function makeOrg(server: TestServer, owner: TestPerson, name?: string): Promise<TestOrg> {
   const org = await server.deps.db
     .insertInto("control.organizations")
@@ -88,7 +88,7 @@ export async function makeOrg(server: TestServer, owner: TestPerson, name?: stri
   return org;
 }
 
-/** Makes the person a member, and switches their session. */
+/** Adds the person as a member and switches their session. */
 export async function join(server: TestServer, org: TestOrg, person: TestPerson, role: Role): Promise<void> {
   const { db } = server.deps;
   await db.insertInto("control.members").values({ org_id: org.id, user_id: person.id, role }).execute();

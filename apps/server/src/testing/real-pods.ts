@@ -6,7 +6,7 @@ import { openHostRuntime } from "../pods/open-host-runtime.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
 import type { TestServer } from "./open-server.ts";
 
-/** Starts what carries out what the server's databases shall be, with real pods, which end with it. */
+/** Starts a reconciler with real pods, which end with it. */
 export async function startPods(server: TestServer) {
   const { deps } = server;
   const machine = await openHostRuntime({
@@ -24,12 +24,12 @@ export async function startPods(server: TestServer) {
   };
 }
 
-/** The pod that came with the server that is built, which starts sooner than from its sources. */
+/** The built pod program, which starts faster than from source. */
 export function builtPod(): PodProgram {
   return { file: builtProgram("pod"), node_options: [] };
 }
 
-/** Asks a pod on its socket; the answer as it came. */
+/** Sends a request to a pod's socket. Returns the raw answer. */
 export function askPod(
   socketPath: string,
   headers: Record<string, string>,

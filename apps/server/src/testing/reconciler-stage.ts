@@ -15,10 +15,10 @@ import type { TestServer } from "./open-server.ts";
 import { makeOrg, makePerson, type TestOrg, type TestPerson } from "./people.ts";
 import { createTestMachine, type TestMachine } from "./test-machine.ts";
 
-/** What is asked for by a request, without the request. */
+/** The kinds of requests, without HTTP. */
 export type TestVerb = "update" | "build_image" | "start" | "stop" | "restart" | "retry" | "delete" | "undelete";
 
-/** An organization with a database of which nothing was made yet, and a machine for its pods. */
+/** An organization with a declared database, and a machine for its pods. */
 export interface ReconcilerStage {
   readonly server: TestServer;
   readonly machine: TestMachine;
@@ -27,18 +27,18 @@ export interface ReconcilerStage {
   readonly id: string;
   readonly pod: string;
   start(): Promise<Reconciler>;
-  /** Starts a reconciler in a process of its own and kills it behind a step; false when it never came there. */
+  /** Starts a reconciler in its own process and kills it after a step. False if it never gets there. */
   killBehind(step: ReconcileStep | ServiceStep): Promise<boolean>;
-  /** Writes a request down as the control plane does; answers its operation. */
+  /** Records a request like the control plane. Returns its operation. */
   ask(verb: TestVerb, desired?: Partial<DesiredDatabase>, options?: { readonly is_now?: boolean }): Promise<string>;
-  /** The environment of an image, as an update stores it. */
+  /** Stores an image's environment, like an update. */
   storeEnvironment(hash: string): Promise<void>;
   see(): Promise<SeenStage>;
-  /** Waits until the database is in this state and nothing is left to do. */
+  /** Waits until the database is in this state without pending work. */
   settles(state: string | undefined): Promise<SeenStage>;
 }
 
-/** All there is to see of the stage's database. */
+/** The visible state of the stage's database. */
 export interface SeenStage {
   readonly state: string | undefined;
   readonly failure: { readonly code: string; readonly detail: string } | null;
@@ -48,7 +48,7 @@ export interface SeenStage {
   readonly last_build: { readonly state: string; readonly error: { readonly code: string } | null } | null;
   readonly awake_because: string | null;
   readonly restarts: number;
-  /** The newest last: `database.stop succeeded`. */
+  /** Newest last: `database.stop succeeded`. */
   readonly operations: readonly string[];
   readonly open: number;
   readonly jobs: number;
@@ -62,7 +62,7 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
   const machine = createTestMachine(server.home);
   const owner = await makePerson(server);
   const org = await makeOrg(server, owner);
-  // else the reconciler would make one
+  // otherwise the reconciler would create one
   await makeDatabase(server, org, { name: "main", state: "STOPPED" });
   const id = await makeDatabase(server, org, { name: NAME, state: "PROVISIONING", observed: null });
   const { db, recordEvent } = server.deps;
@@ -110,7 +110,7 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
           async () => {
             if (said.split("\n").includes(step)) return true;
             if (said.includes("started\n") && (await stage.see()).jobs === 0) return said.split("\n").includes(step);
-            throw new Error(`It did not come to ${step}: ${said}`);
+            throw new Error(`It did not reach ${step}: ${said}`);
           },
           { timeout_ms: SETTLE_MS },
         );
@@ -194,6 +194,6 @@ async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
     server.deps.db,
   );
   const [row] = rows;
-  if (row === undefined) throw new Error("The stage's organization is gone.");
+  if (row === undefined) throw new Error("The stage's organization does not exist.");
   return { ...row, state: row.state ?? undefined };
 }

@@ -6,16 +6,16 @@ const PATIENCE_MS = 20_000;
 
 export interface ServerProcess extends AsyncDisposable {
   readonly pid: number;
-  /** What it printed so far. */
+  /** The output so far. */
   output(): string;
-  /** Resolves with what the expression found in the output; throws when the process ends before. */
+  /** Resolves with the match of the expression in the output. Throws if the process ends first. */
   printed(expression: RegExp): Promise<string>;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the exit code; null when a signal ended it. */
+  /** Resolves with the exit code. Null after a signal. */
   ended(): Promise<number | null>;
 }
 
-/** The server's program as a process of its own. */
+/** Runs the server's program in its own process. */
 export function runProcess(env: Readonly<Record<string, string>>, args: readonly string[] = []): ServerProcess {
   const child: ChildProcess = spawn(process.execPath, [builtProgram("server"), ...args], {
     env: { ...process.env, ...env },
@@ -29,7 +29,7 @@ export function runProcess(env: Readonly<Record<string, string>>, args: readonly
   };
   child.stdout?.on("data", heard);
   child.stderr?.on("data", heard);
-  // "close" comes when its output has been read too
+  // "close" comes after its output was read
   const closed = once(child, "close").then(([code]) => code as number | null);
   return {
     pid: child.pid ?? 0,
@@ -52,7 +52,7 @@ export function runProcess(env: Readonly<Record<string, string>>, args: readonly
     kill: (signal) => void child.kill(signal),
     ended: () => closed,
     [Symbol.asyncDispose]: async () => {
-      // in order, so that it takes its pods with it
+      // a clean stop, so that its pods end too
       child.kill("SIGTERM");
       const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
       await closed;

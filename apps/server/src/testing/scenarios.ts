@@ -3,32 +3,30 @@ import { expect, test } from "vitest";
 import type { Credential, SendInput, TestServer } from "./open-server.ts";
 import type { OrgStage } from "./people.ts";
 
-/** Who asks: a role of the stage's organization, the owner of another one, or nobody. */
+/** The caller: a role of the stage's organization, the owner of another one, or a guest. */
 export type Asker = "guest" | "member" | "admin" | "owner" | "outsider";
 
-/** One row: who asks what, and what comes back. */
+/** One row: caller, request and expected answer. */
 export interface Scenario<S extends OrgStage = OrgStage> {
   readonly as: Asker | ((stage: S) => Credential);
-  /** How the row is called when `as` alone does not tell. */
+  /** Names the row if `as` is not enough. */
   readonly named?: string;
   readonly route: ControlRouteName;
-  /** Values of the path; `org` is the stage's organization unless given. */
+  /** Values of the path. `org` defaults to the stage's organization. */
   readonly params?: Readonly<Record<string, string>> | ((stage: S) => Readonly<Record<string, string>>);
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown | ((stage: S) => unknown);
   readonly headers?: Readonly<Record<string, string>>;
   readonly status: number;
-  /** Texts that the answer's body has. */
+  /** Texts that the body must contain. */
   readonly includes?: readonly (string | ((stage: S) => string))[];
-  /** Texts that neither the body nor the headers have. */
+  /** Texts that neither body nor headers may contain. */
   readonly excludes?: readonly (string | ((stage: S) => string))[];
-  /** Looks at what the request did. */
+  /** Checks the effects of the request. */
   readonly after?: (server: TestServer, stage: S) => Promise<void>;
 }
 
-/**
- * Makes a test of each row. Every row has a stage of its own on the server that `server` gives, so that rows stand alone.
- */
+/** Creates a test for each row. Each row has its own stage on the server, so that rows are independent. */
 export function testScenarios<S extends OrgStage>(
   server: () => TestServer,
   openStage: (server: TestServer) => Promise<S>,

@@ -26,20 +26,20 @@ export function anApplication(
   return aManifest({ services, modules: [{ path: "app.py", sha256: digestOf("app") }], ...parts });
 }
 
-/** A database whose pod reads application files, as tests tell it. */
+/** A database whose pod reads application files as configured by the test. */
 export interface ServiceStage extends OrgStage, AsyncDisposable {
   readonly database_id: string;
   readonly pod: FakePod;
   readonly digest: string;
-  /** What the application declares from now on. */
+  /** The manifest for following requests. */
   manifest: Manifest;
-  /** Tables that differ from it from now on. */
+  /** The differing tables for following requests. */
   differing: readonly string[];
-  /** What keeps former releases from the tables from now on. */
+  /** The incompatibilities of earlier releases for following requests. */
   hindrances: readonly TableIncompatibility[];
 }
 
-/** An organization with a database that is AVAILABLE, has the files of `texts` and a pod that answers. */
+/** Creates an organization with an AVAILABLE database that has the files of `texts` and a pod. */
 export async function openServiceStage(
   server: TestServer,
   texts: Readonly<Record<string, string>> = { "app.py": "app", "other.py": "other" },
@@ -89,12 +89,12 @@ export interface MadeService {
   readonly name?: string;
   readonly state?: ServiceState;
   readonly desired?: Partial<DesiredService>;
-  /** The number of releases that it has; the last one is what it shall run, and runs where it is AVAILABLE. */
+  /** The number of releases. The last one is desired, and also serves if the service is AVAILABLE. */
   readonly releases?: number;
   readonly manifest?: Manifest;
 }
 
-/** A service as the reconciler would have left it, put into the tables. */
+/** Inserts a service in a state that the reconciler leaves. */
 export async function makeService(
   server: TestServer,
   stage: Pick<ServiceStage, "org" | "database_id" | "digest">,
@@ -131,7 +131,7 @@ export async function makeService(
   });
 }
 
-/** What requests left behind of a service. */
+/** The row, operations, jobs and events of a service after requests. */
 export async function leftOfService(server: TestServer, serviceId: string) {
   const { rows } = await sql<{
     state: ServiceState;

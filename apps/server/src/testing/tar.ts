@@ -8,13 +8,13 @@ export interface TarEntry {
   readonly bytes?: Buffer;
   readonly type?: "File" | "Directory" | "SymbolicLink" | "Link" | "CharacterDevice" | "FIFO";
   readonly linkpath?: string;
-  /** What the header says, where that is a lie. */
+  /** The size in the header, if it is wrong. */
   readonly size?: number;
 }
 
 export const digestOf = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
 
-/** A tar archive, also one that no honest program writes. */
+/** Creates a tar archive, also an invalid one. */
 export function tarOf(entries: readonly TarEntry[]): Buffer {
   const blocks = entries.flatMap(({ path, bytes = Buffer.alloc(0), type = "File", linkpath, size }) => {
     const header = new Header({
@@ -32,7 +32,7 @@ export function tarOf(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]);
 }
 
-/** An archive of blobs as the command sends it. */
+/** Creates an archive of blobs like the CLI. */
 export function tarOfBlobs(blobs: readonly (Buffer | string)[]): Buffer {
   return tarOf(blobs.map((blob) => ({ path: digestOf(blob), bytes: Buffer.from(blob) })));
 }

@@ -10,25 +10,25 @@ import { imageFolder } from "../pods/database-paths.ts";
 import type { HostRuntime } from "../pods/host-runtime.ts";
 import { notReached } from "../pods/pod-client.ts";
 
-/** How builds go from now on. */
+/** The result of the following builds. */
 export interface TestBuild {
   readonly outcome: "succeeds" | "fails" | "hangs" | "breaks";
   readonly lines?: readonly string[];
 }
 
-/** A machine whose pods and images are files below a folder: of several processes, of which tests kill some. */
+/** A machine whose pods and images are files below a folder, shared by several processes that tests may kill. */
 export interface TestMachine extends HostRuntime {
   readonly pods: FakePods;
   build(build: TestBuild): void;
-  /** Ids of services whose role there is. */
+  /** Ids of services with a role. */
   roles(): string[];
-  /** Builds that were begun. */
+  /** The number of started builds. */
   builds(): number;
 }
 
 export function createTestMachine(home: string): TestMachine {
   const pods = createFakePods(join(home, "pods"));
-  // folders for sockets go with the home, also those of pods that nobody ends
+  // socket folders inside the home, so that they are removed with it
   const runtimeBase = join(home, "run");
   mkdirSync(runtimeBase, { recursive: true });
   const buildFile = join(home, "build.json");
@@ -72,7 +72,7 @@ export function createTestMachine(home: string): TestMachine {
       const told = (existsSync(buildFile) ? JSON.parse(readFileSync(buildFile, "utf8")) : {}) as Partial<TestBuild>;
       for (const line of told.lines ?? ["Resolved 1 package"]) onLine(line);
       if (told.outcome === "hangs") await sleep(60_000, undefined, { signal });
-      if (told.outcome === "breaks") throw new Error("a mistake of ours, with a secret in it");
+      if (told.outcome === "breaks") throw new Error("an internal error that contains a secret");
       if (told.outcome === "fails") {
         throw appError("build_failed", {
           detail: "The image could not be built: there is no package nosuch.",

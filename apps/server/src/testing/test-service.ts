@@ -9,21 +9,21 @@ import { servicePodId } from "../pods/service-paths.ts";
 import { enqueueReconcileService } from "../queue/jobs.ts";
 import type { ReconcilerStage } from "./reconciler-stage.ts";
 
-/** What a release is made of that is not said. */
+/** Differences from the default release. */
 export interface TestRelease {
   readonly tree?: string | null;
   readonly environment?: string | null;
   readonly workers?: number;
 }
 
-/** All there is to see of a service. */
+/** The visible state of a service. */
 export interface SeenTestService {
   readonly state: string;
   readonly failure: { readonly code: string; readonly detail: string } | null;
   readonly desired: DesiredService;
   readonly observed: ObservedService | null;
   readonly instance: number;
-  /** The newest last: `service.stop succeeded`. */
+  /** Newest last: `service.stop succeeded`. */
   readonly operations: readonly string[];
   readonly errors: readonly ({ readonly code: string; readonly detail: string; readonly hint: string | null } | null)[];
   readonly events: readonly string[];
@@ -36,21 +36,21 @@ export interface SeenTestService {
 export interface TestService {
   readonly id: string;
   pod(instance: number): string;
-  /** Writes a request down as the control plane does; an update makes the next release. Answers its operation. */
+  /** Records a request like the control plane. An update creates the next release. Returns its operation. */
   ask(
     event: Extract<ServiceEvent, "update" | "restart" | "stop" | "retry"> | "prune",
     release?: TestRelease,
   ): Promise<string>;
   see(): Promise<SeenTestService | undefined>;
-  /** Of the events of an action, the newest last; also of a service that is gone. */
+  /** Outcomes of the events of an action, newest last. The service may be deleted. */
   outcomes(action: string): Promise<string[]>;
-  /** Waits until the service is in this state and nothing is left to do. */
+  /** Waits until the service is in this state without pending work. */
   settles(state: string | undefined): Promise<SeenTestService>;
 }
 
 const SETTLE_MS = 20_000;
 
-/** Has a service deployed; its first release is the base library alone. */
+/** Deploys a service, whose first release is the base library alone. */
 export async function openTestService(stage: ReconcilerStage, name = "ingest"): Promise<TestService> {
   const { db, recordEvent } = stage.server.deps;
   const target = `cloud://${stage.org.name}:data/${name}`;

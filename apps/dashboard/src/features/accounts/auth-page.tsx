@@ -4,12 +4,12 @@ import { PageHeading } from "../../ui/page.tsx";
 interface AuthPageProps {
   readonly title: string;
   readonly lead?: ReactNode;
-  /** Other ways, below the card. */
+  /** Alternatives below the card. */
   readonly footer?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A page that asks who somebody is: a heading, a card, and other ways below it. */
+/** A page that identifies people: a heading, a card, and alternatives below it. */
 export function AuthPage({ title, lead, footer, children }: AuthPageProps) {
   return (
     <>

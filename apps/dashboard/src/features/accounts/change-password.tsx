@@ -13,7 +13,7 @@ interface Changed {
   readonly end_other_sessions: boolean;
 }
 
-/** A button, and the dialog in which a person changes their password. */
+/** The button and dialog to change the password. */
 export function ChangePassword() {
   const [isOpen, setOpen] = useState(false);
   const [isDone, setDone] = useState(false);
@@ -47,7 +47,7 @@ function ChangePasswordDialog({ onClose, onDone }: { readonly onClose: () => voi
           })
         }
       >
-        <PasswordField label="Present password" />
+        <PasswordField label="Current password" />
         <PasswordField
           label="New password"
           name="new_password"

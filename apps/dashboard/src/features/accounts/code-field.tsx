@@ -3,11 +3,11 @@ import { Field } from "../../ui/field.tsx";
 interface CodeFieldProps {
   readonly label?: string;
   readonly has_focus?: boolean;
-  /** Only codes of the app will do. */
+  /** Whether only codes of the app are accepted. */
   readonly app_only?: boolean;
 }
 
-/** The code of a second factor. */
+/** A field for a code of the second factor. */
 export function CodeField({ label = "Code", has_focus: hasFocus = false, app_only: appOnly = false }: CodeFieldProps) {
   return (
     <Field
@@ -22,7 +22,9 @@ export function CodeField({ label = "Code", has_focus: hasFocus = false, app_onl
       inputMode={appOnly ? "numeric" : "text"}
       autoFocus={hasFocus}
       help={
-        appOnly ? "Six digits of your authenticator app." : "Six digits of your authenticator app, or a recovery code."
+        appOnly
+          ? "Six digits from your authenticator app."
+          : "Six digits from your authenticator app, or a recovery code."
       }
     />
   );

@@ -8,7 +8,7 @@ import { CodeField } from "./code-field.tsx";
 import { PasswordField } from "./password-field.tsx";
 import { useAskedFactor } from "./use-asked-factor.ts";
 
-/** Shows the question while an act waits for its answer. */
+/** Shows the question while an action waits for its answer. */
 export function ConfirmIdentity() {
   const { confirmation } = useApi();
   const isOpen = useSyncExternalStore(confirmation.subscribe, confirmation.isOpen);
@@ -23,7 +23,7 @@ function ConfirmIdentityDialog() {
   );
   const factor = useAskedFactor(confirm.error);
   return (
-    <Dialog title="Confirm that it is you" onClose={() => confirmation.answer(false)}>
+    <Dialog title="Confirm your identity" onClose={() => confirmation.answer(false)}>
       <Form
         error={factor.problem}
         onSubmit={(value) => {
@@ -32,7 +32,7 @@ function ConfirmIdentityDialog() {
         }}
       >
         <p className="text-sm text-muted">
-          You signed in a while ago, and this needs a recent proof. If you sign in by a provider, sign out and in again.
+          This needs a recent proof of your identity. If you sign in with a provider, sign out and sign in again.
         </p>
         <PasswordField />
         {factor.is_asked && <CodeField has_focus />}

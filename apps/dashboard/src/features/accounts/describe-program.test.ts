@@ -17,6 +17,6 @@ test.each([
   expect(describeProgram(userAgent)).toBe(program);
 });
 
-test("a session of no known program says so", () => {
+test("an unknown program is shown as such", () => {
   expect(describeProgram(null)).toBe("unknown program");
 });

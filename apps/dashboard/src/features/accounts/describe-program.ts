@@ -13,7 +13,7 @@ const SYSTEMS = [
   ["Linux", /Linux|X11/],
 ] as const;
 
-/** What a `user-agent` header means to a person: `Firefox 140 on Linux`; the header itself when it is no browser's. */
+/** A `user-agent` header for people: `Firefox 140 on Linux`, or the header itself if it is not a browser's. */
 export function describeProgram(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return "unknown program";
   for (const [browser, pattern] of BROWSERS) {

@@ -11,7 +11,7 @@ import { Time } from "../../ui/time.tsx";
 
 type Verdict = "approve" | "deny";
 
-/** What asks to sign in, from where, and the code to be compared with the terminal's. */
+/** The program that asks to sign in, its origin, and the code to compare with the terminal's. */
 export function DeviceQuestion({ code }: { readonly code: string }) {
   const api = useApi();
   const { me } = useRouteContext({ from: "/signed-in" });
@@ -40,14 +40,17 @@ export function DeviceQuestion({ code }: { readonly code: string }) {
   if (answer.result === "approve") {
     return (
       <Alert kind="good" title="The terminal is signed in">
-        <p>You can close this page and go back to it. Its session is listed in your account, and can be ended there.</p>
+        <p>
+          You can close this page and return to the terminal. Its session is listed in your account, where you can end
+          it.
+        </p>
       </Alert>
     );
   }
   if (answer.result === "deny") {
     return (
       <Alert kind="note" title="The sign-in was denied">
-        <p>Nothing was signed in. Who asked is told that it was denied.</p>
+        <p>Nothing was signed in. The terminal is notified.</p>
       </Alert>
     );
   }
@@ -71,15 +74,17 @@ export function DeviceQuestion({ code }: { readonly code: string }) {
       <Facts
         facts={[
           ["Program", <code key="client">{client}</code>],
-          ["Calls itself", userAgent ?? "nothing"],
+          ["User agent", userAgent ?? "none"],
           ["Address", <code key="address">{ipAddress ?? "unknown"}</code>],
-          ["Asked", <Time key="asked" at={createdAt} />],
-          ["Code is good until", <Time key="until" at={expiresAt} />],
-          ["Will act as", me.email ?? "you"],
+          ["Requested", <Time key="asked" at={createdAt} />],
+          ["Code expires", <Time key="until" at={expiresAt} />],
+          ["Signs in as", me.email ?? "you"],
         ]}
       />
       <Alert kind="warn">
-        <p>Approve only what you have just started yourself. Whoever holds the terminal can do what you can do.</p>
+        <p>
+          Approve only a sign-in that you have just started. The terminal will be able to do everything that you can do.
+        </p>
       </Alert>
       <div className="grid grid-cols-2 gap-3">
         <Button busy={answer.pending} onClick={() => answer.run("deny")}>

@@ -2,11 +2,11 @@ import { Field } from "../../ui/field.tsx";
 
 interface EmailFieldProps {
   readonly problem: string | undefined;
-  /** The address that an invitation is for: no other may be typed. */
+  /** The address of an invitation, which cannot be changed. */
   readonly fixed?: string | undefined;
 }
 
-/** The address by which somebody is known here. */
+/** The address of an account. */
 export function EmailField({ problem, fixed }: EmailFieldProps) {
   return (
     <Field

@@ -1,12 +1,12 @@
 import { Field } from "../../ui/field.tsx";
 
-/** The least that the contract takes of a new one. */
+/** The contract's minimum for a new password. */
 const MIN_LENGTH = 10;
 
 interface PasswordFieldProps {
   readonly label?: string;
   readonly name?: string;
-  /** A new one is to be chosen; else the one there is. */
+  /** Whether it is for a new password. */
   readonly fresh?: boolean;
   readonly problem?: string | undefined;
 }

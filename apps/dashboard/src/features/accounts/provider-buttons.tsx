@@ -6,11 +6,11 @@ import { Button } from "../../ui/button.tsx";
 
 interface ProviderButtonsProps {
   readonly providers: ServerInfo["oidc"];
-  /** Where to go on afterwards. */
+  /** The path to open afterwards. */
   readonly next: string | undefined;
 }
 
-/** Signing in by somebody else who knows the person. */
+/** Buttons to sign in with an OIDC provider. */
 export function ProviderButtons({ providers, next }: ProviderButtonsProps) {
   const leave = useAction((api, id: string) => api.auth.providerAddress(id, safePath(next)), {
     onDone: (address) => window.location.assign(address),

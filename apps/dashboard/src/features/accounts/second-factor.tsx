@@ -11,7 +11,7 @@ import { CodeField } from "./code-field.tsx";
 import { PasswordField } from "./password-field.tsx";
 import { SetUpFactorDialog } from "./set-up-factor-dialog.tsx";
 
-/** Whether codes are asked at sign-in, and the buttons that turn that on and off. */
+/** The state of the second factor, with the buttons to set it up and to remove it. */
 export function SecondFactor({ account }: { readonly account: AccountSecurity }) {
   const [open, setOpen] = useState<"set up" | "remove" | undefined>(undefined);
   const close = () => setOpen(undefined);
@@ -20,7 +20,7 @@ export function SecondFactor({ account }: { readonly account: AccountSecurity })
       {account.second_factor_since === null ? (
         <>
           <p className="text-sm text-muted">
-            With a second factor, a sign-in by password also asks for a code of an authenticator app.
+            With a second factor, signing in with a password also requires a code from an authenticator app.
           </p>
           <Button onClick={() => setOpen("set up")}>Set up a second factor</Button>
         </>
@@ -47,7 +47,9 @@ function RemoveDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Remove the second factor?" onClose={onClose}>
       <Form error={remove.error} onSubmit={(value) => remove.run({ password: value("password"), code: value("code") })}>
-        <p className="text-sm text-muted">Your password alone then signs you in. The recovery codes stop working.</p>
+        <p className="text-sm text-muted">
+          After that, your password alone signs you in, and the recovery codes stop working.
+        </p>
         <PasswordField />
         <CodeField />
         <DialogButtons>

@@ -10,7 +10,7 @@ import { ShownOnceDialog } from "../../ui/shown-once-dialog.tsx";
 import { CodeField } from "./code-field.tsx";
 import { PasswordField } from "./password-field.tsx";
 
-/** Sets a second factor up in three steps: the password, a first code, the recovery codes. */
+/** Sets up a second factor in three steps: the password, a first code, the recovery codes. */
 export function SetUpFactorDialog({ onClose }: { readonly onClose: () => void }) {
   const begin = useAction((api, password: string, options) =>
     api.control.call("factorBegin", { body: { password } }, options),
@@ -47,20 +47,20 @@ function FirstCode({ begun, onClose }: { readonly begun: BegunFactor; readonly o
         text={enable.result.recovery_codes.join(" ")}
         onClose={onClose}
       >
-        <p>Each code signs you in once in place of a code of the app, when you have lost your device.</p>
+        <p>Each code replaces a code of the app once, if you lose your device.</p>
       </ShownOnceDialog>
     );
   }
   return (
     <Dialog title="Set up a second factor" onClose={onClose}>
-      <p className="text-sm text-muted">Scan this picture with your authenticator app, or type the secret into it.</p>
-      {/* cameras want dark on light with a light margin, whatever the theme: the picture has both itself */}
+      <p className="text-sm text-muted">Scan this picture with your authenticator app, or enter the secret.</p>
+      {/* cameras need dark on light with a light margin in every theme: the picture includes both */}
       <div className="justify-self-center">
         <QRCodeSVG value={begun.uri} size={208} marginSize={4} title="Secret for the authenticator app" />
       </div>
       <CopyField label="Secret" what="the secret" text={begun.secret} />
       <Form error={enable.error} onSubmit={(value) => enable.run(value("code"))}>
-        <CodeField label="Code that the app shows" app_only />
+        <CodeField label="Code from the app" app_only />
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={enable.pending}>

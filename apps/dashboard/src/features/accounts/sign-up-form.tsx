@@ -7,7 +7,7 @@ import { enter } from "./enter.ts";
 import { PasswordField } from "./password-field.tsx";
 
 interface SignUpFormProps {
-  /** Set when it is by invitation: then the address is the one that was invited. */
+  /** Set for an invitation, which fixes the address. */
   readonly invitation?: { readonly token: string; readonly email: string; readonly organization: string };
 }
 

@@ -2,13 +2,13 @@ import { AppError } from "@appdb/contract/errors";
 import { useState } from "react";
 
 interface AskedFactor {
-  /** Whether a code is to be typed: from the first time on that the server asked for one. */
+  /** Whether to show the code field: once the server has asked for a code. */
   readonly is_asked: boolean;
-  /** What went wrong; that a code is missing yet is no problem. */
+  /** The error to show. A missing code is not an error yet. */
   readonly problem: Error | null;
 }
 
-/** What the answer to a password says of the second factor. */
+/** The state of the second factor from the answer to a password. */
 export function useAskedFactor(error: Error | null): AskedFactor {
   const [isAsked, setAsked] = useState(false);
   const isMissing = error instanceof AppError && error.code === "second_factor_required";

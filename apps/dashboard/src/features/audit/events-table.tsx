@@ -48,12 +48,12 @@ export function EventsTable({ list }: { readonly list: List<AuditEvent> }) {
   );
 }
 
-/** A terminal tells its name and version, a browser a long line. */
+/** A terminal's name and version, or a shortened browser. */
 function clientOf({ client }: AuditEvent): string {
   return client === null ? "" : describeProgram(client);
 }
 
-/** What else the event tells, in one line; what it leaves empty is left out. */
+/** Other details of the event in one line, without empty ones. */
 function Details({ detail }: { readonly detail: AuditEvent["detail"] }) {
   const told = Object.entries(detail).filter(
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),

@@ -16,10 +16,10 @@ const event = (id: string): AuditEvent => ({
 });
 const ids = (events: readonly AuditEvent[]) => events.map(({ id }) => id);
 
-test("what the stream brings stands first, the newest before all", () => {
+test("streamed events come first, newest at the top", () => {
   expect(ids(mergeEvents([event("3"), event("4")], [event("2"), event("1")]))).toEqual(["4", "3", "2", "1"]);
 });
 
-test("an event that a page was read again with is shown once", () => {
+test("an event from both the stream and a page is shown once", () => {
   expect(ids(mergeEvents([event("3"), event("4")], [event("3"), event("2")]))).toEqual(["4", "3", "2"]);
 });

@@ -3,23 +3,23 @@ import { useEffect, useRef, useState } from "react";
 import { useApi } from "../../api/api.tsx";
 import { pause } from "../../api/pause.ts";
 
-/** How long a stream that broke is left before it is asked for again, from where it broke. */
+/** Pause before a broken stream is resumed. */
 const PAUSE_MS = 2_000;
 
 interface Following {
-  /** In the order they came. */
+  /** In the order of arrival. */
   readonly events: readonly AuditEvent[];
-  /** Why nothing comes at present. */
+  /** Why no events arrive. */
   readonly error: Error | null;
 }
 
-/** The audit log as it grows, from behind the event `after`, as long as it is wanted. */
+/** Streams the audit log after the event `after`, while `wanted`. */
 export function useFollow(org: string, wanted: boolean, after: string | undefined): Following {
   const { control } = useApi();
   const [events, setEvents] = useState<readonly AuditEvent[]>([]);
   const [error, setError] = useState<Error | null>(null);
   const last = useRef<string | undefined>(undefined);
-  // the first event's id when it begins; what comes later moves it on
+  // the start position; later events advance it
   const start = useRef(after);
   start.current = after;
 

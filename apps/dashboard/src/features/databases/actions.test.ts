@@ -10,6 +10,6 @@ test.each([
   ["STARTING", ["stop"]],
   ["FAILED", ["retry", "build-image", "stop"]],
   ["DELETING", ["undelete"]],
-] as const)("a database that is %s is offered %j", (state, verbs) => {
+] as const)("a %s database offers %j", (state, verbs) => {
   expect(actionsIn(state).map(({ verb }) => verb)).toEqual(verbs);
 });

@@ -14,20 +14,20 @@ export interface DatabaseAction {
   /** `cli db <verb> <uri>` does the same. */
   readonly verb: string;
   readonly what: string;
-  /** What is asked before it is done, the name behind it, and what it means; absent where nobody is disturbed. */
+  /** The question before the action, followed by the name, and a warning. Absent for a harmless action. */
   readonly asks?: { readonly question: string; readonly warning: string };
   readonly permission: Permission;
-  /** It is offered where this leads to another state. */
+  /** The action is offered if this event leads to another state. */
   readonly event: DatabaseEvent;
 }
 
-/** What a button can do with a database, in the order in which it is shown. */
+/** The actions of a database, in display order. */
 const ACTIONS: readonly DatabaseAction[] = [
   {
     route: "databaseStart",
     title: "Start",
     verb: "start",
-    what: "Wakes it: its pod starts with the image, files and data that it has.",
+    what: "Wakes the database: starts its pod with the current image, files and data.",
     permission: "database.update",
     event: "start",
   },
@@ -35,7 +35,7 @@ const ACTIONS: readonly DatabaseAction[] = [
     route: "databaseRetry",
     title: "Try again",
     verb: "retry",
-    what: "Starts it once more, with the image and the files that it has.",
+    what: "Starts it again with the current image and files.",
     permission: "database.update",
     event: "retry",
   },
@@ -43,10 +43,10 @@ const ACTIONS: readonly DatabaseAction[] = [
     route: "databaseBuildImage",
     title: "Build the image",
     verb: "build-image",
-    what: "Builds its image anew from the lock files that it has, after a package index was down for example. The command sends the project's files as well, such as a corrected uv.lock.",
+    what: "Builds the image again from the current lock files, for example after a package index was down. The command also sends the project's files, such as a corrected uv.lock.",
     asks: {
-      question: "Build the image anew of",
-      warning: "Its pod is started anew with the new image; requests that run then are cut off.",
+      question: "Rebuild the image of",
+      warning: "Its pod restarts with the new image, and running requests are interrupted.",
     },
     permission: "database.update",
     event: "build_image",
@@ -55,8 +55,8 @@ const ACTIONS: readonly DatabaseAction[] = [
     route: "databaseRestart",
     title: "Restart",
     verb: "restart",
-    what: "Starts its pod anew, so that it reads changed secrets. Image and files stay.",
-    asks: { question: "Restart", warning: "It does not answer for a moment; requests that run now are cut off." },
+    what: "Restarts the pod to read changed secrets. Image and files stay.",
+    asks: { question: "Restart", warning: "It does not answer for a moment, and running requests are interrupted." },
     permission: "database.update",
     event: "restart",
   },
@@ -64,10 +64,10 @@ const ACTIONS: readonly DatabaseAction[] = [
     route: "databaseStop",
     title: "Stop",
     verb: "stop",
-    what: "Puts it to sleep: its pod ends, its data stays.",
+    what: "Puts the database to sleep: its pod ends, its data stays.",
     asks: {
       question: "Stop",
-      warning: "It does not answer until it is started; requests that run now are cut off. Its data stays.",
+      warning: "It does not answer until it is started, and running requests are interrupted. Its data stays.",
     },
     permission: "database.update",
     event: "stop",
@@ -76,16 +76,16 @@ const ACTIONS: readonly DatabaseAction[] = [
     route: "databaseUndelete",
     title: "Undelete",
     verb: "undelete",
-    what: "Takes the deletion back. It is STOPPED then, with all of its data.",
+    what: "Undoes the deletion. The database is then STOPPED, with all of its data.",
     permission: "database.delete",
     event: "undelete",
   },
 ];
 
-/** What can be done with a database in this state. The server decides again. */
+/** The actions for a database in this state. The server checks again. */
 export function actionsIn(state: DatabaseState): readonly DatabaseAction[] {
   return ACTIONS.filter(({ event }) => {
-    // what failed is started by trying again: one of the two buttons is enough
+    // for a FAILED database, retry replaces start
     if (event === "start" && state === "FAILED") return false;
     const next = nextDatabaseState(state, event);
     return next !== undefined && next !== state;

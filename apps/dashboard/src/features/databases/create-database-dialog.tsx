@@ -8,7 +8,7 @@ import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/field.tsx";
 import { nameProblem } from "../organizations/name-problem.ts";
 
-/** A database is made from a project's folder, which no page has: this one writes the command. */
+/** Databases are created from a project's folder, which a page cannot access, so this dialog shows the command. */
 export function CreateDatabaseDialog({ org, onClose }: { readonly org: Org; readonly onClose: () => void }) {
   const [name, setName] = useState("");
   const problem = nameProblem("database", name);
@@ -18,13 +18,13 @@ export function CreateDatabaseDialog({ org, onClose }: { readonly org: Org; read
     <Dialog title="Create a database" onClose={onClose}>
       {isFull && (
         <Alert kind="warn" title={`${org.name} has ${org.databases} of ${org.database_quota} databases`}>
-          <p>Delete one first, or ask whoever runs this server for more.</p>
+          <p>Delete one first, or ask the operator of this server for more.</p>
         </Alert>
       )}
       <p className="text-sm text-muted">
-        A database runs the files of a project, so it is made from the project's folder. The command shows what it will
-        do and asks; then it uploads the files, builds the image when the project has a lock file, and returns when the
-        database is AVAILABLE.
+        A database runs the files of a project, so create it from the project's folder. The command shows its plan and
+        asks for confirmation. Then it uploads the files, builds the image if the project has a lock file, and returns
+        when the database is AVAILABLE.
       </p>
       <Field
         label="Name"
@@ -36,7 +36,7 @@ export function CreateDatabaseDialog({ org, onClose }: { readonly org: Org; read
         autoCapitalize="none"
         spellCheck={false}
       />
-      <CopyField label="Type this in the project's folder" what="the command" text={`cli db update ${uri}`} />
+      <CopyField label="Run this in the project's folder" what="the command" text={`cli db update ${uri}`} />
       <DialogButtons>
         <Button look="primary" onClick={onClose}>
           Done

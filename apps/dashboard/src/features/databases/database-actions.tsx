@@ -15,14 +15,14 @@ interface DatabaseActionsProps {
   readonly database: Database;
 }
 
-/** What can be done with the database as it is now, each with the command that does the same. */
+/** The actions for the database's current state, each with its command. */
 export function DatabaseActions({ org, database }: DatabaseActionsProps) {
   const { state, uri } = database;
   return (
     <ul className="divide-y divide-line rounded-lg border border-line bg-surface">
       {state === "AVAILABLE" && (
         <Item
-          what="Takes files, packages, sizes and settings from a project: shows what changes, then uploads what is missing and builds the image only if it has to. It is typed in the project's folder."
+          what="Applies files, packages, sizes and settings of a project: shows the changes, uploads missing files, and builds the image if necessary. Run it in the project's folder."
           command={`cli db update ${uri}`}
         >
           <p className="text-sm font-medium">Update</p>
@@ -83,7 +83,7 @@ function whyNotDelete(org: DatabaseActionsProps["org"], name: string): string | 
   return may(org, "database.delete") ? undefined : "Owners and admins of the organization can delete it.";
 }
 
-/** Not a button like the others: who may not delete, and what cannot be deleted, is told why. */
+/** Unlike other actions, it explains why it is unavailable. */
 function DeleteItem({ org, database }: DatabaseActionsProps) {
   const [deleting, setDeleting] = useState(false);
   const { name, uri } = database;
@@ -97,7 +97,7 @@ function DeleteItem({ org, database }: DatabaseActionsProps) {
   }
   return (
     <Item
-      what="Ends its pod at once. Its data stays for some days, in which the deletion can be taken back."
+      what="Ends its pod at once. Its data stays for some days, during which you can undelete it."
       command={`cli db delete ${uri}`}
     >
       <Button small look="leads_to_danger" className="w-full" onClick={() => setDeleting(true)}>

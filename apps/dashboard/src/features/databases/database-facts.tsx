@@ -6,7 +6,7 @@ import { Meter } from "../../ui/meter.tsx";
 import { Card, Facts, Section } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
 
-/** What it may use, beside what it shall be allowed to use once an update has ended, and what it uses. */
+/** Its resources, with the desired ones during an update, and its usage. */
 export function ResourcesSection({ database }: { readonly database: Database }) {
   const { resources, desired_resources: desiredResources, usage, used } = database;
   const fact = (name: string, key: keyof typeof resources, write: (value: number) => string) => {
@@ -63,10 +63,10 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
 
 function sleepOf({ sleep_after: sleepAfter, wake_on_request: wakeOnRequest }: Database): string {
   if (sleepAfter === "never") return "never automatically";
-  return `after ${sleepAfter} without use; ${wakeOnRequest ? "a request wakes it" : "no request wakes it"}`;
+  return `after ${sleepAfter} without use; ${wakeOnRequest ? "requests wake it" : "requests do not wake it"}`;
 }
 
-/** The Python environment and the files that it runs. */
+/** Its Python environment and files. */
 export function ProjectSection({ database }: { readonly database: Database }) {
   const { image, last_build: lastBuild, project } = database;
   const facts: [string, ReactNode][] = [
@@ -94,7 +94,7 @@ export function ProjectSection({ database }: { readonly database: Database }) {
           <Facts aligned facts={facts} />
           <div className="border-t border-line pt-4">
             {project === null ? (
-              <p className="text-sm text-muted">No project files were uploaded yet.</p>
+              <p className="text-sm text-muted">No project files have been uploaded.</p>
             ) : (
               <Facts
                 aligned
@@ -112,7 +112,7 @@ export function ProjectSection({ database }: { readonly database: Database }) {
   );
 }
 
-/** Begins as git shortens them; the whole stands in its title. */
+/** Shortened like git's. The title has the whole digest. */
 function Digest({ digest }: { readonly digest: string }) {
   return (
     <code className="text-xs" title={digest}>

@@ -17,13 +17,13 @@ const TABS = [
 interface DatabaseFrameProps {
   readonly database: Database;
   readonly error: Error | null;
-  /** What of the database the page is about, for its title: "tables". */
+  /** The page's part of the database, for its title: "tables". */
   readonly about?: string;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A page of a database: its name, its state and why, and the way to its other pages. */
+/** A page of a database: name, state with its reason, and navigation. */
 export function DatabaseFrame({ database, error, about, actions, children }: DatabaseFrameProps) {
   const { name, organization, state, uri } = database;
   const why = whyState(database);

@@ -16,8 +16,9 @@ export function DatabaseStateBadge({ state }: { readonly state: DatabaseState })
   return <Badge tone={TONES[state]}>{state}</Badge>;
 }
 
-/** How often a database is read again. A stream would tell sooner, but browsers open six connections to a server by plain
- *  HTTP for all of its pages together: a few open pages would wait for each other. */
+/**
+ * Reload interval. A stream would be faster, but browsers share six plain HTTP connections among all pages of a server.
+ */
 const SETTLED_MS = 3_000;
 const MOVING_MS = 1_000;
 
@@ -25,7 +26,7 @@ export function refreshMs(databases: readonly Pick<Database, "state" | "operatio
   return databases.every(isSettled) ? SETTLED_MS : MOVING_MS;
 }
 
-/** Whether it stays as it is until somebody does something. */
+/** Whether the state stays until someone acts. */
 function isSettled({ state, operation }: Pick<Database, "state" | "operation">): boolean {
   return (
     operation === null && (state === "AVAILABLE" || state === "STOPPED" || state === "FAILED" || state === "DELETING")

@@ -6,7 +6,7 @@ import { Empty, ListTable } from "../../ui/table.tsx";
 import { TextLink } from "../../ui/text-link.tsx";
 import { DatabaseStateBadge } from "./database-state.tsx";
 
-/** The databases of an organization, as they are now. */
+/** The current databases of an organization. */
 export function DatabasesTable({ list }: { readonly list: List<Database> }) {
   return (
     <ListTable
@@ -41,8 +41,8 @@ export function DatabasesTable({ list }: { readonly list: List<Database> }) {
         },
       ]}
       empty={
-        <Empty title="main is being made">
-          Every organization gets this first database from the service. It appears here by itself.
+        <Empty title="main is being created">
+          Every organization gets this first database. It appears here automatically.
         </Empty>
       }
     />

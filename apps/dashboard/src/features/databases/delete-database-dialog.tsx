@@ -7,7 +7,7 @@ import { Field } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { useChange } from "./use-change.ts";
 
-/** Asks for the name: nothing else that can be done here takes rows away. */
+/** Requires the name, because this action deletes rows. */
 export function DeleteDatabaseDialog({
   database,
   onClose,
@@ -40,8 +40,8 @@ export function DeleteDatabaseDialog({
       >
         <p className="text-sm text-muted">
           {now
-            ? "Its pod ends, and its tables, files and secrets are removed at once. Nothing brings them back."
-            : "Its pod ends at once. Its tables, files and secrets are kept for some days, in which the deletion can be taken back; then they are removed for good."}
+            ? "Its pod ends, and its tables, files and secrets are removed at once. This cannot be undone."
+            : "Its pod ends at once. Its tables, files and secrets are kept for some days, during which you can undelete it. Then they are removed."}
         </p>
         <Field
           label={`Type ${name} to confirm`}

@@ -5,23 +5,23 @@ import { TextLink } from "../../ui/text-link.tsx";
 
 interface FirstStepsProps {
   readonly server: string;
-  /** The database that nobody serves anything from yet; only the way to sign in when there is none. */
+  /** A database without services yet. If undefined, only the sign-in is shown. */
   readonly uri: string | undefined;
 }
 
-/** What to type next, in a terminal: signing in, and for a new database the way to its first service. */
+/** The next commands for a terminal: signing in, and for a new database the steps to its first service. */
 export function FirstSteps({ server, uri }: FirstStepsProps) {
   const steps = [
-    { label: "Sign in, by a code that is confirmed here", text: `cli login --server ${server}` },
+    { label: "Sign in, and confirm the code here", text: `cli login --server ${server}` },
     ...(uri === undefined
       ? []
       : [
-          { label: "Make the folder that you are in a project", text: "cli init" },
-          { label: "Write an application to begin with", text: "cli service example --out app.py" },
-          { label: "Give the database the project's files and packages", text: `cli db update ${uri}` },
-          { label: "Make the tables that app.py declares", text: `cli schema update app.py ${uri}` },
+          { label: "Make the current folder a project", text: "cli init" },
+          { label: "Write an example application", text: "cli service example --out app.py" },
+          { label: "Upload the project's files and packages", text: `cli db update ${uri}` },
+          { label: "Create the tables that app.py declares", text: `cli schema update app.py ${uri}` },
           {
-            label: "Start its routes; then the form that calls them is here",
+            label: "Start its routes. Then you can call them here",
             text: `cli service update app.py ${uri}`,
           },
         ]),
@@ -43,7 +43,7 @@ export function FirstSteps({ server, uri }: FirstStepsProps) {
   );
 }
 
-/** The end of the way: the form that calls a route of each service. */
+/** The last step: the form that calls a route of each service. */
 export function CallServices({ services }: { readonly services: readonly HostedService[] }) {
   return (
     <Card>

@@ -11,7 +11,7 @@ const TONES = {
   FAILED: "danger",
 } as const satisfies Record<Pod["state"], "plain" | "accent" | "good" | "warn" | "danger">;
 
-/** Pods of a database or of a service; `is_asleep` says why there is none. */
+/** The pods of a database or a service. `is_asleep` explains why there is none. */
 export function PodsTable({
   pods,
   is_asleep: isAsleep,
@@ -55,7 +55,7 @@ export function PodsTable({
           ),
         },
       ]}
-      empty={<Empty title="No pod runs">{isAsleep && "It uses no memory while it sleeps."}</Empty>}
+      empty={<Empty title="No running pods">{isAsleep && "It uses no memory while it sleeps."}</Empty>}
     />
   );
 }

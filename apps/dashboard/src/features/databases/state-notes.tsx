@@ -4,7 +4,7 @@ import { Command } from "../../ui/command.tsx";
 import { TextLink } from "../../ui/text-link.tsx";
 import { Time } from "../../ui/time.tsx";
 
-/** What somebody has to know about the database before anything else: that it failed, is full, or goes away. */
+/** The most important notes about the database: that it failed, is full, or is being deleted. */
 export function StateNotes({ database }: { readonly database: Database }) {
   const { failure, purged_at: purgedAt, state, uri, usage } = database;
   return (
@@ -17,9 +17,9 @@ export function StateNotes({ database }: { readonly database: Database }) {
       )}
       {state !== "FAILED" && <BuildNote database={database} />}
       {usage?.is_disk_full && (
-        <Alert kind="warn" title="Its disk is full: rows are read, and none can be written">
+        <Alert kind="warn" title="Its disk is full: rows can be read, but not written">
           <p>
-            Delete what is not needed, or write a larger <code>disk_gb</code> into its entry of service.toml and apply
+            Delete data that is not needed, or set a larger <code>disk_gb</code> in its entry of service.toml and apply
             it:
           </p>
           <p>
@@ -30,7 +30,7 @@ export function StateNotes({ database }: { readonly database: Database }) {
       {state === "DELETING" && purgedAt && (
         <Alert kind="warn" title="It was deleted">
           <p>
-            Its data is kept until <Time at={purgedAt} />. Until then the deletion can be taken back.
+            Its data is kept until <Time at={purgedAt} />. Until then you can undelete it.
           </p>
         </Alert>
       )}
@@ -38,13 +38,13 @@ export function StateNotes({ database }: { readonly database: Database }) {
   );
 }
 
-/** A build that failed leaves the database with the image that it had. */
+/** After a failed build the database keeps its previous image. */
 function BuildNote({ database }: { readonly database: Database }) {
   const { last_build: lastBuild, image } = database;
   if (lastBuild?.state !== "failed") return null;
-  const runs = image.hash === null ? "the base library alone" : "the image that it had";
+  const runs = image.hash === null ? "the base library alone" : "the previous image";
   return (
-    <Alert kind="warn" title={`The last build failed; it runs ${runs}`}>
+    <Alert kind="warn" title={`The last build failed; the database runs ${runs}`}>
       {lastBuild.error && <p>{lastBuild.error.detail}</p>}
       {lastBuild.error?.hint && <p>{lastBuild.error.hint}</p>}
       <BuildLink database={database} />
@@ -57,7 +57,7 @@ function BuildLink({ database: { last_build: lastBuild, organization } }: { read
   return (
     <p>
       <TextLink to="/orgs/$org/operations/$operation" params={{ org: organization, operation: lastBuild.operation_id }}>
-        See what the build printed
+        See the output of the build
       </TextLink>
     </p>
   );

@@ -5,7 +5,7 @@ import type { Api } from "../../api/api.tsx";
 import { KEYS } from "../../api/queries.ts";
 import { type Action, useAction } from "../../api/use-action.ts";
 
-/** Something that is done with a database: what the server answers is shown at once. */
+/** A change to a database, whose answer is shown at once. */
 export function useChange<Input>(
   { organization, name }: Database,
   perform: (api: Api, input: Input, options: CallOptions) => Promise<DatabaseChange>,

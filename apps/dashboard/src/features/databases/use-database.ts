@@ -14,11 +14,11 @@ export const databaseQuery = (api: Api, org: string, db: string) =>
 
 interface DatabaseRead {
   readonly database: Database;
-  /** Why it could not be read again: it is gone, or nobody answers. */
+  /** Why it could not be reloaded: it was deleted, or the server does not answer. */
   readonly error: Error | null;
 }
 
-/** The database of the address, as it is now; it is there before its pages are shown. */
+/** The current database of the address, loaded before its pages are shown. */
 export function useDatabase(): DatabaseRead {
   const { org, db } = useParams({ from: "/signed-in/orgs/$org/databases/$db" });
   const query = useSuspenseQuery(databaseQuery(useApi(), org, db));

@@ -1,6 +1,6 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
 
-/** Why a database is in its state, or what it waits for, in one sentence; undefined where its failure says more. */
+/** Explains a database's state in a sentence. Undefined if its failure says more. */
 export function whyState({
   state,
   awake_because: awakeBecause,
@@ -9,17 +9,17 @@ export function whyState({
 }: Database): string | undefined {
   switch (state) {
     case "PROVISIONING":
-      return "It is being made, and turns AVAILABLE by itself.";
+      return "It is being created, and becomes AVAILABLE automatically.";
     case "UPDATING":
-      return "An update is being applied. It turns AVAILABLE again by itself.";
+      return "An update is being applied. The database becomes AVAILABLE again automatically.";
     case "AVAILABLE":
       return awakeBecause === null ? "It answers." : `Awake: ${awakeBecause}.`;
     case "STOPPING":
       return "Its pod is ending.";
     case "STOPPED":
       return wakeOnRequest
-        ? "It sleeps, with all of its data. A request to one of its services wakes it, or you do."
-        : "It sleeps, with all of its data, until somebody starts it.";
+        ? "It sleeps, with all of its data. A request to one of its services wakes it, or you can start it."
+        : "It sleeps, with all of its data, until someone starts it.";
     case "STARTING":
       return sleepAfter === "never"
         ? "Its pod is starting."

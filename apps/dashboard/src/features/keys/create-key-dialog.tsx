@@ -54,22 +54,22 @@ export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProp
           spellCheck={false}
           required
           problem={fieldProblem(create.error, "/name")}
-          help="Says who uses it. It is listed, the secret is not."
+          help="Names its user. The list shows the name, but not the secret."
         />
-        <RadioGroup title="It may do">
+        <RadioGroup title="Permissions">
           <Radio
             name="limited"
             checked={!limited}
             onChoose={() => setLimited(false)}
-            title="What you may do"
+            title="Everything that you can do"
             help="It acts as you, and ends when you leave the organization."
           />
           <Radio
             name="limited"
             checked={limited}
             onChoose={() => setLimited(true)}
-            title="Only what is granted"
-            help="For programs that call services: nothing else is open to them."
+            title="Only specific grants"
+            help="For programs that call services. It cannot do anything else."
           />
         </RadioGroup>
         {limited && <GrantsFields org={org} grants={grants} onChange={setGrants} />}

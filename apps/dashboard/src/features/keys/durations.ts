@@ -1,7 +1,7 @@
 const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;
 
-/** How long a new key may be good for, null for ever, with the option of `cli key create`. */
+/** Lifetimes of a new key, null for unlimited, with the option of `cli key create`. */
 export const EXPIRIES = [
   { title: "7 days", seconds: 7 * DAY_S, flag: " --expires 7d" },
   { title: "30 days", seconds: 30 * DAY_S, flag: " --expires 30d" },
@@ -10,7 +10,7 @@ export const EXPIRIES = [
   { title: "never", seconds: null, flag: "" },
 ] as const;
 
-/** How long a rotated key's former secret may stay good, with the option of `cli key rotate`. */
+/** How long a rotated key's previous secret stays valid, with the option of `cli key rotate`. */
 export const OVERLAPS = [
   { title: "not at all: it ends at once", seconds: 0, flag: "" },
   { title: "1 hour", seconds: HOUR_S, flag: " --overlap 1h" },

@@ -10,15 +10,15 @@ test.each([
   ["access-service", "reports/ingest", "access:cloud://acme:main/services/reports/ingest"],
   ["manage-services", "", "manage:cloud://acme:main/services"],
   ["manage-service", "ingest", "manage:cloud://acme:main/services/ingest"],
-] as const)("%s %s is %s, which the command takes", (kind, service, text) => {
+] as const)("%s %s is %s, which the CLI accepts", (kind, service, text) => {
   expect(grantText("acme", draft(kind, service))).toBe(text);
   expect(grantProblem("acme", draft(kind, service))).toBeUndefined();
 });
 
-test("a service whose name cannot be one is told so", () => {
+test("an invalid service name is a problem", () => {
   expect(grantProblem("acme", draft("access-service", "9lives"))).toContain("9lives");
 });
 
-test("a service that is yet to be named is no problem while it is typed", () => {
+test("an empty service name is not a problem while the form is filled in", () => {
   expect(grantProblem("acme", draft("access-service"))).toBeUndefined();
 });

@@ -1,13 +1,13 @@
 import { parseGrant } from "@appdb/contract/control/grants";
 import { AppError } from "@appdb/contract/errors";
 
-/** A grant as the form asks for it. */
+/** A grant in the form. */
 export interface GrantDraft {
-  /** Tells the rows of the form apart. */
+  /** Identifies a row of the form. */
   readonly id: number;
   readonly kind: GrantKind;
   readonly database: string;
-  /** Of kinds that name one service. */
+  /** For kinds that name one service. */
   readonly service: string;
 }
 
@@ -24,7 +24,7 @@ export function asksService(kind: GrantKind): boolean {
   return kind === "access-service" || kind === "manage-service";
 }
 
-/** The grant's text, as the command would take it: `access:cloud://acme:main/services/ingest`. */
+/** The grant's text as in the CLI: `access:cloud://acme:main/services/ingest`. */
 export function grantText(organization: string, { kind, database, service }: GrantDraft): string {
   const verb = kind.startsWith("access") ? "access" : "manage";
   const uri = `${verb}:cloud://${organization}:${database}`;
@@ -32,7 +32,7 @@ export function grantText(organization: string, { kind, database, service }: Gra
   return asksService(kind) ? `${uri}/services/${service}` : `${uri}/services`;
 }
 
-/** What is wrong with it; undefined for what is good, and for a service that is yet to be named. */
+/** What is wrong with it. Undefined for a valid grant, and while the service is empty. */
 export function grantProblem(organization: string, draft: GrantDraft): string | undefined {
   if (!isComplete(draft)) return undefined;
   try {

@@ -12,7 +12,7 @@ interface GrantsFieldsProps {
   readonly onChange: (grants: readonly GrantDraft[]) => void;
 }
 
-/** What a key may do that does not act as its creator: a row for each grant. */
+/** The grants of a key that does not act as its creator, one row each. */
 export function GrantsFields({ org, grants, onChange }: GrantsFieldsProps) {
   const databases = useList(KEYS.databases(org.name), (api, query, options) =>
     api.control.call("databaseList", { params: { org: org.name }, query }, options),
@@ -42,7 +42,7 @@ export function GrantsFields({ org, grants, onChange }: GrantsFieldsProps) {
   );
 }
 
-/** The first row of a form, or one more. */
+/** A new row of the form. */
 export function newGrant(grants: readonly GrantDraft[], database: string): GrantDraft {
   const id = Math.max(0, ...grants.map((grant) => grant.id)) + 1;
   return { id, kind: "access-services", database, service: "" };

@@ -29,7 +29,7 @@ export function DeleteKeyDialog({ org, apiKey, onClose }: KeyDialogProps) {
       onClose={onClose}
       command={`cli key delete ${apiKey.name} --org ${org.name}`}
     >
-      Programs that use it are refused from then on. This cannot be undone.
+      Programs that use it will be refused. This cannot be undone.
     </ConfirmDialog>
   );
 }
@@ -54,12 +54,12 @@ export function RotateKeyDialog({ org, apiKey, onClose, onRotated }: RotateKeyDi
       <Form error={rotate.error} onSubmit={() => rotate.run(overlap.seconds)}>
         <p className="text-muted">It gets a new secret and keeps its name, its grants and its expiry.</p>
         <Select
-          label="The present secret stays good for"
+          label="The current secret stays valid for"
           value={overlap.seconds}
           onChange={(event) =>
             setOverlap(OVERLAPS.find(({ seconds }) => String(seconds) === event.target.value) ?? OVERLAPS[1])
           }
-          help="Long enough to put the new one into every program that uses it."
+          help="Choose enough time to update every program that uses it."
         >
           {OVERLAPS.map(({ seconds, title }) => (
             <option key={seconds} value={seconds}>

@@ -7,21 +7,21 @@ interface KeySecretDialogProps {
   readonly onClose: () => void;
 }
 
-/** A key's secret, this once. */
+/** Shows a key's secret, once. */
 export function KeySecretDialog({ created, onClose }: KeySecretDialogProps) {
   return (
     <ShownOnceDialog
       title={`API key ${created.name}`}
-      warning="It is shown this once"
+      warning="This key is shown only once"
       label="Secret"
       what="the secret"
       text={created.api_key}
       onClose={onClose}
     >
-      <p>Store it where your other credentials are. Nobody can read it here again, but it can be rotated.</p>
+      <p>Store it with your other credentials. It cannot be shown again, but you can rotate it.</p>
       {created.previous_until !== null && (
         <p>
-          The former secret is accepted until <Time at={created.previous_until} />.
+          The previous secret is accepted until <Time at={created.previous_until} />.
         </p>
       )}
     </ShownOnceDialog>

@@ -15,7 +15,7 @@ interface KeysTableProps {
   readonly onRotated: (key: CreatedKey) => void;
 }
 
-/** The organization's keys; their owners and whoever may can rotate and delete them. */
+/** The organization's keys. Their owners and people with the permission can rotate and delete them. */
 export function KeysTable({ org, onRotated }: KeysTableProps) {
   const { me } = useRouteContext({ from: "/signed-in" });
   const [deleting, setDeleting] = useState<Key | undefined>(undefined);
@@ -37,11 +37,11 @@ export function KeysTable({ org, onRotated }: KeysTableProps) {
             cell: (key) => (
               <>
                 {key.name}
-                <span className="block font-normal text-muted">{key.created_by ?? "creator is gone"}</span>
+                <span className="block font-normal text-muted">{key.created_by ?? "creator was removed"}</span>
               </>
             ),
           },
-          { title: "May do", cell: (key) => <KeyGrants grants={key.grants} /> },
+          { title: "Permissions", cell: (key) => <KeyGrants grants={key.grants} /> },
           { title: "Last used", cell: (key) => <Time at={key.last_used_at} to="day" /> },
           { title: "Expires", cell: (key) => <Time at={key.expires_at} to="day" /> },
           {
@@ -61,7 +61,7 @@ export function KeysTable({ org, onRotated }: KeysTableProps) {
         ]}
         empty={
           <Empty title="No API key yet">
-            A program that calls a service or runs the command without a person signs in by one.
+            Programs need a key to call a service, or to run the CLI without a person.
           </Empty>
         }
       />
@@ -82,7 +82,7 @@ export function KeysTable({ org, onRotated }: KeysTableProps) {
 }
 
 function KeyGrants({ grants }: { readonly grants: readonly string[] }) {
-  if (grants.length === 0) return <Badge>what its creator may</Badge>;
+  if (grants.length === 0) return <Badge>everything that its creator can do</Badge>;
   return (
     <ul className="grid gap-0.5">
       {grants.map((grant) => (

@@ -1,7 +1,7 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { printLine } from "./log-lines.ts";
 
-/** Has the browser store a log, all of it, as a text file. */
+/** Saves the whole log as a text file in the browser. */
 export async function downloadLog(lines: AsyncIterable<LogLine>, name: string): Promise<void> {
   const texts: string[] = [];
   for await (const line of lines) texts.push(`${printLine(line)}\n`);
@@ -10,6 +10,6 @@ export async function downloadLog(lines: AsyncIterable<LogLine>, name: string): 
   link.href = url;
   link.download = name;
   link.click();
-  // a click that stores takes the address at once
+  // the click has already started the download
   URL.revokeObjectURL(url);
 }

@@ -10,7 +10,7 @@ const line = (text: string, level: LogLine["level"] = "info"): LogLine => ({
 });
 const texts = (lines: readonly LogLine[]) => lines.map((one) => one.line);
 
-test("colours and other controls of terminals are not shown", () => {
+test("terminal colours and control characters are hidden", () => {
   const came = ["\u001b[1;31mred\u001b[0m", "\u001b]8;;http://x\u0007link\u001b]8;;\u0007", "50%\r100%", "a\tb\u0000"];
   expect(
     texts(
@@ -22,7 +22,7 @@ test("colours and other controls of terminals are not shown", () => {
   ).toEqual(["red", "link", "50%100%", "a\tb"]);
 });
 
-test("the newest lines are kept, and each keeps its place", () => {
+test("the newest lines are kept, with their positions", () => {
   const first = addLines(
     [],
     Array.from({ length: MAX_LINES }, (_, index) => line(`first ${index}`)),
@@ -33,14 +33,14 @@ test("the newest lines are kept, and each keeps its place", () => {
   expect(both.at(-1)).toMatchObject({ line: "second 1", place: MAX_LINES + 2 });
 });
 
-test("lines are found by level and by text in whatever case", () => {
+test("lines are filtered by level and by text in any case", () => {
   const lines = addLines([], [line("Error in app", "error"), line("slow", "warn"), line("an error, once", "debug")]);
   expect(texts(filterLines(lines, "debug", "ERROR"))).toEqual(["Error in app", "an error, once"]);
   expect(texts(filterLines(lines, "warn", ""))).toEqual(["Error in app", "slow"]);
   expect(texts(filterLines(lines, "error", "slow"))).toEqual([]);
 });
 
-test("groups before the last stay the same when lines come", () => {
+test("earlier groups stay unchanged when lines arrive", () => {
   const lines = addLines(
     [],
     Array.from({ length: 250 }, (_, index) => line(`${index}`)),
@@ -51,6 +51,6 @@ test("groups before the last stay the same when lines come", () => {
   expect(after.slice(0, 2)).toEqual(before.slice(0, 2));
 });
 
-test("a printed line says when, how serious and what", () => {
+test("a printed line has time, level and text", () => {
   expect(printLine(line("started", "warn"))).toBe("2026-01-02T03:04:05.000Z warn  started");
 });

@@ -3,22 +3,22 @@ import type { LogLine } from "@appdb/contract/routes/control-databases";
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLine["level"][];
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A line as it is shown; `place` grows by one a line, whatever the log's own numbers are. */
+/** A displayed line. `place` increases by one for each line, independent of the log's own numbers. */
 export interface ShownLine extends LogLine {
   readonly place: number;
 }
 
-/** More than anybody reads in a page; a log is downloaded in full. */
+/** More than people read on a page. The download has all lines. */
 export const MAX_LINES = 5_000;
 
-/** The lines with those that came, the oldest left out where there are too many. */
+/** Appends new lines, and drops the oldest above the maximum. */
 export function addLines(lines: readonly ShownLine[], came: readonly LogLine[]): readonly ShownLine[] {
   let place = lines.at(-1)?.place ?? 0;
   const added = came.map((line) => ({ ...line, line: withoutControls(line.line), place: ++place }));
   return [...lines, ...added].slice(-MAX_LINES);
 }
 
-/** Those of the level or above that have the text, in whatever case. */
+/** The lines of a level or above that contain the text in any case. */
 export function filterLines(lines: readonly ShownLine[], level: LogLevel, search: string): readonly ShownLine[] {
   const least = LOG_LEVELS.indexOf(level);
   const wanted = search.toLowerCase();
@@ -28,7 +28,7 @@ export function filterLines(lines: readonly ShownLine[], level: LogLevel, search
   );
 }
 
-/** Lines in groups of 100 by their places: a group stays the same while lines come behind it. */
+/** Groups of 100 lines by position. A group stays unchanged when lines arrive after it. */
 export function groupLines(lines: readonly ShownLine[]): readonly (readonly ShownLine[])[] {
   const groups: ShownLine[][] = [];
   let number = -1;
@@ -41,15 +41,15 @@ export function groupLines(lines: readonly ShownLine[]): readonly (readonly Show
   return groups;
 }
 
-/** A line as text: when, how serious, what. */
+/** A line as text: time, level, message. */
 export function printLine({ at, level, line }: LogLine): string {
   return `${at} ${level.padEnd(5)} ${line}`;
 }
 
-// colours of terminals, which programs write although nobody said that there is one
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they begin with
+// terminal colours, which programs also write without a terminal
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they start with a control character
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is left out
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes them
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 function withoutControls(line: string): string {

@@ -8,20 +8,20 @@ import { filterLines, groupLines, type LogLevel, MAX_LINES, printLine, type Show
 import type { Log } from "./use-log.ts";
 
 interface LogViewProps {
-  /** What it is the log of, for screen readers. */
+  /** The log's name, for screen readers. */
   readonly label: string;
   readonly log: Log;
   readonly level?: LogLevel;
   readonly search?: string;
-  /** What stands where no line came. */
+  /** Shown if there are no lines. */
   readonly empty: ReactNode;
-  /** Fields that say what is shown, before the buttons. */
+  /** Fields that select what is shown, before the buttons. */
   readonly tools?: ReactNode;
   readonly onDownload: () => void;
   readonly tall?: boolean;
 }
 
-/** Lines as they come. It stays at the end until its reader scrolls up, and goes there again by a button. */
+/** Shows lines as they arrive. It scrolls with them until its reader scrolls up; a button scrolls to the end again. */
 export function LogView(props: LogViewProps) {
   const { label, log, level = "debug", search = "", empty, tools, onDownload, tall = false } = props;
   const shown = useMemo(() => filterLines(log.lines, level, search), [log.lines, level, search]);
@@ -35,7 +35,7 @@ export function LogView(props: LogViewProps) {
         <div className="flex min-w-0 flex-wrap items-end gap-2.5">{tools}</div>
         {log.lines.length > 0 && (
           <div className="flex gap-2">
-            <CopyButton text={() => `${shown.map(printLine).join("\n")}\n`} what="the lines that are shown" />
+            <CopyButton text={() => `${shown.map(printLine).join("\n")}\n`} what="the displayed lines" />
             <Button small onClick={onDownload}>
               Download
             </Button>
@@ -48,7 +48,7 @@ export function LogView(props: LogViewProps) {
           ref={frame}
           aria-label={label}
           onScroll={onScroll}
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
           tabIndex={0}
           className={classNames(
             "overflow-y-auto rounded-lg border border-line bg-surface py-2 font-mono text-xs leading-5",
@@ -57,12 +57,12 @@ export function LogView(props: LogViewProps) {
         >
           {isLeftOut && (
             <p className="px-4 py-1 font-sans text-muted">
-              The last {formatCount(MAX_LINES)} lines. Download the log to see all of it.
+              The last {formatCount(MAX_LINES)} lines. Download the log to see all lines.
             </p>
           )}
           {shown.length === 0 && (
             <p className="px-4 py-1 font-sans text-sm text-muted">
-              {log.lines.length > 0 ? "No line is like that." : whileEmpty}
+              {log.lines.length > 0 ? "No line matches." : whileEmpty}
             </p>
           )}
           {groups.map((group) => (
@@ -71,7 +71,7 @@ export function LogView(props: LogViewProps) {
         </section>
         {!isAtEnd && (
           <Button small className="absolute right-4 bottom-3 shadow-md" onClick={toEnd}>
-            Go to the end
+            Scroll to the end
           </Button>
         )}
       </div>
@@ -79,7 +79,7 @@ export function LogView(props: LogViewProps) {
   );
 }
 
-/** Keeps what scrolls at its end while its reader is there. */
+/** Scrolls to the end while the reader is there. */
 function useEnd(shown: readonly ShownLine[]) {
   const frame = useRef<HTMLElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
@@ -91,7 +91,7 @@ function useEnd(shown: readonly ShownLine[]) {
     top.current = element.scrollTop;
     setAtEnd(true);
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other lines are another height
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new lines change the height
   useLayoutEffect(() => {
     if (isAtEnd) toEnd();
   }, [shown]);
@@ -99,7 +99,7 @@ function useEnd(shown: readonly ShownLine[]) {
     const element = frame.current;
     if (element === null) return;
     const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < 30;
-    // lines that come make it taller, too: only who scrolls up wants to leave the end
+    // new lines change the height too: only scrolling up leaves the end
     if (isNear) setAtEnd(true);
     else if (element.scrollTop < top.current) setAtEnd(false);
     top.current = element.scrollTop;
@@ -113,7 +113,7 @@ interface LineGroupProps {
   readonly last: number | undefined;
 }
 
-/** Drawn only while it is in sight (styles.css). */
+/** Rendered only while visible (styles.css). */
 const LineGroup = memo(
   function LineGroup({ lines }: LineGroupProps) {
     return (

@@ -6,41 +6,41 @@ import { useApi } from "../../api/api.tsx";
 import { pause } from "../../api/pause.ts";
 import { addLines, type ShownLine } from "./log-lines.ts";
 
-/** How long lines are gathered before they are shown: a build prints hundreds a second. */
+/** How long lines are collected before they are shown: a build may print hundreds a second. */
 const GATHER_MS = 100;
-/** How long a log that broke off is left before it is asked for again. */
+/** Pause before an interrupted log is resumed. */
 const PAUSE_MS = 2_000;
 const OPEN_MS = 1_000;
 
 interface LogSource {
-  /** Which log it is: another one begins anew. */
+  /** Identifies the log. Another key starts over. */
   readonly key: string;
-  /** Opens it behind the line of this number. */
+  /** Opens the log after the line of this number. */
   readonly open: (control: ControlClient, after: number, signal: AbortSignal) => AsyncIterable<LogLine>;
-  /** Lines are numbered, so that it goes on where it broke off; else it is read anew. */
+  /** Whether lines have numbers to resume after. Otherwise the log is read from the start again. */
   readonly is_numbered: boolean;
-  /** What is done once it ended: nothing, or it is asked for again, because there will be more. */
+  /** Whether to reopen the log after its end, because more will follow. */
   readonly goes_on: boolean;
 }
 
 export interface Log {
   readonly lines: readonly ShownLine[];
-  /** Nothing comes any more. */
+  /** Whether no more lines will arrive. */
   readonly has_ended: boolean;
-  /** Why nothing comes at present. */
+  /** Why no lines arrive. */
   readonly error: Error | null;
 }
 
 const NOTHING: Log = { lines: [], has_ended: false, error: null };
 
-/** A log as it grows. It rests while its page is out of sight: browsers open few connections to one server at a time. */
+/** Follows a log. Pauses while its page is hidden, because browsers allow few connections to one server. */
 export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: LogSource): Log {
   const { control } = useApi();
   const [log, setLog] = useState<Log & { readonly key: string }>({ ...NOTHING, key });
   const last = useRef({ key, number: 0 });
   const isVisible = useVisible();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` says when `open` is another log
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` identifies `open`
   useEffect(() => {
     if (!isVisible) return;
     if (last.current.key !== key) last.current = { key, number: 0 };
@@ -62,7 +62,7 @@ export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: 
     };
     const read = async () => {
       isAnew = !isNumbered;
-      // what has not failed by then is open, though nothing came yet
+      // without a failure by then, it counts as open even without lines
       timer = setTimeout(show, OPEN_MS);
       for await (const line of open(control, last.current.number, stop.signal)) {
         if (isNumbered) last.current.number = line.number;
@@ -94,7 +94,7 @@ export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: 
   return log.key === key ? log : NOTHING;
 }
 
-/** Asking again would be answered the same. */
+/** Whether a retry would fail too. */
 function isFinal(error: Error): boolean {
   return error instanceof AppError && error.status >= 400 && error.status < 500 && error.status !== 409;
 }

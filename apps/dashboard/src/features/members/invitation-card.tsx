@@ -10,7 +10,7 @@ interface InvitationCardProps {
   readonly me: Whoami;
 }
 
-/** An invitation, for somebody who is signed in already. */
+/** An invitation, for a person who is already signed in. */
 export function InvitationCard({ token, invitation, me }: InvitationCardProps) {
   const join = useAction(
     (api, _: undefined, options) => api.control.call("invitationAccept", { params: { token } }, options),
@@ -33,7 +33,7 @@ export function InvitationCard({ token, invitation, me }: InvitationCardProps) {
         </>
       ) : (
         <>
-          <Alert kind="warn" title={`You are signed in as ${me.email ?? "somebody else"}`}>
+          <Alert kind="warn" title={`You are signed in as ${me.email ?? "someone else"}`}>
             <p>The invitation is for {invitation.email}. Sign out to join with that address.</p>
           </Alert>
           <Button busy={signOut.pending} onClick={() => signOut.run(undefined)}>

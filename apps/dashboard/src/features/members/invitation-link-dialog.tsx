@@ -10,7 +10,7 @@ interface InvitationLinkDialogProps {
   readonly onClose: () => void;
 }
 
-/** The link, this once. */
+/** Shows the link, once. */
 export function InvitationLinkDialog({ invitation, onClose }: InvitationLinkDialogProps) {
   return (
     <Dialog title={`Invitation for ${invitation.email}`} onClose={onClose} dismissable={false}>
@@ -19,8 +19,8 @@ export function InvitationLinkDialog({ invitation, onClose }: InvitationLinkDial
         title={invitation.mailed ? "It was sent by mail" : "It was not sent by mail"}
       >
         <p>
-          {invitation.mailed ? "You may hand on the link yourself, too." : "Hand on the link yourself."} It is shown
-          this once, and good until <Time at={invitation.expires_at} />.
+          {invitation.mailed ? "You may also share the link yourself." : "Share the link yourself."} It is shown only
+          once, and expires <Time at={invitation.expires_at} />.
         </p>
       </Alert>
       <CopyField label="Link" what="the link" text={invitation.url} />

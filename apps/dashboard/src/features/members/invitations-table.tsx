@@ -27,7 +27,7 @@ export function InvitationsTable({ org }: { readonly org: Org }) {
           { title: "E-mail address", names_row: true, cell: (invitation) => invitation.email },
           { title: "Role", cell: (invitation) => <Badge>{invitation.role}</Badge> },
           { title: "Invited by", cell: (invitation) => invitation.invited_by },
-          { title: "Good until", cell: (invitation) => <Time at={invitation.expires_at} to="day" /> },
+          { title: "Expires", cell: (invitation) => <Time at={invitation.expires_at} to="day" /> },
           {
             title: "",
             cell: (invitation) => (

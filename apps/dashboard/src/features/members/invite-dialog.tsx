@@ -35,7 +35,7 @@ export function InviteDialog({ org, onClose, onCreated }: InviteDialogProps) {
           autoComplete="off"
           required
           problem={fieldProblem(invite.error, "/email")}
-          help="The invitation is good for this address alone."
+          help="The invitation is valid for this address only."
         />
         <Select label="Role" name="role" defaultValue="member">
           {ROLES.toReversed().map((role) => (

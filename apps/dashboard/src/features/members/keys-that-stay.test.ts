@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { keysThatStay } from "./keys-that-stay.ts";
 
-test("keys with grants of the removed person stay, others do not count", () => {
+test("keys with grants of the removed person stay", () => {
   const grants = ["access:cloud://acme:main"];
   const keys = [
     { name: "laptop", grants: [], created_by: "bob@example.com" },

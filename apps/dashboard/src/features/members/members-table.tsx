@@ -14,7 +14,7 @@ import { Time } from "../../ui/time.tsx";
 import { may } from "../organizations/use-org.ts";
 import { keysThatStay } from "./keys-that-stay.ts";
 
-/** Who belongs to the organization. Whoever may, changes roles and removes; anyone may leave. */
+/** The members. With the permission, roles can be changed and members removed; everyone may leave. */
 export function MembersTable({ org }: { readonly org: Org }) {
   const { me } = useRouteContext({ from: "/signed-in" });
   const [leaving, setLeaving] = useState<Member | undefined>(undefined);
@@ -136,10 +136,10 @@ function RemoveDialog({ org, member, own, onClose }: RemoveDialogProps) {
       {own
         ? "You lose access at once, and API keys that act as you end."
         : `${member.email} loses access at once, and API keys that act as them end.`}{" "}
-      Another invitation brings access back, but not the keys.
+      A new invitation restores access, but not the keys.
       {staying.length > 0 && (
         <p className="mt-2">
-          API keys with grants stay good: {staying.join(", ")}. Delete the ones that nobody else needs (API keys).
+          API keys with grants stay valid: {staying.join(", ")}. Delete those that no one else needs (API keys).
         </p>
       )}
     </ConfirmDialog>

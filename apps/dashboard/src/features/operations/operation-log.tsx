@@ -12,7 +12,7 @@ interface OperationLogProps {
   readonly tall?: boolean;
 }
 
-/** What an operation printed, and prints while it runs: the output of a build above all. */
+/** The output of an operation, for example of a build, also while it runs. */
 export function OperationLog({ org, operation, tall = false }: OperationLogProps) {
   const { control } = useApi();
   const [error, setError] = useState<Error | null>(null);

@@ -7,7 +7,7 @@ import { TextLink } from "../../ui/text-link.tsx";
 import { Time } from "../../ui/time.tsx";
 import { hasEnded, OperationState } from "./operation-state.tsx";
 
-/** What the service was asked to do and does in its own time: of an organization, or of one of its databases. */
+/** Operations of an organization or of one of its databases. */
 export function OperationsTable({ org, database }: { readonly org: Org; readonly database?: string }) {
   const operations = useList(
     [...KEYS.operations(org.name), database ?? ""],
@@ -21,7 +21,7 @@ export function OperationsTable({ org, database }: { readonly org: Org; readonly
       list={operations}
       keyOf={(operation) => operation.id}
       columns={[
-        { title: "Asked", cell: (operation) => <Time at={operation.created_at} to="second" /> },
+        { title: "Requested", cell: (operation) => <Time at={operation.created_at} to="second" /> },
         {
           title: "What",
           names_row: true,
@@ -47,16 +47,16 @@ export function OperationsTable({ org, database }: { readonly org: Org; readonly
           ),
         },
         {
-          title: "Took",
+          title: "Duration",
           cell: (operation) => <span className="whitespace-nowrap tabular-nums">{timeOf(operation)}</span>,
         },
       ]}
-      empty={<Empty title="Nothing was asked for yet" />}
+      empty={<Empty title="No operations yet" />}
     />
   );
 }
 
-/** How long it ran, or runs. */
+/** Its duration, so far or in total. */
 export function timeOf({ started_at: startedAt, ended_at: endedAt }: Operation): string {
   if (startedAt === null) return "";
   return formatDuration((endedAt === null ? Date.now() : Date.parse(endedAt)) - Date.parse(startedAt));

@@ -9,10 +9,10 @@ import { hasEnded, OperationState } from "./operation-state.tsx";
 import { timeOf } from "./operations-table.tsx";
 import { useOperation } from "./use-operation.ts";
 
-/** What is worked at, with its output as it comes. It stays in sight once it has ended, until somebody puts it away. */
+/** The running operation with its output. After its end it stays until the person closes it. */
 export function RunningOperation({ database }: { readonly database: Database }) {
   const [shown, setShown] = useState(database.operation?.id);
-  // the next one takes the place of the last, while this is drawn: no other than the newest is ever seen
+  // set during rendering, so that the newest operation replaces the previous one at once
   if (database.operation !== null && database.operation.id !== shown) setShown(database.operation.id);
   if (shown === undefined) return null;
   return <Shown key={shown} database={database} id={shown} onClose={() => setShown(undefined)} />;
@@ -47,7 +47,7 @@ function Shown({ database, id, onClose }: ShownProps) {
         </TextLink>
         <OperationState state={operation.state} />
         <span className="text-muted tabular-nums">
-          {timeOf(operation)}, asked by {operation.actor}
+          {timeOf(operation)}, requested by {operation.actor}
         </span>
       </p>
       {operation.error && !told.includes(operation.error.detail) && (

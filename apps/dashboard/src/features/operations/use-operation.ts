@@ -13,7 +13,7 @@ export const operationQuery = (api: Api, org: string, id: string) =>
     refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : REFRESH_MS),
   });
 
-/** An operation as it is now; undefined until it was read. */
+/** The current state of an operation. Undefined until it is loaded. */
 export function useOperation(org: string, id: string): { operation: Operation | undefined; error: Error | null } {
   const query = useQuery(operationQuery(useApi(), org, id));
   return { operation: query.data, error: query.error };

@@ -31,7 +31,7 @@ export function CreateOrganizationDialog({ onClose }: { readonly onClose: () => 
           value={name}
           onChange={(event) => setName(event.target.value)}
           problem={problem}
-          help={`Lower-case letters, digits and hyphens, a letter or digit at both ends, at most ${MAX_ORGANIZATION_LENGTH} characters. It is part of addresses (cloud://${problem === undefined && name !== "" ? name : "acme"}:main) and stays as it is.`}
+          help={`Lower-case letters, digits and hyphens, with a letter or digit at both ends, at most ${MAX_ORGANIZATION_LENGTH} characters. It is part of addresses (cloud://${problem === undefined && name !== "" ? name : "acme"}:main) and cannot be changed.`}
           autoComplete="off"
           autoCapitalize="none"
           spellCheck={false}

@@ -5,7 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Form, fieldProblem } from "../../ui/form.tsx";
 
-/** How the organization is called in the dashboard. Refused when somebody else has changed it since it was read. */
+/** The organization's display name. Refused if someone else has changed it since it was loaded. */
 export function DisplayNameForm({ org }: { readonly org: Org }) {
   const update = useAction(
     (api, displayName: string, options) =>

@@ -5,17 +5,17 @@ test.each([[""], ["acme"], ["a"], ["3d-models"], ["a".repeat(29)]])("%j has no p
   expect(nameProblem("organization", name)).toBeUndefined();
 });
 
-test("a capital letter is a problem, and the name without it is proposed", () => {
+test("a capital letter is a problem, and a valid name is proposed", () => {
   expect(nameProblem("organization", "Acme")).toBe(
     "'Acme' is not a valid organization name: names have lower-case letters, digits and '-', and a letter or digit at both ends. " +
       "Write for example: acme",
   );
 });
 
-test("a name that is too long is told how long it is", () => {
+test("a name that is too long gives its length", () => {
   expect(nameProblem("organization", "a".repeat(30))).toContain("it has 30 characters, the maximum is 29");
 });
 
-test("a letter that only looks like one of ours is a problem", () => {
+test("a look-alike letter is a problem", () => {
   expect(nameProblem("organization", "аcme")).toContain("is not a valid organization name");
 });

@@ -1,8 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 
-/** What is wrong with a name that somebody is typing, and what it could be instead; undefined for a
- *  good one, and for none yet. */
+/** The problem of a typed name, with a valid alternative. Undefined for a valid or empty name. */
 export function nameProblem(kind: "organization" | "database", name: string): string | undefined {
   if (name === "") return undefined;
   try {

@@ -5,13 +5,13 @@ import { useParams } from "@tanstack/react-router";
 import { useApi } from "../../api/api.tsx";
 import { orgQuery } from "../../api/queries.ts";
 
-/** The organization of the address; it is there before its pages are shown. */
+/** The organization of the address, loaded before its pages are shown. */
 export function useOrg(): Org {
   const { org } = useParams({ from: "/signed-in/orgs/$org" });
   return useSuspenseQuery(orgQuery(useApi(), org)).data;
 }
 
-/** Whether the page is to offer it. The server decides again. */
+/** Whether the page offers an action. The server checks again. */
 export function may(org: Org, permission: Permission): boolean {
   return org.role !== null && roleHas(org.role, permission);
 }

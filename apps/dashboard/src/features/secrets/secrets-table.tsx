@@ -13,12 +13,12 @@ import { SetSecretDialog } from "./set-secret-dialog.tsx";
 
 interface SecretsTableProps {
   readonly org: Org;
-  /** Whose secrets; the organization's when there is none. */
+  /** The secrets' database. Undefined for the organization's. */
   readonly database: string | undefined;
   readonly writes: boolean;
 }
 
-/** Names of secrets with who set them; values do not leave the server. */
+/** Names of secrets and who set them. Values never leave the server. */
 export function SecretsTable({ org, database, writes }: SecretsTableProps) {
   const [setting, setSetting] = useState<SecretEntry | undefined>(undefined);
   const [deleting, setDeleting] = useState<SecretEntry | undefined>(undefined);
@@ -27,7 +27,7 @@ export function SecretsTable({ org, database, writes }: SecretsTableProps) {
       ? api.control.call("secretList", { params: { org: org.name }, query }, options)
       : api.control.call("databaseSecretList", { params: { org: org.name, db: database }, query }, options),
   );
-  /** The list of a database shows the organization's, too; those are changed where they belong. */
+  /** A database's list includes the organization's secrets, which are changed in the organization. */
   const own = (secret: SecretEntry) => (secret.scope === "organization") === (database === undefined);
   return (
     <>
@@ -46,7 +46,7 @@ export function SecretsTable({ org, database, writes }: SecretsTableProps) {
               </span>
             ),
           },
-          { title: "Set by", cell: (secret) => secret.set_by ?? "somebody who is gone" },
+          { title: "Set by", cell: (secret) => secret.set_by ?? "someone who was removed" },
           { title: "Set", cell: (secret) => <Time at={secret.updated_at} to="day" /> },
           {
             title: "",
@@ -66,7 +66,7 @@ export function SecretsTable({ org, database, writes }: SecretsTableProps) {
               ),
           },
         ]}
-        empty={<Empty title="No secret yet">For example the key of a provider that functions of yours call.</Empty>}
+        empty={<Empty title="No secret yet">For example the key of a provider that your functions call.</Empty>}
       />
       {setting && (
         <SetSecretDialog org={org} database={database} name={setting.name} onClose={() => setSetting(undefined)} />
@@ -102,7 +102,7 @@ function DeleteSecretDialog({ org, database, name, onClose }: DeleteSecretDialog
       onClose={onClose}
       command={`cli secret delete ${secretScope(org.name, database)} ${name}`}
     >
-      Programs that are started from then on lack it. Its value cannot be brought back.
+      Programs that start afterwards do not get it. Its value cannot be restored.
     </ConfirmDialog>
   );
 }

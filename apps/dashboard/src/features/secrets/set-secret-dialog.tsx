@@ -11,7 +11,7 @@ import { secretScope } from "./secret-scope.ts";
 interface SetSecretDialogProps {
   readonly org: Org;
   readonly database: string | undefined;
-  /** Set when the value of a known one is replaced. */
+  /** Set to replace the value of an existing secret. */
   readonly name?: string;
   readonly onClose: () => void;
 }
@@ -48,7 +48,7 @@ export function SetSecretDialog({ org, database, name, onClose }: SetSecretDialo
             className="font-mono text-sm"
             required
             problem={fieldProblem(set.error, "/name")}
-            help="Programs read it as the environment variable of this name."
+            help="Programs read it from the environment variable of this name."
           />
         )}
         <TextArea
@@ -61,7 +61,7 @@ export function SetSecretDialog({ org, database, name, onClose }: SetSecretDialo
           className="font-mono text-sm"
           required
           problem={fieldProblem(set.error, "/value")}
-          help="Nobody can read it back, not even you."
+          help="It cannot be read back, not even by you."
         />
         <DialogButtons command={`cli secret set ${secretScope(org.name, database)} ${name ?? (typed || "NAME")}`}>
           <Button onClick={onClose}>Cancel</Button>

@@ -13,7 +13,7 @@ interface AnswerViewProps {
   readonly refusal: Refusal | undefined;
 }
 
-/** What came back: status, time, body and headers, and the way to what the log says of it. */
+/** The answer: status, time, body and headers, with a link to its log lines. */
 export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
   const { bytes, headers, ms, request_id: requestId, status } = answer;
   const params = { org: service.organization, db: service.database, service: service.name };
@@ -48,7 +48,7 @@ export function AnswerView({ service, answer, refusal }: AnswerViewProps) {
         <summary className="w-max rounded font-medium">Headers</summary>
         <dl className="mt-2 grid gap-x-5 gap-y-1 font-mono text-xs sm:grid-cols-[max-content_minmax(0,1fr)]">
           {headers.map(({ name, value }, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a name may come several times, and the list never changes
+            // biome-ignore lint/suspicious/noArrayIndexKey: names may repeat, and the list never changes
             <div key={at} className="contents">
               <dt className="text-muted">{name}</dt>
               <dd className="break-all">{value}</dd>
@@ -68,6 +68,6 @@ function toneOf(status: number): Tone {
 function BodyView({ answer }: Pick<AnswerViewProps, "answer">) {
   if (answer.body === null) return <p className="text-sm text-muted">The body is not text, so it is not shown.</p>;
   if (answer.body === "") return <p className="text-sm text-muted">There is no body.</p>;
-  const title = answer.is_cut ? "Body, its beginning" : "Body";
+  const title = answer.is_cut ? "Start of the body" : "Body";
   return <CodeBlock title={title} text={printBody(answer)} what="the body" tall />;
 }

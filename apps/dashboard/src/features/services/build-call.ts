@@ -2,22 +2,22 @@ import type { ServiceCall } from "@appdb/contract/routes/control-services";
 import { parseExact } from "../tables/exact-json.ts";
 import type { RouteField, RouteForm } from "./route-form.ts";
 
-/** A request without the key. */
+/** A request without its key. */
 export interface BuiltCall extends Pick<ServiceCall, "method" | "path"> {
   readonly headers: Record<string, string>;
   readonly body: string | null;
 }
 
 export interface Filled {
-  /** What was written into the field, as it is; empty for nothing. */
+  /** The raw text of a field, or empty. */
   readonly valueOf: (field: RouteField) => string;
-  /** The whole body, where it was written as JSON. */
+  /** The whole body, if it was written as JSON. */
   readonly body: string | undefined;
 }
 
 export interface Built {
   readonly call: BuiltCall;
-  /** What is wrong before anything is sent, by `fieldKey`; `body` for the whole. */
+  /** Problems found before sending, by `fieldKey`; `body` for the whole body. */
   readonly problems: ReadonlyMap<string, string>;
 }
 
@@ -30,8 +30,8 @@ export function fieldKey({ name, place }: Pick<RouteField, "name" | "place">): s
 }
 
 /**
- * The request that a form stands for. What is empty is left out, unless the route needs it. Numbers keep every digit; a text where a number
- * is wanted goes as it is, so that the service says what is wrong.
+ * Builds the request from the form. Omits empty optional values. Numbers keep all digits. An invalid number is sent as
+ * text, so that the service explains the problem.
  */
 export function buildCall(form: RouteForm, filled: Filled): Built {
   const problems = new Map<string, string>();
@@ -43,7 +43,7 @@ export function buildCall(form: RouteForm, filled: Filled): Built {
     const text = filled.valueOf(field);
     const key = fieldKey(field);
     if (field.place === "path") {
-      if (text === "") problems.set(key, "The path needs it.");
+      if (text === "") problems.set(key, "The path requires it.");
       path = path.replace(new RegExp(`\\{${field.name}[^}]*\\}`), () => encodeURIComponent(text));
     } else if (field.place === "query") {
       if (text !== "") query.push(`${encodeURIComponent(field.name)}=${encodeURIComponent(text)}`);
@@ -70,7 +70,7 @@ export function buildCall(form: RouteForm, filled: Filled): Built {
   };
 }
 
-/** The value as JSON; undefined for one that is left out. */
+/** The value as JSON. Undefined if it is omitted. */
 function printMember(
   { is_nullable: isNullable, is_required: isRequired, kind }: RouteField,
   text: string,

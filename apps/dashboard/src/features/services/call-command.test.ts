@@ -3,7 +3,7 @@ import { callCommand } from "./call-command.ts";
 
 const AT = "http://127.0.0.1:41000/ingest";
 
-test("a route that takes a body is called with it, whatever quotes are in it", () => {
+test("a route with a body is called with it, including quotes", () => {
   const call = { method: "POST" as const, path: "/docs", headers: { prefer: "minimal" }, body: `{"title":"it's"}` };
   expect(callCommand(AT, call)).toBe(
     `curl -X POST '${AT}/docs' \\\n  -H "X-api-key: $SERVICE_API_KEY" \\\n  -H 'prefer: minimal' \\\n  -H 'content-type: application/json' \\\n  -d '{"title":"it'\\''s"}'`,

@@ -1,6 +1,6 @@
 import type { BuiltCall } from "./build-call.ts";
 
-/** The command that sends the same request; the key comes from the environment. */
+/** The curl command for the same request, with the key from the environment. */
 export function callCommand(endpoint: string, { body, headers, method, path }: BuiltCall): string {
   const url = `${method === "GET" ? "" : `-X ${method} `}${quote(endpoint + path)}`;
   const own = Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`);
@@ -8,7 +8,7 @@ export function callCommand(endpoint: string, { body, headers, method, path }: B
   return [`curl ${url}`, `-H "X-api-key: $SERVICE_API_KEY"`, ...own, ...sent].join(" \\\n  ");
 }
 
-/** A quote within quotes ends them for a moment. */
+/** Escapes quotes: a quote ends the quoted text for a moment. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

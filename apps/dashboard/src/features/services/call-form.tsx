@@ -22,7 +22,7 @@ interface CallFormProps {
   readonly form: RouteForm;
 }
 
-/** Makes a request to a route of what is written into its fields, and shows what came back. */
+/** Sends a request from the form's fields and shows the answer. */
 export function CallForm({ service, endpoint, form }: CallFormProps) {
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const [body, setBody] = useState<string | undefined>(undefined);
@@ -71,7 +71,7 @@ export function CallForm({ service, endpoint, form }: CallFormProps) {
                 autoCapitalize="none"
                 spellCheck={false}
                 className="font-mono text-sm"
-                help="It goes as it is written, numbers to their last digit."
+                help="It is sent as written, numbers with all digits."
               />
             )}
             {form.other_type !== undefined && (

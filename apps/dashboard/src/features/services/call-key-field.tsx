@@ -9,11 +9,11 @@ import type { CallKeyState } from "./use-call-key.ts";
 interface CallKeyFieldProps {
   readonly service: HostedService;
   readonly state: CallKeyState;
-  /** Why the gateway did not take it. */
+  /** Why the gateway refused it. */
   readonly problem: string | undefined;
 }
 
-/** The key that the call is made with: pasted, or made here for it. */
+/** The key of the call, pasted or created here. */
 export function CallKeyField({ service, state: { key, make, set }, problem }: CallKeyFieldProps) {
   if (key.made !== null) return <MadeKey made={key.made} problem={problem} onForget={() => set("")} />;
   return (
@@ -21,7 +21,7 @@ export function CallKeyField({ service, state: { key, make, set }, problem }: Ca
       <div className="grid items-start gap-2.5 sm:grid-cols-[minmax(0,1fr)_auto]">
         <Field
           label="API key"
-          // no password: browsers would offer to store it
+          // not a password field, which browsers would offer to save
           className="font-mono [-webkit-text-security:disc]"
           value={key.text}
           onChange={(event) => set(event.target.value.trim())}
@@ -37,12 +37,12 @@ export function CallKeyField({ service, state: { key, make, set }, problem }: Ca
               <TextLink to="/orgs/$org/keys" params={{ org: service.organization }}>
                 API keys
               </TextLink>
-              , or one for this service alone. It stays in this page.
+              , or one for this service only. It stays on this page.
             </>
           }
         />
         <Button className="sm:mt-7" busy={make.pending} onClick={() => make.run(undefined)}>
-          Make a key for an hour
+          Create a key for one hour
         </Button>
       </div>
       {make.error && <ProblemAlert error={make.error} />}
@@ -63,8 +63,8 @@ function MadeKey({ made: { expires_at: expiresAt, name }, problem, onForget }: M
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-sm">
         <code className="break-all">{name}</code>
         <span className="text-muted">
-          may call this service alone{expiresAt !== null && ", until "}
-          {expiresAt !== null && <Time at={expiresAt} to="minute" />}; its text stays in this page
+          may call only this service{expiresAt !== null && ", until "}
+          {expiresAt !== null && <Time at={expiresAt} to="minute" />}; its text stays on this page
         </span>
         <Button small onClick={onForget}>
           Use another key

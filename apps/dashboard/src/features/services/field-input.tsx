@@ -11,10 +11,10 @@ interface FieldInputProps {
 
 const PLACES = { path: "in the path", query: "in the address", header: "a header", body: "" } as const;
 
-/** The input of one value of a request. Nothing is refused here that the service could explain better. */
+/** The input of one value. Invalid values are accepted, because the service explains them better. */
 export function FieldInput({ field, value, problem, onChange }: FieldInputProps) {
   const { choices, is_nullable: isNullable, is_required: isRequired, kind, name, place } = field;
-  const told = [PLACES[place], field.help, isRequired ? "" : "may be left out", isNullable ? "may be null" : ""];
+  const told = [PLACES[place], field.help, isRequired ? "" : "optional", isNullable ? "may be null" : ""];
   const shared = {
     label: name,
     name: fieldKey(field),

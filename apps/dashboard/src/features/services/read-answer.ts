@@ -2,7 +2,7 @@ import { type FieldError, type Problem, parseProblem } from "@appdb/contract/err
 import type { ServiceCallAnswer } from "@appdb/contract/routes/control-services";
 import { parseExact, printExact } from "../tables/exact-json.ts";
 
-/** The body for a person: JSON indented, with every digit; anything else as it came. */
+/** The body for people: indented JSON with all digits, anything else unchanged. */
 export function printBody({
   body,
   headers,
@@ -17,14 +17,14 @@ export function printBody({
   }
 }
 
-/** What a service says of a request that it refused. */
+/** A service's reasons for refusing a request. */
 export interface Refusal {
   readonly detail: string;
   readonly hint: string | undefined;
   readonly errors: readonly FieldError[];
 }
 
-/** Why the service refused the request; undefined for an answer that is no problem document. An application may write one as it likes. */
+/** Reads a service's refusal. Undefined if the answer is not a problem document. Applications may write their own. */
 export function readRefusal({ body, status }: Pick<ServiceCallAnswer, "body" | "status">): Refusal | undefined {
   const problem = status < 400 || body === null ? undefined : parseProblem(body);
   if (problem === undefined) return undefined;
@@ -43,13 +43,13 @@ function isFieldError(error: unknown): error is FieldError {
   );
 }
 
-/** What is wrong with one value of the request, in the words of the service. */
+/** The service's error for one value of the request. */
 export function problemOf(refusal: Refusal | undefined, name: string): string | undefined {
   const told = refusal?.errors.filter(({ pointer }) => fieldOf(pointer) === name) ?? [];
   return told.length === 0 ? undefined : told.map(({ detail }) => detail).join(" ");
 }
 
-/** Which value a pointer leads into: `/meta/0` is of `meta`, `/0/title` of a row in a list is of `title`. */
+/** The field of a pointer: `/meta/0` is in `meta`, `/0/title` of a row in a list is in `title`. */
 export function fieldOf(pointer: string): string {
   const parts = pointer
     .split("/")

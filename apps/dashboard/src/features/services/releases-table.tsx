@@ -11,7 +11,7 @@ interface ReleasesTableProps {
   readonly may_change: boolean;
 }
 
-/** What the service ran and runs, each with the way back to it. */
+/** The service's releases, with their rollback. */
 export function ReleasesTable({ service, may_change: mayChange }: ReleasesTableProps) {
   const { database: db, name, organization: org } = service;
   const releases = useList([...KEYS.releases(org, db, name), service.generation], (api, query, options) =>
@@ -34,7 +34,7 @@ export function ReleasesTable({ service, may_change: mayChange }: ReleasesTableP
             </span>
           ),
         },
-        { title: "Made", cell: ({ created_at: createdAt }) => <Time at={createdAt} to="second" /> },
+        { title: "Created", cell: ({ created_at: createdAt }) => <Time at={createdAt} to="second" /> },
         { title: "By", cell: ({ created_by: createdBy }) => createdBy },
         {
           title: "Changes",

@@ -13,13 +13,13 @@ interface RollBackProps {
   readonly release: Release;
 }
 
-/** The way back to a former release, which first says what of the service's routes it changes. */
+/** Rolls back to an earlier release, after showing the changes of the service's routes. */
 export function RollBack({ service, release }: RollBackProps) {
   const [asking, setAsking] = useState(false);
   return (
     <>
-      <Button small aria-label={`Go back to release ${release.number}`} onClick={() => setAsking(true)}>
-        Go back
+      <Button small aria-label={`Roll back to release ${release.number}`} onClick={() => setAsking(true)}>
+        Roll back
       </Button>
       {asking && <RollBackDialog service={service} release={release} onClose={() => setAsking(false)} />}
     </>
@@ -45,15 +45,15 @@ function RollBackDialog({ service, release, onClose }: RollBackProps & { readonl
   const { data: { ops = [] } = {}, error, isPending } = plan;
   return (
     <ConfirmDialog
-      title={`Have ${name} run release ${release.number} again?`}
-      verb="Go back"
+      title={`Roll ${name} back to release ${release.number}?`}
+      verb="Roll back"
       is_harmless={ops.every(({ destructive }) => !destructive)}
       command={`cli service rollback ${uri} --to ${release.number}`}
       action={{ pending: change.pending || isPending, error: change.error ?? error }}
       onConfirm={() => change.run(undefined)}
       onClose={onClose}
     >
-      <p>Its files and its image of then take over; no request is refused. The tables stay as they are.</p>
+      <p>Its files and its image of then are used again, and no request is refused. The tables do not change.</p>
       {ops.length > 0 && (
         <ul aria-label="What changes" className="mt-3 grid gap-1 font-mono text-xs text-ink">
           {ops.map((op) => (

@@ -50,7 +50,7 @@ const DOC = {
   },
 };
 
-test("the fields of a row are those of its columns, by type, with what is needed and what may be null", () => {
+test("a row's fields are its columns, with type, required and nullable", () => {
   const form = readRouteForm(DOC, { method: "POST", path: "/docs" });
   expect(form).toMatchObject({ summary: "Insert a row into docs", has_body: true, other_type: undefined });
   expect(form.fields).toMatchObject([
@@ -62,7 +62,7 @@ test("the fields of a row are those of its columns, by type, with what is needed
   ]);
 });
 
-test("parameters of path, address and headers are fields as well; a body without known members is written as a whole", () => {
+test("path, query and header parameters are fields; a body of unknown shape is written as a whole", () => {
   const form = readRouteForm(DOC, { method: "PUT", path: "/visits/{id}" });
   expect(form.fields.map(({ name, place, kind }) => [name, place, kind])).toEqual([
     ["id", "path", "text"],
@@ -80,7 +80,7 @@ test("parameters of path, address and headers are fields as well; a body without
   expect([...buildCall(form, { valueOf: () => "", body: "{" }).problems.keys()]).toEqual(["path id", "body"]);
 });
 
-test("what nobody described takes what its path and method say; what takes files is told", () => {
+test("an undescribed route has the parameters of its path; a file upload is marked", () => {
   expect(readRouteForm({}, { method: "DELETE", path: "/rooms/{room}/keys/{key:path}" })).toMatchObject({
     fields: [{ name: "room" }, { name: "key" }],
     has_body: true,
@@ -89,7 +89,7 @@ test("what nobody described takes what its path and method say; what takes files
   expect(readRouteForm(DOC, { method: "POST", path: "/photo" }).other_type).toBe("multipart/form-data");
 });
 
-test("a body has every digit that was written; what is empty is left out, null where it is needed, or an empty text", () => {
+test("a body keeps all digits, and empty values are omitted, null or empty text", () => {
   const form = readRouteForm(DOC, { method: "POST", path: "/docs" });
   const build = (values: Record<string, string>) =>
     buildCall(form, { valueOf: ({ name }) => values[name] ?? "", body: undefined });
@@ -98,7 +98,7 @@ test("a body has every digit that was written; what is empty is left out, null w
     '{\n  "title": "",\n  "until": null,\n  "count": 9007199254740993,\n  "meta": {"n": 1.50},\n  "kind": "b"\n}',
   );
   expect(problems.size).toBe(0);
-  // the service says what is wrong with these
+  // the service explains these values
   expect(JSON.parse(build({ title: 'a"b', count: "many" }).call.body ?? "")).toEqual({
     title: 'a"b',
     until: null,
@@ -107,7 +107,7 @@ test("a body has every digit that was written; what is empty is left out, null w
   expect([...build({ meta: "{" }).problems]).toEqual([["body meta", "This is not valid JSON yet."]]);
 });
 
-test("an answer is read for a person: indented with its digits, and what is wrong at its field", () => {
+test("an answer is shown indented with all digits, and errors at their fields", () => {
   const headers = [{ name: "content-type", value: "application/json" }];
   expect(printBody({ body: '{"id":9007199254740993}', headers, is_cut: false })).toBe('{\n  "id": 9007199254740993\n}');
   expect(printBody({ body: '{"id":9', headers, is_cut: true })).toBe('{"id":9');

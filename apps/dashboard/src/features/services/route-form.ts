@@ -1,37 +1,37 @@
-/** One value that a request to a route takes, as a form asks for it. */
+/** One value of a request, for the form. */
 export interface RouteField {
   readonly name: string;
   readonly place: "path" | "query" | "header" | "body";
   readonly kind: "text" | "number" | "boolean" | "choice" | "json";
-  /** Of a choice. */
+  /** The options of a choice. */
   readonly choices: readonly string[];
   readonly is_required: boolean;
   readonly is_nullable: boolean;
-  /** What it is, for a person. */
+  /** Its description. */
   readonly help: string;
 }
 
-/** What a request to a route consists of. */
+/** The parts of a request to a route. */
 export interface RouteForm {
   readonly method: string;
-  /** As the route is declared: `/visits/{id}`. */
+  /** As declared: `/visits/{id}`. */
   readonly path: string;
-  /** What the route does, in its own words. */
+  /** The route's own description. */
   readonly summary: string;
   readonly fields: readonly RouteField[];
-  /** Whether it takes JSON, whose members are the fields of place `body`; without any it is written as a whole. */
+  /** Whether it accepts JSON. Fields with place `body` are its members; without any, it is written as a whole. */
   readonly has_body: boolean;
-  /** The only type that it takes, where that is no JSON: no form can make it. */
+  /** The accepted content type if it is not JSON, which a form cannot create. */
   readonly other_type: string | undefined;
 }
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const PARAMETER = /\{(\w+)[^}]*\}/g;
-/** What the gateway and the client decide, and what nobody needs for a call by hand. */
+/** Headers that the gateway and the client set, or that calls by hand do not need. */
 const LEFT_OUT = new Set(["x-api-key", "authorization", "cookie", "prefer", "idempotency-key"]);
 
-/** What a route takes, by the OpenAPI document of its service; a route that is not described takes what its path and method say. */
+/** Reads a route's input from its service's OpenAPI document. An undescribed route has the parameters of its path. */
 export function readRouteForm(document: unknown, { method, path }: Pick<RouteForm, "method" | "path">): RouteForm {
   const all = objectOf(document);
   const operation = objectOf(objectOf(objectOf(all["paths"])[path])[method.toLowerCase()]);
@@ -62,7 +62,7 @@ function toField(document: Schema, parameter: Schema): RouteField[] {
   return [{ ...field, help: field.help || textOf(parameter["description"]) }];
 }
 
-/** Of a body that takes a row or several, the row. */
+/** The schema of a row, also for a body of several rows. */
 function rowSchema(document: Schema, schema: unknown): Schema {
   const found = resolve(document, schema);
   const one = [...listOf(found["oneOf"]), ...listOf(found["anyOf"])].map((part) => resolve(document, part));
@@ -91,11 +91,11 @@ function kindOf(schema: Schema, place: RouteField["place"]): RouteField["kind"] 
   if (more.length === 0 && type === "string") return "text";
   if (more.length === 0 && (type === "integer" || type === "number")) return "number";
   if (more.length === 0 && type === "boolean") return "boolean";
-  // what is in an address is text, whatever it means
+  // values in an address are text
   return place === "body" ? "json" : "text";
 }
 
-/** The description, else the type with an example. */
+/** The description, otherwise the type with an example. */
 function helpOf(schema: Schema, value: Schema): string {
   const own = textOf(schema["description"]) || textOf(value["description"]);
   const types = typesOf(value).filter((type) => type !== "null");
@@ -112,7 +112,7 @@ function typesOf(schema: Schema): unknown[] {
 
 const MAX_STEPS = 10;
 
-/** What a reference leads to; nothing where it leads nowhere. */
+/** The target of a reference, or an empty schema. */
 function resolve(document: Schema, schema: unknown): Schema {
   let found = objectOf(schema);
   for (let step = 0; step < MAX_STEPS && typeof found["$ref"] === "string"; step += 1) {

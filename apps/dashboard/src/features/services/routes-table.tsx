@@ -2,7 +2,7 @@ import type { HostedService } from "@appdb/contract/routes/control-services";
 import { Empty, ListTable } from "../../ui/table.tsx";
 import { TextLink } from "../../ui/text-link.tsx";
 
-/** The routes of a service, each with the way to the form that calls it. */
+/** The routes of a service, with links to their forms. */
 export function RoutesTable({ service }: { readonly service: HostedService }) {
   const params = { org: service.organization, db: service.database, service: service.name };
   return (
@@ -20,7 +20,7 @@ export function RoutesTable({ service }: { readonly service: HostedService }) {
             </code>
           ),
         },
-        { title: "Does", cell: ({ route_type: routeType }) => routeType },
+        { title: "Kind", cell: ({ route_type: routeType }) => routeType },
         { title: "Takes", cell: ({ inputs }) => inputs.join(", ") },
         { title: "Answers", cell: ({ outputs }) => outputs.join(", ") },
         {

@@ -25,25 +25,25 @@ const ACTIONS: readonly ServiceAction[] = [
     title: "Try again",
     verb: "retry",
     event: "retry",
-    warning: "It is started once more with the release that it has.",
+    warning: "It is started again with its current release.",
   },
   {
     route: "serviceRestart",
     title: "Restart",
     verb: "restart",
     event: "restart",
-    warning: "Another pod with the same release takes over, with the secrets as they are now. No request is refused.",
+    warning: "A new pod with the same release and the current secrets takes over. No request is refused.",
   },
   {
     route: "serviceStop",
     title: "Stop",
     verb: "stop",
     event: "stop",
-    warning: "Its callers are answered 503 until it is restarted. Requests that run now are ended in order.",
+    warning: "Its callers get 503 until it is restarted. Running requests finish first.",
   },
 ];
 
-/** Something that is done with a service: what the server answers is shown at once. */
+/** A change to a service, whose answer is shown at once. */
 export function useServiceChange<Input>(
   { database, name, organization }: HostedService,
   perform: (api: Api, input: Input, options: CallOptions) => Promise<HostedServiceChange>,
@@ -59,7 +59,7 @@ export function useServiceChange<Input>(
   });
 }
 
-/** What can be done with the service as it is now; each asks first, and shows the command that does the same. */
+/** The actions for the service's current state. Each asks first and shows its command. */
 export function ServiceActions({ service }: { readonly service: HostedService }) {
   const offered = ACTIONS.filter(({ event, route }) => {
     if (route === "serviceRetry" && service.state !== "FAILED") return false;

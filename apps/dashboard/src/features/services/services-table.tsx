@@ -70,7 +70,7 @@ export function ServicesTable({ database }: { readonly database: Database }) {
       empty={
         <Empty title="No service yet">
           <div className="grid justify-items-center gap-3">
-            <p>Services come from an application file, once its tables are there. In the project's folder, type:</p>
+            <p>Services come from an application file, once its tables exist. In the project's folder, run:</p>
             <Command text={`cli service update app.py ${uri}`} />
           </div>
         </Empty>

@@ -21,7 +21,7 @@ const PERIODS = [
 
 const here = getRouteApi("/signed-in/orgs/$org/databases/$db/services/$service");
 
-/** How often the service was called, how it answered and how fast: the whole, or one route of it. */
+/** Number, results and latency of the service's requests, in total or for one route. */
 export function TrafficSection({ service }: { readonly service: HostedService }) {
   const { database, name, organization } = service;
   const { control } = useApi();
@@ -92,7 +92,7 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
       <div className="grid grid-cols-1 gap-3 lg:grid-cols-2">
         <Card>
           <BarChart
-            title="Requests a minute"
+            title="Requests per minute"
             summary={`${plural(total.requests, "request")} in ${minutes.length} minutes, ${errorsOf(total)}`}
             format={formatCount}
             ends={ends}
@@ -114,8 +114,8 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
         </Card>
         <Card>
           <LineChart
-            title="How long they took"
-            summary={`half of them at most ${formatMs(total.p50_ms)}, 95 % ${formatMs(total.p95_ms)}, 99 % ${formatMs(total.p99_ms)}`}
+            title="Latency"
+            summary={`50 % within ${formatMs(total.p50_ms)}, 95 % within ${formatMs(total.p95_ms)}, 99 % within ${formatMs(total.p99_ms)}`}
             format={formatMs}
             ends={ends}
             lines={[
@@ -130,7 +130,7 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
         caption="Requests by route"
         rows={routes.map((route) => ({ ...route, key: route.route ?? "", title: route.route ?? "other paths" }))}
         first="Route"
-        empty="Nothing was asked of it yet."
+        empty="No requests yet."
       />
       <details className="text-sm">
         <summary className="w-max rounded font-medium">By minute</summary>
@@ -142,7 +142,7 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
               .map((minute) => ({ ...minute, key: minute.at, title: clock(minute.at) }))
               .reverse()}
             first="Minute"
-            empty="Nothing was asked of it in this time."
+            empty="No requests in this time."
           />
         </div>
       </details>
@@ -153,7 +153,7 @@ function TrafficView({ traffic: { minutes, routes, total } }: { readonly traffic
 interface NumbersTableProps {
   readonly caption: string;
   readonly rows: readonly (Measured & { readonly key: string; readonly title: string })[];
-  /** What names the rows. */
+  /** The header of the first column. */
   readonly first: string;
   readonly empty: ReactNode;
 }

@@ -5,23 +5,23 @@ import { type Action, useAction } from "../../api/use-action.ts";
 
 const LIFE_S = 3_600;
 
-/** The key that a form calls by: it is in this page's memory, is stored nowhere, and is gone when the page is loaded again. */
+/** The key of a form. It exists only in this page's memory until the page is reloaded. */
 export interface CallKey {
   readonly text: string;
-  /** Of a key that was made for the form; null for one that was pasted. */
+  /** Set if the key was created for the form. Null if it was pasted. */
   readonly made: { readonly name: string; readonly at: number; readonly expires_at: string | null } | null;
 }
 
 export interface CallKeyState {
   readonly key: CallKey;
   set(text: string): void;
-  /** Makes a key for this service alone, for an hour. */
+  /** Creates a key for this service only, for one hour. */
   readonly make: Action<undefined, unknown>;
 }
 
 const NONE: CallKey = { text: "", made: null };
 
-/** The key of a service's forms, the same in each of them. */
+/** The key shared by a service's forms. */
 export function useCallKey({ database, name, organization }: HostedService): CallKeyState {
   const queries = useQueryClient();
   const place = ["call_key", organization, database, name];
@@ -49,7 +49,7 @@ export function useCallKey({ database, name, organization }: HostedService): Cal
 
 const NAME_CHARACTERS = 40;
 
-/** `form-ingest-3f9a2c`: listed among the keys, until it ends. */
+/** `form-ingest-3f9a2c`, listed among the keys until it ends. */
 function keyName(service: string): string {
   const random = Array.from(crypto.getRandomValues(new Uint8Array(3)), (byte) => byte.toString(16).padStart(2, "0"));
   return `form-${service.replaceAll("/", "-").slice(0, NAME_CHARACTERS)}-${random.join("")}`;

@@ -5,7 +5,7 @@ import { type Action, useAction } from "../../api/use-action.ts";
 import type { BuiltCall } from "./build-call.ts";
 import type { CallKey } from "./use-call-key.ts";
 
-/** Until then a gateway may not have heard of a key that was made. */
+/** A gateway may not have a new key yet within this time. */
 const NEW_MS = 3_000;
 const PAUSE_MS = 200;
 
@@ -14,19 +14,19 @@ interface CallInput {
   readonly key: CallKey;
 }
 
-/** A call of a route: what was sent, and what came. */
+/** The request and the answer of a call. */
 export interface Called {
   readonly call: BuiltCall;
   readonly answer: ServiceCallAnswer;
 }
 
-/** Sends requests to a service as a client would, by the control plane. */
+/** Sends requests to a service through the control plane, like a client. */
 export function useCall(service: HostedService): Action<CallInput, Called> {
   return useAction(async (api, { call, key }: CallInput) => {
     for (;;) {
       const answer = await send(api, service, call, key);
       const isNew = key.made !== null && Date.now() - key.made.at < NEW_MS;
-      // refused before it came to the service: nothing was done twice
+      // it was refused before it reached the service, so a retry is safe
       if (answer.status !== 401 || !isNew) return { call, answer };
       await pause(PAUSE_MS, new AbortController().signal);
     }

@@ -21,14 +21,14 @@ export const hostedServiceQuery = (api: Api, params: ServiceParams) =>
     refetchInterval: ({ state }) => refreshMs(state.data === undefined ? [] : [state.data]),
   });
 
-/** The service of the address, as it is now; it is there before its page is shown. */
+/** The current service of the address, loaded before its page is shown. */
 export function useService(): { readonly service: HostedService; readonly error: Error | null } {
   const { org = "", db = "", service = "" } = useParams({ strict: false });
   const query = useSuspenseQuery(hostedServiceQuery(useApi(), { org, db, service }));
   return { service: query.data, error: query.error };
 }
 
-/** All services of a database: there are few. */
+/** All services of a database, which are few. */
 export function useServices(org: string, db: string, enabled = true): List<HostedService> {
   const { control } = useApi();
   const query = useQuery({

@@ -5,7 +5,7 @@ import { Command } from "../../ui/command.tsx";
 import { Empty } from "../../ui/table.tsx";
 import { useChange } from "../databases/use-change.ts";
 
-/** What stands where the tables of a database that does not answer would stand. */
+/** Shown in place of the tables if the database does not answer. */
 export function Asleep({ database }: { readonly database: Database }) {
   const { name, organization, state, uri } = database;
   const start = useChange(database, (api, _: undefined, options) =>
@@ -14,8 +14,10 @@ export function Asleep({ database }: { readonly database: Database }) {
   const stays = state === "STOPPED" || state === "FAILED" || state === "DELETING";
   return (
     <div className="rounded-lg border border-dashed border-line px-6 py-10">
-      <Empty title={state === "STOPPED" ? "Tables are read while the database is awake" : `The database is ${state}`}>
-        {!stays && <p>Its tables appear here by themselves once it answers.</p>}
+      <Empty
+        title={state === "STOPPED" ? "Tables can be read while the database is awake" : `The database is ${state}`}
+      >
+        {!stays && <p>Its tables appear here automatically once it answers.</p>}
         {state === "STOPPED" && (
           <div className="grid justify-items-center gap-3">
             {start.error && <ProblemAlert error={start.error} />}

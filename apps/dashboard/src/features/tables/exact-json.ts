@@ -1,6 +1,6 @@
-/** JSON whose numbers stay as they were written: rows hold integers beyond 2^53, which `JSON.parse` would round. */
+/** JSON with unrounded numbers: rows contain integers above 2^53, which `JSON.parse` would round. */
 export type ExactJson = null | boolean | string | ExactNumber | readonly ExactJson[] | ExactObject;
-/** In the order in which they were written; a map, because a key may be called `__proto__`. */
+/** In source order. A map, because a key may be `__proto__`. */
 export type ExactObject = ReadonlyMap<string, ExactJson>;
 
 export class ExactNumber {
@@ -13,12 +13,11 @@ export class ExactNumber {
 
 const TOKEN = /\s*(?:([{}[\],:])|("[^"\\]*(?:\\.[^"\\]*)*")|(-?\d[\d.eE+-]*)|(true|false|null))/y;
 
-/** Reads a document that a server sent.
- *  @throws SyntaxError for what is no JSON */
+/** Parses a server's document.  @throws SyntaxError if it is not JSON */
 export function parseExact(text: string): ExactJson {
   const reader = new Reader(text);
   const value = reader.value(reader.next());
-  if (reader.rest() !== "") throw new SyntaxError("Something stands behind the JSON document.");
+  if (reader.rest() !== "") throw new SyntaxError("Unexpected text after the JSON document.");
   return value;
 }
 
@@ -33,7 +32,7 @@ class Reader {
   next(): string {
     TOKEN.lastIndex = this.#at;
     const found = TOKEN.exec(this.#text);
-    if (found === null) throw new SyntaxError(`No JSON at character ${this.#at}.`);
+    if (found === null) throw new SyntaxError(`Expected JSON at character ${this.#at}.`);
     this.#at = TOKEN.lastIndex;
     return found[1] ?? found[2] ?? found[3] ?? found[4] ?? "";
   }
@@ -88,10 +87,10 @@ function stringOf(token: string): string {
 }
 
 function unexpected(token: string): SyntaxError {
-  return new SyntaxError(`${token} stands where it may not.`);
+  return new SyntaxError(`Unexpected ${token}.`);
 }
 
-/** The value as JSON in one line, or indented by so many spaces. */
+/** The value as JSON, in one line or indented by so many spaces. */
 export function printExact(value: ExactJson, indent = 0): string {
   return print(value, indent, "");
 }
@@ -106,7 +105,7 @@ function print(value: ExactJson, indent: number, margin: string): string {
     return wrap("{", members, "}", indent, margin);
   }
   if (isArray(value)) {
-    // numbers stand side by side: a vector of 1,000 lines cannot be read
+    // numbers in one line: a vector on 1,000 lines is unreadable
     const isFlat = value.every((item) => !isArray(item) && !isObject(item));
     const items = value.map((item) => print(item, indent, margin + " ".repeat(indent)));
     return isFlat ? `[${items.join(indent > 0 ? ", " : ",")}]` : wrap("[", items, "]", indent, margin);

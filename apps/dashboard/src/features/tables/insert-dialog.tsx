@@ -22,7 +22,7 @@ interface InsertDialogProps {
   readonly onInserted: (row: ExactObject) => void;
 }
 
-/** One row as JSON, and how a program inserts the same. */
+/** A row as JSON, and the program that inserts it. */
 export function InsertDialog({ database, table, onClose, onInserted }: InsertDialogProps) {
   const { name, organization } = database;
   const [row, setRow] = useState(() => sampleRow(table));
@@ -56,7 +56,7 @@ export function InsertDialog({ database, table, onClose, onInserted }: InsertDia
           autoCapitalize="none"
           spellCheck={false}
           className="font-mono text-sm"
-          help="Computed columns are computed by the database. Numbers are stored to the last digit."
+          help="The database fills in computed columns. Numbers are stored with all digits."
         />
         <div className="grid gap-1.5">
           <div className="flex items-center justify-between gap-3">
@@ -64,7 +64,7 @@ export function InsertDialog({ database, table, onClose, onInserted }: InsertDia
             <CopyButton text={curl} what="the curl command" />
           </div>
           <pre
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
             tabIndex={0}
             className="max-h-52 overflow-auto rounded-md border border-line bg-sunken px-3 py-2.5 text-xs leading-5"
           >
@@ -89,10 +89,10 @@ export function InsertDialog({ database, table, onClose, onInserted }: InsertDia
   );
 }
 
-/** What is wrong with the text; the server says what is wrong with the row. */
+/** Problems of the text. The server checks the row. */
 function rowProblem(text: string): string | undefined {
   try {
-    return isObject(parseExact(text)) ? undefined : 'A row is a JSON object: {"title": "..."}';
+    return isObject(parseExact(text)) ? undefined : 'A row must be a JSON object: {"title": "..."}';
   } catch {
     return "This is not valid JSON yet.";
   }

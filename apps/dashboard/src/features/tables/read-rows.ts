@@ -6,8 +6,7 @@ export interface ExactPage {
   readonly next: string | null;
 }
 
-/** Reads a page of rows.
- *  @throws server_failed for what is none */
+/** Reads a page of rows.  @throws server_failed if it is malformed */
 export function readRowPage(text: string): ExactPage {
   const page = parseExact(text);
   const rows = isObject(page) ? page.get("rows") : undefined;
@@ -16,8 +15,7 @@ export function readRowPage(text: string): ExactPage {
   return { rows, next: typeof next === "string" ? next : null };
 }
 
-/** Reads what an insert answers: the row as it is stored.
- *  @throws server_failed for what is none */
+/** Reads the answer of an insert: the stored row.  @throws server_failed if it is malformed */
 export function readRow(text: string): ExactObject {
   const row = parseExact(text);
   if (!isObject(row)) throw unreadable();
@@ -25,10 +23,10 @@ export function readRow(text: string): ExactObject {
 }
 
 function unreadable(): Error {
-  return appError("server_failed", { detail: "The server's answer holds no rows.", hint: "Load the page again." });
+  return appError("server_failed", { detail: "The server's answer contains no rows.", hint: "Load the page again." });
 }
 
-/** What went wrong in a cell, or that its value is yet to come; undefined for a good one. */
+/** The error of a cell, or that it is pending. Undefined for a value. */
 export function cellTrouble(row: ExactObject, column: string): string | undefined {
   const errors = row.get("_errors");
   const trouble = isObject(errors) ? errors.get(column) : undefined;

@@ -15,7 +15,7 @@ interface RowDialogProps {
   readonly onClose: () => void;
 }
 
-/** A row in full, column by column. */
+/** A whole row, column by column. */
 export function RowDialog({ table, row, title = `A row of ${table.path}`, onClose }: RowDialogProps) {
   return (
     <Dialog title={title} wide onClose={onClose}>
@@ -66,7 +66,7 @@ function Value({ row, column }: { readonly row: ExactObject; readonly column: st
   return <FullValue value={row.get(column)} />;
 }
 
-/** A text goes as it is, anything else as JSON. */
+/** A text unchanged, anything else as JSON. */
 function copyText(value: ExactJson | undefined): string {
   return typeof value === "string" ? value : printExact(value ?? null, 2);
 }

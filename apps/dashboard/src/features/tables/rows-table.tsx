@@ -15,13 +15,13 @@ import { CellValue, shortText } from "./value.tsx";
 interface RowsTableProps {
   readonly database: Database;
   readonly table: DataTable;
-  /** What can be done with the rows, beside the ways to other pages. */
+  /** Actions on the rows, next to the page navigation. */
   readonly actions: ReactNode;
 }
 
-/** The rows of a table, a page at a time; each opens in full. */
+/** The rows of a table by pages. Each row opens in full. */
 export function RowsTable({ database, table, actions }: RowsTableProps) {
-  /** Where the pages up to this one began, and behind how many rows; the first one has no cursor. A page of long values has fewer. */
+  /** Each page's cursor, and the rows before it. The first page has no cursor. Page sizes vary. */
   const [begun, setBegun] = useState<readonly { readonly cursor: string; readonly behind: number }[]>([]);
   const [opened, setOpened] = useState<ExactObject | undefined>(undefined);
   const { page, error, is_loading: isLoading, again } = useRows(database, table.path, begun.at(-1)?.cursor);
@@ -35,7 +35,7 @@ export function RowsTable({ database, table, actions }: RowsTableProps) {
         </p>
         <div className="flex flex-wrap gap-2">
           <Button small busy={isLoading} onClick={again}>
-            Read again
+            Reload
           </Button>
           {actions}
         </div>
@@ -88,7 +88,7 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
   return (
     <section
       aria-label={`Rows of ${path}`}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
       tabIndex={0}
       className="max-h-[max(24rem,calc(100dvh-12rem))] overflow-auto rounded-lg border border-line bg-surface"
     >
@@ -143,7 +143,7 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
 interface HeadProps {
   readonly title: string;
   readonly type: string;
-  /** It stays at the left, too. */
+  /** Whether it stays visible at the left. */
   readonly is_first?: boolean;
 }
 

@@ -11,7 +11,7 @@ const column = (name: string, type: string, more: Partial<DataTable["columns"][n
   ...more,
 });
 
-test("a row to begin with has what a person gives, of the columns' types", () => {
+test("a sample row has the stored columns with values of their types", () => {
   const table: DataTable = {
     path: "docs",
     rows: 0,
@@ -36,6 +36,6 @@ test("a row to begin with has what a person gives, of the columns' types", () =>
   });
 });
 
-test("a quote in a row does not end the command's", () => {
+test("a quote in a row does not end the command's quotes", () => {
   expect(curlCommand("https://x/rows", `{"title": "it's"}`)).toContain(`-d '{"title": "it'\\''s"}'`);
 });

@@ -1,6 +1,6 @@
 import type { DataTable } from "@appdb/contract/routes/pod";
 
-/** A row to begin with, as JSON: what is computed is left out, and so is a key that the table makes. */
+/** A sample row as JSON, without computed columns and generated keys. */
 export function sampleRow({ columns }: DataTable): string {
   const given = columns.filter(
     ({ is_computed: isComputed, is_key: isKey, type }) => !isComputed && !(isKey && type === "UUID"),
@@ -23,9 +23,9 @@ function sampleOf(type: string): string {
   return SAMPLES.find(([of]) => of.test(type))?.[1] ?? '""';
 }
 
-/** The same request from a program: the key comes from the environment. */
+/** The curl command for the same request, with the key from the environment. */
 export function curlCommand(url: string, row: string): string {
-  // a quote inside of quotes ends them for a moment
+  // a quote ends the quoted text for a moment
   const body = row.replaceAll("'", "'\\''");
   return [
     `curl -X POST '${url}'`,

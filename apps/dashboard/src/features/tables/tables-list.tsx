@@ -48,7 +48,7 @@ export function TablesList({ database }: { readonly database: Database }) {
         empty={
           <Empty title="No table yet">
             <div className="grid justify-items-center gap-3">
-              <p>Tables come from an application file, once the project was uploaded. In the project's folder, type:</p>
+              <p>Tables come from an application file, once the project is uploaded. In the project's folder, run:</p>
               {project === null && <Command text={`cli db update ${uri}`} />}
               <Command text={`cli schema update app.py ${uri}`} />
             </div>
@@ -57,7 +57,7 @@ export function TablesList({ database }: { readonly database: Database }) {
       />
       {tables.items !== undefined && tables.items.length > 0 && (
         <p className="text-sm text-muted">
-          {plural(tables.items.length, "table")}, made by <Command text={`cli schema update app.py ${uri}`} />
+          {plural(tables.items.length, "table")}, created by <Command text={`cli schema update app.py ${uri}`} />
         </p>
       )}
     </>

@@ -8,7 +8,7 @@ import { type ExactPage, readRowPage } from "./read-rows.ts";
 
 const ROWS_A_PAGE = 50;
 
-/** The tables of a database that answers. Others are not asked: looking at one must not wake it. */
+/** The tables of a running database. Others are not asked, because that would wake them. */
 export function useTables({ organization, name, state }: Database): List<DataTable> {
   const api = useApi();
   const query = useQuery({
@@ -30,14 +30,14 @@ export function useTable({ organization, name, state }: Database, table: string)
 }
 
 interface RowsRead {
-  /** Undefined until the first page is there; the page before stays until the next one is. */
+  /** Undefined until the first page is loaded. The previous page stays until the next one is loaded. */
   readonly page: ExactPage | undefined;
   readonly error: Error | null;
   readonly is_loading: boolean;
   readonly again: () => void;
 }
 
-/** A page of a table's rows, from behind the cursor. */
+/** A page of a table's rows, after the cursor. */
 export function useRows({ organization, name, state }: Database, table: string, cursor: string | undefined): RowsRead {
   const api = useApi();
   const query = useQuery({
@@ -50,7 +50,7 @@ export function useRows({ organization, name, state }: Database, table: string, 
     },
     enabled: state === "AVAILABLE",
     placeholderData: keepPreviousData,
-    // maps and exact numbers are not compared: every answer is new
+    // maps and exact numbers cannot be compared, so each answer counts as new
     structuralSharing: false,
   });
   return {

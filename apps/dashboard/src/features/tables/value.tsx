@@ -1,7 +1,7 @@
 import { classNames } from "../../ui/class-names.ts";
 import { type ExactJson, ExactNumber, printExact } from "./exact-json.ts";
 
-/** As much of a value as anybody reads in a table; a row shows the whole. */
+/** Maximum characters of a value in a table. A row shows the whole value. */
 const MAX_CHARACTERS = 160;
 
 /** A value in a cell: one line, shortened. */
@@ -32,7 +32,7 @@ export function FullValue({ value }: { readonly value: ExactJson | undefined }) 
         "max-h-80 overflow-y-auto break-words whitespace-pre-wrap",
         isText ? "font-sans text-sm" : "font-mono text-xs leading-5",
       )}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
       tabIndex={0}
     >
       {isText ? value : printExact(value, 2)}
@@ -40,7 +40,7 @@ export function FullValue({ value }: { readonly value: ExactJson | undefined }) 
   );
 }
 
-/** In one line: line breaks as a mark, and no more than is seen. */
+/** In one line, with marks for line breaks, shortened. */
 export function shortText(value: ExactJson): string {
   const text = typeof value === "string" ? value.slice(0, MAX_CHARACTERS * 2) : printExact(value);
   const line = text.replaceAll(/\r?\n/g, " ⏎ ");

@@ -41,7 +41,7 @@ export function CreateWebhookDialog({ org, onClose, onCreated }: CreateWebhookDi
           autoCapitalize="none"
           spellCheck={false}
           problem={fieldProblem(create.error, "/actions")}
-          help="Actions as the audit log names them, key.* for every action of keys. All of them when there is none."
+          help="Actions as in the audit log, or key.* for every action of keys. Empty for all actions."
         />
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>

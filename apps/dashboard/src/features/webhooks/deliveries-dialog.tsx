@@ -21,7 +21,7 @@ interface DeliveriesDialogProps {
   readonly onClose: () => void;
 }
 
-/** What was posted to the address and what came back; each can be posted again. */
+/** Posted events with their results. Each can be posted again. */
 export function DeliveriesDialog({ org, webhook, onClose }: DeliveriesDialogProps) {
   const key = [...KEYS.webhooks(org.name), webhook.id];
   const deliveries = useList(key, (api, query, options) =>
@@ -58,7 +58,7 @@ export function DeliveriesDialog({ org, webhook, onClose }: DeliveriesDialogProp
               ),
           },
         ]}
-        empty={<Empty title="Nothing was posted yet" />}
+        empty={<Empty title="No deliveries yet" />}
       />
       <DialogButtons>
         <Button onClick={onClose}>Close</Button>

@@ -6,18 +6,18 @@ interface SigningSecretDialogProps {
   readonly onClose: () => void;
 }
 
-/** What the receiver checks signatures by, this once. */
+/** Shows the secret for checking signatures, once. */
 export function SigningSecretDialog({ webhook, onClose }: SigningSecretDialogProps) {
   return (
     <ShownOnceDialog
       title="Webhook"
-      warning="The signing secret is shown this once"
+      warning="The signing secret is shown only once"
       label="Signing secret"
       what="the signing secret"
       text={webhook.signing_secret}
       onClose={onClose}
     >
-      <p>Store it where {webhook.url} can read it, and check the signature of everything that is posted there.</p>
+      <p>Store it where {webhook.url} can read it, and check the signature of every delivery.</p>
     </ShownOnceDialog>
   );
 }

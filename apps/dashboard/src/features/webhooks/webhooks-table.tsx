@@ -70,9 +70,7 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
             ),
           },
         ]}
-        empty={
-          <Empty title="No webhook yet">Have a chat, a ticket system or a program of yours hear of changes.</Empty>
-        }
+        empty={<Empty title="No webhook yet">Notify a chat, a ticket system or your own program of changes.</Empty>}
       />
       {showing && <DeliveriesDialog org={org} webhook={showing} onClose={() => setShowing(undefined)} />}
       {deleting && (
@@ -86,7 +84,7 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
             setDeleting(undefined);
           }}
         >
-          Nothing more is posted to {deleting.url}, and the list of its deliveries goes.
+          Nothing more is posted to {deleting.url}, and its deliveries are removed.
         </ConfirmDialog>
       )}
     </>

@@ -24,11 +24,11 @@ export interface AccountRoutesDeps extends Omit<AccountDeps, "confirm_s">, Devic
   readonly config: Pick<ServerConfig, "identity" | "oidc" | "sign_up">;
 }
 
-/** What a person, or a program, can ask about itself and the server. */
+/** Adds the routes by which a caller asks about itself and the server. */
 export function addAccountRoutes(routes: ControlRoutes, deps: AccountRoutesDeps): void {
   let hasUser = false;
   routes.add("service", async (): Promise<ServerInfo> => {
-    // once there is an account there always is one
+    // the first account stays, so a positive answer is final
     hasUser ||= !(await hasNoUser(deps.db));
     return {
       version: VERSION,

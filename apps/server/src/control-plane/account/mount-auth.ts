@@ -11,13 +11,12 @@ import { translate } from "../../identity/translate.ts";
 import { clientOf } from "../../requests/checked-route.ts";
 import { parseInput, toAppError } from "../../requests/problems.ts";
 
-/** Routes of the device flow that RFC 8628 describes: their errors are `{error, error_description}`. */
+/** Routes of the device flow (RFC 8628). Their errors are `{error, error_description}`. */
 const RFC_8628 = new Set<AuthRoute>(["device/code", "device/token"]);
 
 /**
- * Mounts better-auth under /v1/auth, the routes of `AUTH_BODIES` and the way back from the OIDC provider alone. Bodies are
- * parsed before it sees them, headers that could say another address or host do not reach it, and its refusals become
- * problem documents.
+ * Mounts better-auth under /v1/auth, but only the routes of `AUTH_BODIES` and the OIDC callback. It parses bodies first
+ * and removes headers that could change the address or host. It turns refusals into problem documents.
  */
 export function mountAuth(app: FastifyInstance, identity: Identity, handlers: AuthHandlers, site: Site): void {
   for (const route of Object.keys(AUTH_BODIES) as AuthRoute[]) {
@@ -29,7 +28,7 @@ export function mountAuth(app: FastifyInstance, identity: Identity, handlers: Au
         if (!route.startsWith("device/")) throw known;
         const problem = toProblem(known, request.id);
         if (problem.status >= 500) throw known;
-        // programs of the device flow read `error`, pages the rest
+        // clients of the device flow read `error`, pages read the rest
         const more = { error: "invalid_request", error_description: problem.detail };
         return reply
           .code(problem.status)
@@ -61,25 +60,25 @@ async function runRoute(
     cookies: request.headers.cookie,
     run: (path: string, body: unknown) => send(identity.auth(), site, request, "POST", path, body),
   };
-  // the handler of the route takes the body of the route; the compiler cannot pair them over a union
+  // the handler matches the body of its route; the compiler cannot pair them over a union
   const handler = handlers[route] as (call: unknown) => Promise<Response>;
   const response = await handler(call);
   if (response.ok || response.status < 400 || RFC_8628.has(route)) return response;
   throw translate(response.status, await response.json().catch(() => undefined));
 }
 
-/** Who is signed in, for the routes where that counts. A key signs nobody in and confirms no code. */
+/** The signed-in caller, for the routes that need one. A key cannot sign in or confirm codes. */
 async function callerOf(identity: Identity, route: AuthRoute, request: FastifyRequest): Promise<Principal | undefined> {
   if (route !== "sign-out" && route !== "device/approve" && route !== "device/deny") return undefined;
   const { principal } = await identity.resolve(request);
   if (principal === undefined || principal.kind === "user") return principal;
   throw appError("forbidden", {
-    detail: "An API key has no session: a person signs out and confirms codes.",
+    detail: "An API key has no session: only a person can sign out or confirm codes.",
     hint: "Leave X-api-key out.",
   });
 }
 
-/** A page's own address in full is taken for its path. */
+/** Replaces a full address of this site with its path. */
 function withOwnPath(body: unknown, site: Site): unknown {
   if (typeof body !== "object" || body === null) return body;
   const cut = (value: unknown) =>

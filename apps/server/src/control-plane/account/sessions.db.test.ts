@@ -21,7 +21,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const theirs = (stage: OrgStage) => ({ id: stage.owner.session_id });
 
-describe("who sees and ends sessions, and switches them", () => {
+describe("who may list, end and switch sessions", () => {
   testScenarios(() => server, openOrgStage, [
     { as: "guest", route: "whoami", status: 401 },
     {
@@ -43,7 +43,7 @@ describe("who sees and ends sessions, and switches them", () => {
     { as: "guest", route: "sessionRevoke", params: theirs, status: 401 },
     {
       as: "member",
-      named: "member of the owner's",
+      named: "member, a session of the owner",
       route: "sessionRevoke",
       params: theirs,
       status: 404,
@@ -61,7 +61,7 @@ describe("who sees and ends sessions, and switches them", () => {
     { as: "member", route: "sessionSwitch", body: (s: OrgStage) => ({ organization: s.org.name }), status: 200 },
     {
       as: "member",
-      named: "member to another",
+      named: "member, to another organization",
       route: "sessionSwitch",
       body: (s: OrgStage) => ({ organization: s.other_org.name }),
       status: 404,
@@ -79,7 +79,7 @@ describe("who sees and ends sessions, and switches them", () => {
   ]);
 });
 
-test("switching one session leaves the person's others where they are", async () => {
+test("switching one session leaves the person's other sessions unchanged", async () => {
   const ann = await makePerson(server);
   const [first, second] = [await makeOrg(server, ann), await makeOrg(server, ann)];
   const other = await makeSession(server, ann.id);
@@ -89,7 +89,7 @@ test("switching one session leaves the person's others where they are", async ()
   expect((await server.ask("whoami", { as: other })).json.organization.name).toBe(first.name);
 });
 
-test("sessions come in pages, newest first, the asking one marked", async () => {
+test("sessions are paged, newest first, and the caller's is marked", async () => {
   const ann = await makePerson(server);
   for (let index = 0; index < 3; index++) await makeSession(server, ann.id, "browser");
   const found = [];
@@ -100,7 +100,7 @@ test("sessions come in pages, newest first, the asking one marked", async () => 
   expect(times).toEqual([...times].sort().reverse());
 });
 
-test("a cursor that nobody gave out is refused", async () => {
+test("a forged cursor is refused", async () => {
   const ann = await makePerson(server);
   const forge = (after: string) => Buffer.from(JSON.stringify([after, "x"])).toString("base64url");
   for (const cursor of ["x", forge("now()"), forge("2026-02-31"), forge("1".repeat(17))]) {
@@ -116,7 +116,7 @@ describe("credentials", () => {
     sql`update identity.sessions set created_at = now() - make_interval(hours => ${createdH}),
       updated_at = now() - make_interval(hours => ${usedH}) where user_id = ${who.id}`.execute(server.deps.db);
 
-  test("the database has no text that signs anyone in", async () => {
+  test("the database stores no text that signs in", async () => {
     const ann = await makePerson(server);
     const { rows } = await sql<{ row: string; token_hash: string }>`
       select s::text as row, token_hash from identity.sessions s where user_id = ${ann.id}`.execute(server.deps.db);
@@ -129,28 +129,28 @@ describe("credentials", () => {
     }
   });
 
-  test("the token of a cookie is no bearer token", async () => {
+  test("the token of a cookie is refused as a bearer token", async () => {
     const ann = await makePerson(server);
     const { token, cookie } = await makeSession(server, ann.id, "browser");
     expect((await whoami({ cookie })).status).toBe(200);
     expect((await whoami({ authorization: `Bearer ${token}` })).json).toMatchObject({ code: "unauthorized" });
   });
 
-  test("the token of a terminal is no cookie", async () => {
+  test("the token of a terminal is refused as a cookie", async () => {
     const ann = await makePerson(server);
     const cookie = server.deps.identity.cookie.write(ann.token, 60).split(";")[0] ?? "";
     expect((await whoami({ authorization: `Bearer ${ann.token}` })).status).toBe(200);
     expect((await whoami({ cookie })).status).toBe(401);
   });
 
-  test("a browser's session ends after 30 days, however often it is used", async () => {
+  test("a browser session ends after 30 days of use", async () => {
     const ann = await makePerson(server);
     await age(ann, { created_h: 30 * 24 + 1, used_h: 0 });
     expect((await server.ask("whoami", { as: ann.browser })).status).toBe(401);
     expect((await server.ask("whoami", { as: ann })).status).toBe(200);
   });
 
-  test("a terminal's session ends after 90 days, however often it is used", async () => {
+  test("a terminal session ends after 90 days of use", async () => {
     const ann = await makePerson(server);
     await age(ann, { created_h: 90 * 24 - 1, used_h: 1 });
     const used = await server.ask("whoami", { as: ann });
@@ -159,17 +159,17 @@ describe("credentials", () => {
     expect((await server.ask("whoami", { as: ann })).status).toBe(401);
   });
 
-  test("a session that is used lives on, in the table and in the browser", async () => {
+  test("using a session renews it, in the table and in the browser", async () => {
     const ann = await makePerson(server);
     await age(ann, { created_h: 48, used_h: 1 });
     const answer = await server.ask("whoami", { as: ann.browser });
-    // 28 days are left of the 30 that a browser's session lasts at most
+    // 28 of the 30 days of a browser session are left
     expect(answer.headers.getSetCookie()[0]).toMatch(/Max-Age=24(19200|191\d\d);/);
     expect(Date.parse(answer.json.expires_at)).toBeGreaterThan(Date.now() + 27 * 86_400_000);
     expect((await server.ask("whoami", { as: ann.browser })).headers.getSetCookie()).toEqual([]);
   });
 
-  test("a session that has ended is none", async () => {
+  test("an expired session is refused", async () => {
     const ann = await makePerson(server);
     const { db } = server.deps;
     await db
@@ -181,7 +181,7 @@ describe("credentials", () => {
     expect((await server.ask("whoami", { as: ann.browser })).json).toMatchObject({ code: "unauthorized" });
   });
 
-  test("a bad key is refused beside a good token and a good cookie", async () => {
+  test("a bad key is refused next to a good token and a good cookie", async () => {
     const ann = await makePerson(server);
     const bad = { "x-api-key": `sk_abcdefghijkl_${"x".repeat(43)}` };
     for (const headers of [bad, { ...bad, authorization: `Bearer ${ann.token}` }, { ...bad, ...ann.browser }]) {
@@ -190,7 +190,7 @@ describe("credentials", () => {
     expect((await whoami({ "x-api-key": "", authorization: `Bearer ${ann.token}` })).status).toBe(401);
   });
 
-  test("a bad token is refused beside a good cookie", async () => {
+  test("a bad token is refused next to a good cookie", async () => {
     const ann = await makePerson(server);
     for (const authorization of [
       "Bearer nobodys-token-000000",
@@ -203,7 +203,7 @@ describe("credentials", () => {
     }
   });
 
-  test("a cookie with another signature is none", async () => {
+  test("a cookie with a wrong signature is refused", async () => {
     const [ann, eve] = [await makePerson(server), await makePerson(server)];
     const value = decodeURIComponent(eve.browser.cookie.split("=")[1] ?? "");
     const signature = value.slice(value.lastIndexOf("."));

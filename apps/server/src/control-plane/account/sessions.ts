@@ -11,7 +11,7 @@ import { type FindOrg, orgNotFound } from "../../requests/checked-route.ts";
 
 const MADE_AT = sql<string>`(extract(epoch from created_at) * 1000000)::bigint`;
 
-/** The person's sessions that have not ended, newest first. */
+/** The person's active sessions, newest first. */
 export async function listSessions(
   db: ControlDatabase,
   person: Person,
@@ -51,7 +51,7 @@ export interface RevokeDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** Ends one of the person's sessions. @throws session_not_found, for those of others too */
+/** Ends one of the person's sessions. @throws session_not_found, also for other people's sessions */
 export async function revokeSession(deps: RevokeDeps, person: Person, id: string, client: CallClient): Promise<void> {
   await deps.db.transaction().execute(async (tx) => {
     const ended = await tx
@@ -62,8 +62,8 @@ export async function revokeSession(deps: RevokeDeps, person: Person, id: string
       .executeTakeFirst();
     if (ended === undefined) {
       throw appError("session_not_found", {
-        detail: "You have no such session; perhaps it has ended.",
-        hint: "GET /v1/sessions lists yours.",
+        detail: "You have no such session. It may have ended.",
+        hint: "List your sessions: GET /v1/sessions",
       });
     }
     await deps.recordEvent(tx, {
@@ -79,7 +79,7 @@ export async function revokeSession(deps: RevokeDeps, person: Person, id: string
   });
 }
 
-/** Switches the session to another organization of the person's. @throws organization_not_found */
+/** Switches the session to another of the person's organizations. @throws organization_not_found */
 export async function switchSession(
   deps: { readonly db: ControlDatabase; readonly findOrg: FindOrg },
   person: Person,

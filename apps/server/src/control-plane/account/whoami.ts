@@ -2,7 +2,7 @@ import type { Whoami } from "@appdb/contract/routes/control";
 import type { Principal } from "../../audit/principal.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 
-/** Who the credential is, as the command and the dashboard show it. */
+/** Describes the credential's owner for the CLI and the dashboard. */
 export async function toWhoami(db: ControlDatabase, principal: Principal): Promise<Whoami> {
   return {
     kind: principal.kind,
@@ -16,7 +16,7 @@ export async function toWhoami(db: ControlDatabase, principal: Principal): Promi
   };
 }
 
-/** A key reaches its own organization alone. */
+/** A key reaches only its own organization. */
 async function countOrgs(db: ControlDatabase, principal: Principal): Promise<number> {
   if (principal.key !== null || principal.user_id === null) return principal.organization === null ? 0 : 1;
   const found = await db

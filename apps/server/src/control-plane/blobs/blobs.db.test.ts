@@ -56,7 +56,7 @@ const upload = (stage: OrgStage, body: Buffer, headers: Record<string, string> =
   } as never);
 
 describe("an upload", () => {
-  test("stores what was missing, and of another organization's blobs nobody profits", async () => {
+  test("stores missing blobs, and does not share them with another organization", async () => {
     const stage = await openOrgStage(server);
     const digests = ["one", "two"].map(digestOf);
     expect(await missing(stage, [...digests, ...digests])).toEqual(digests);
@@ -68,7 +68,7 @@ describe("an upload", () => {
     expect(await missing(stage, digests, stage.other_org, stage.outsider)).toEqual(digests);
   });
 
-  test("with one wrong blob stores those before it, and names the wrong one", async () => {
+  test("with one wrong blob stores the earlier ones and names the wrong one", async () => {
     const stage = await openOrgStage(server);
     const wrong = Buffer.from(tarOfBlobs(["one", "two"]));
     wrong.write("t0o", 512 * 3);
@@ -77,7 +77,7 @@ describe("an upload", () => {
     expect(await missing(stage, ["one", "two"].map(digestOf))).toEqual([digestOf("two")]);
   });
 
-  test("that was cut goes on with what is missing", async () => {
+  test("that was cut off resumes with the missing blobs", async () => {
     const stage = await openOrgStage(server);
     const texts = Array.from({ length: 20 }, (_, at) => `${at}`.repeat(1_000));
     const whole = tarOfBlobs(texts);
@@ -87,7 +87,7 @@ describe("an upload", () => {
     socket.write(head);
     socket.write(whole.subarray(0, Math.floor(whole.length / 2)));
     const left = async () => (await missing(stage, texts.map(digestOf))) as string[];
-    // the first half is stored while the second is still to come
+    // the first half is stored while the second half is still missing
     const folder = join(server.home, "server/blobs", stage.org.id);
     await expect
       .poll(() => readdirSync(folder, { recursive: true }).filter((name) => `${name}`.length > 60).length)
@@ -99,7 +99,7 @@ describe("an upload", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("that would be more than the organization may have is refused", async () => {
+  test("above the organization's quota is refused", async () => {
     await using small = await openServer({ beside: server, env: { SERVICE_MAX_UPLOADS_GB: "1" } });
     const stage = await openOrgStage(small);
     await small.deps.db
@@ -117,7 +117,7 @@ describe("an upload", () => {
     expect((await send("five5")).json).toMatchObject({ code: "payload_too_large" });
   });
 
-  test("of somebody who was removed meanwhile is written down for nobody", async () => {
+  test("of a caller who was removed meanwhile is not recorded", async () => {
     const stage = await openOrgStage(server);
     const whole = tarOfBlobs(["early", "late"]);
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1").setEncoding("utf8");

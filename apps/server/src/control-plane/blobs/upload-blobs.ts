@@ -7,9 +7,9 @@ import { demandDisk } from "../../storage/disk-floor.ts";
 import { readBlobs, type SentBlob } from "../../storage/read-blobs.ts";
 import { demandStorage } from "../../storage/storage-use.ts";
 
-/** Blobs that are being written at a time: most of the time goes by waiting for the disk. */
+/** Blobs written concurrently: each write mostly waits for the disk. */
 const AT_ONCE = 8;
-/** Blobs that are counted by one transaction, and bytes that are held until they are stored. */
+/** Maximum blobs and bytes that one transaction records. They stay in memory until they are stored. */
 const BATCH = 256;
 const BATCH_BYTES = 16 * 1024 * 1024;
 
@@ -17,13 +17,13 @@ export interface UploadDeps {
   readonly db: ControlDatabase;
   readonly blobs: BlobStore;
   readonly config: Pick<ServerConfig, "home" | "pods" | "quotas">;
-  /** Asked before rows are written: an upload takes its time, and its caller may have lost their right. It throws then. */
+  /** Called before rows are written: the caller may have lost their permission during the upload. Throws then. */
   recheck(): Promise<unknown>;
 }
 
 /**
- * Stores the blobs of a tar stream. Each one that came whole stays, whatever becomes of the rest: the next upload sends what is
- * missing then. Blobs count towards what the organization may store before they are written.
+ * Stores the blobs of a tar stream. Complete blobs stay if the upload fails, so the next one sends only the rest. Blobs
+ * count towards the organization's storage before they are written.
  * @throws blob_invalid, invalid_encoding, payload_too_large, storage_quota, disk_full
  */
 export async function uploadBlobs(
@@ -37,7 +37,7 @@ export async function uploadBlobs(
   let waitingBytes = 0;
   let storing: Promise<void> | undefined;
   let failure: { readonly error: unknown } | undefined;
-  // what came while a batch was stored is the next one
+  // blobs that arrive while a batch is stored form the next batch
   const store = (): void => {
     if (storing !== undefined || failure !== undefined || waiting.length === 0) return;
     const batch = waiting;
@@ -68,7 +68,7 @@ export async function uploadBlobs(
   return total;
 }
 
-/** Counts a batch, writes it, and writes down what is stored; what could not be written is given back. */
+/** Reserves, writes and records a batch. Releases the reservation of blobs that could not be written. */
 async function storeBatch(
   deps: UploadDeps,
   orgId: string,
@@ -121,8 +121,8 @@ async function reserve({ config, db }: UploadDeps, orgId: string, sent: readonly
 
 function tooMuch(mostBytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
   return appError("payload_too_large", {
-    detail: `The files that the organization has uploaded would take ${bytes} bytes in ${files} pieces; the maximum is ${mostBytes} (SERVICE_MAX_UPLOADS_GB).`,
-    hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week.",
+    detail: `The uploaded files of the organization would take ${bytes} bytes in ${files} pieces; the maximum is ${mostBytes} (SERVICE_MAX_UPLOADS_GB).`,
+    hint: "Leave out large files with exclude in service.toml. Files that no database uses are removed after a week.",
     meta: { bytes, most_bytes: mostBytes },
   });
 }

@@ -16,14 +16,14 @@ const WORDS: Readonly<Record<string, string>> = {
   "database.undelete": "undeleted",
 };
 
-/** The error of a change that was planned against another generation: who did what since. Each generation has its operation. */
+/** The error of a change planned against another generation. Names who did what since, from the operations. */
 export async function staleGeneration(
   tx: Tx,
   uri: string,
   row: Pick<DatabaseRow, "id" | "generation"> | undefined,
   expected: number,
 ): Promise<Error> {
-  const hint = `See what is to be done now: cli db diff ${uri}`;
+  const hint = `See the current changes: cli db diff ${uri}`;
   const meta = { uri, expected, generation: row?.generation ?? 0 };
   if (row === undefined) {
     return appError("generation_moved", {

@@ -28,7 +28,7 @@ const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
   { as: "outsider", route, params: MAIN, status: 404, includes: ["organization_not_found"], excludes: ["AVAILABLE"] },
   {
     as: "owner",
-    named: "owner, of what is not there",
+    named: "owner, of a missing database",
     route,
     params: { db: "other" },
     status: 404,
@@ -36,7 +36,7 @@ const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
   },
   {
     as: "outsider",
-    named: "outsider, by way of their own organization",
+    named: "outsider, through their own organization",
     route,
     params: ({ other_org: otherOrg }) => ({ org: otherOrg.name, db: "main" }),
     status: 404,
@@ -45,7 +45,7 @@ const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
   },
 ]);
 
-describe("who may ask what of a database", () => {
+describe("who may request what of a database", () => {
   testScenarios(() => server, openDatabaseStage, [
     ...ROWS,
     { as: "guest", route: "databaseMetrics", status: 401, excludes: ["AVAILABLE"] },
@@ -83,7 +83,7 @@ describe("a request", () => {
     ["databaseBuildImage", "FAILED", "PROVISIONING", "database.build", { builds: 1 }],
     ["databaseDelete", "AVAILABLE", "DELETING", "database.delete", { is_awake: false }],
     ["databaseUndelete", "DELETING", "STOPPED", "database.undelete", { is_awake: false }],
-  ])("%s of one that is %s leads to %s", async (route, state, next, kind, desired) => {
+  ])("%s of a %s database leads to %s", async (route, state, next, kind, desired) => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org, {
       name: "extra",
@@ -105,7 +105,7 @@ describe("a request", () => {
     });
   });
 
-  test("of a database that is as it asks for changes nothing and says so", async () => {
+  test("that changes nothing is answered as such", async () => {
     const stage = await openOrgStage(server);
     const asAsked = [
       ["databaseStop", "STOPPED"],
@@ -113,7 +113,7 @@ describe("a request", () => {
       ["databaseStart", "AVAILABLE"],
       ["databaseStart", "STARTING"],
       ["databaseDelete", "DELETING"],
-      // the base library alone is no image
+      // the base library alone is not an image
       ["databaseBuildImage", "AVAILABLE"],
     ] as const;
     for (const [route, state] of asAsked) {
@@ -125,7 +125,7 @@ describe("a request", () => {
   });
 
   test.each(DATABASE_STATES.filter((state) => state !== "AVAILABLE"))(
-    "of a restart is refused while it is %s, with the state and what leads on",
+    "to restart is refused while the database is %s, with the state and a next step",
     async (state) => {
       const stage = await openOrgStage(server);
       const id = await makeDatabase(server, stage.org, { state });
@@ -137,7 +137,7 @@ describe("a request", () => {
     },
   );
 
-  test("takes the place of one that is being carried out, of which the operation ends as cancelled", async () => {
+  test("replaces a running one, whose operation ends as cancelled", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org, { name: "extra", state: "STOPPED" });
     await ask("databaseStart", stage, "extra");
@@ -155,7 +155,7 @@ describe("a request", () => {
     });
   });
 
-  test("that comes many times at once is carried out once", async () => {
+  test("sent many times at once is carried out once", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org);
     const answers = await Promise.all([1, 2, 3, 4].map(() => ask("databaseStop", stage, "main")));
@@ -164,7 +164,7 @@ describe("a request", () => {
     expect(await leftBehind(server, id)).toMatchObject({ generation: 2, jobs: 1 });
   });
 
-  test("with an Idempotency-Key is the same one when it is repeated", async () => {
+  test("repeated with its Idempotency-Key is the same request", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org);
     const input = {
@@ -179,7 +179,7 @@ describe("a request", () => {
 });
 
 describe("a deletion", () => {
-  test("lets the storage go at once when it is told to, also one that waits", async () => {
+  test("with `now` removes the storage at once, also for a waiting deletion", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org, { name: "extra" });
     expect((await ask("databaseDelete", stage, "extra")).json.database.purged_at).toMatch(/^\d{4}-/);
@@ -189,7 +189,7 @@ describe("a deletion", () => {
     expect(late.json).toMatchObject({ code: "database_state", detail: expect.stringContaining("is being removed") });
   });
 
-  test("keeps for as many days as the operator says", async () => {
+  test("keeps the storage for the operator's number of days", async () => {
     await using other = await openServer({ beside: server, env: { SERVICE_UNDELETE_DAYS: "1" } });
     const stage = await openOrgStage(other);
     const id = await makeDatabase(other, stage.org, { name: "extra" });
@@ -198,7 +198,7 @@ describe("a deletion", () => {
   });
 });
 
-test("the operations of one database and its services are listed alone, and of another organization's none", async () => {
+test("the operations of a database and its services are listed, without other organizations' operations", async () => {
   const stage = await openOrgStage(server);
   const { name: org, id: orgId } = stage.org;
   for (const name of ["one", "two"]) await makeDatabase(server, stage.org, { name });
@@ -236,7 +236,7 @@ describe("a build", () => {
   const build = (stage: OrgStage, db: string, body: object) =>
     server.ask("databaseBuildImage", { as: stage.owner, params: { org: stage.org.name, db }, body } as never);
 
-  test("of one that is FAILED takes the files as they are sent, and more of a resource, never less", async () => {
+  test("of a FAILED database takes the files that are sent, and more of a resource, never less", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org, { name: "extra", state: "FAILED", observed: null });
     const files = await makeFiles(server, stage.org, { "app.py": "x = 1\n" });
@@ -255,7 +255,7 @@ describe("a build", () => {
     });
   });
 
-  test("of one that is AVAILABLE takes other files and leaves its size; without other files and packages it is left alone", async () => {
+  test("of an AVAILABLE database takes other files but keeps its size; without a change it does nothing", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org, { name: "extra" });
     const files = await makeFiles(server, stage.org, { "app.py": "x = 2\n" });
@@ -268,7 +268,7 @@ describe("a build", () => {
     expect(await leftBehind(server, same)).toMatchObject({ state: "AVAILABLE", generation: 1, jobs: 0 });
   });
 
-  test("without the bytes of its files is refused, and so is one of a database that sleeps", async () => {
+  test("without the bytes of its files is refused, also for a sleeping database", async () => {
     const stage = await openOrgStage(server);
     const id = await makeDatabase(server, stage.org, { name: "extra", state: "FAILED" });
     await makeDatabase(server, stage.org, { name: "asleep", state: "STOPPED" });

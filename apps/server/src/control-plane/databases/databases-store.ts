@@ -12,7 +12,7 @@ export interface OrgOfDatabases {
   readonly name: string;
 }
 
-/** The database that an organization comes with and keeps. */
+/** The database that each organization has and cannot delete. */
 export const PROTECTED_DATABASE = "main";
 
 export type DatabaseRow = Selectable<DatabaseTables["control.databases"]>;
@@ -48,12 +48,12 @@ export async function findDatabase(
   throw databaseNotFound(org, name);
 }
 
-/** The row itself; undefined when there is none. */
+/** The database's row, or undefined. */
 export async function findRow(db: ControlDatabase | Tx, orgId: string, name: string): Promise<DatabaseRow | undefined> {
   return await selectRow(db, orgId, name).executeTakeFirst();
 }
 
-/** The row itself, locked until the transaction's end: whoever changes the database next waits. Undefined when there is none. */
+/** The database's row, locked until the transaction ends, or undefined. */
 export async function lockDatabase(tx: Tx, orgId: string, name: string): Promise<DatabaseRow | undefined> {
   return await selectRow(tx, orgId, name).forUpdate().executeTakeFirst();
 }
@@ -67,13 +67,13 @@ export function databaseNotFound(org: OrgOfDatabases, name: string): Error {
     detail: `${org.name} has no database ${JSON.stringify(name.slice(0, 63))}.`,
     hint:
       name === PROTECTED_DATABASE
-        ? "A new organization gets its database main in a moment; ask again then."
+        ? "A new organization gets its database main in a moment. Try again then."
         : `Create it: cli db update ${databaseUriOf(org.name, name.slice(0, 63))}`,
     meta: { organization: org.name, database: name.slice(0, 63) },
   });
 }
 
-/** With everything that an answer shows, in one statement. */
+/** Selects all fields of an answer in one statement. */
 function selectDatabases(db: ControlDatabase | Tx, org: OrgOfDatabases) {
   return db
     .selectFrom("control.databases as d")

@@ -10,8 +10,8 @@ import { type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-chang
 const DAY_S = 86_400;
 
 /**
- * Has a database deleted: its pods end at once, its storage goes after the days in which it can be undeleted, or with `is_now`
- * at once. One that is being deleted already can still be told to go at once.
+ * Deletes a database. Its pods end at once. Its storage is removed after the undelete period, or at once with `is_now`.
+ * A pending deletion can be repeated with `is_now`.
  * @throws database_not_found, database_protected
  */
 export async function deleteDatabase(
@@ -32,13 +32,13 @@ export async function deleteDatabase(
     state,
     desired: { ...row.desired, is_awake: false },
     purge_at: sql<Date>`now() + make_interval(secs => ${keepS}::float8)`,
-    detail: keepS === 0 ? "with its storage, at once" : `its storage goes in ${deps.undelete_days} days`,
+    detail: keepS === 0 ? "with its storage, at once" : `its storage will be removed in ${deps.undelete_days} days`,
   });
 }
 
 function isProtected(uri: string): Error {
   return appError("database_protected", {
-    detail: `${uri} is the default database of its organization, which cannot be deleted.`,
+    detail: `${uri} is the default database of its organization and cannot be deleted.`,
     hint: `Stop it instead, which keeps its data: cli db stop ${uri}`,
     meta: { uri },
   });

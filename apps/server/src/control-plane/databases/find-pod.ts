@@ -20,14 +20,14 @@ export interface FoundPod {
   readonly row: DatabaseRow;
 }
 
-/** What of a database is asked: its tables change only while it is AVAILABLE; its rows go on being served while an image is built. */
+/** States in which a pod is asked. Tables change only while AVAILABLE; rows are served during an image build too. */
 const STATES = {
   changed: ["AVAILABLE"],
   read: ["AVAILABLE", "UPDATING"],
   written: ["AVAILABLE", "UPDATING"],
 } as const satisfies Record<string, readonly DatabaseState[]>;
 
-/** The pod of a database, as it is reached. @throws database_not_found, database_not_available, database_not_reached */
+/** The address of a database's pod. @throws database_not_found, database_not_available, database_not_reached */
 export async function findPod(
   deps: FindPodDeps,
   org: OrgOfDatabases,

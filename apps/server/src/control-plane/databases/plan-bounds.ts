@@ -10,7 +10,7 @@ export interface PlanBoundsDeps {
   readonly documents: Pick<TenantDocuments, "check">;
 }
 
-/** What databases of this server may be, as it is configured. */
+/** The bounds of databases on this server, from its configuration. */
 export function planBounds({ config, documents, pods }: PlanBoundsDeps): PlanBounds {
   return {
     bounds: config.pods.bounds,

@@ -78,7 +78,7 @@ function plan({ environment = locked("iniconfig==2.0"), files = [file("app.py")]
 }
 const sentences = (given: Given) => plan(given).plan.ops.map(({ description }) => description);
 
-test("nothing is to be done when all is as the database runs it, whatever the entry leaves out", () => {
+test("an entry that matches the running database needs no change, whatever it leaves out", () => {
   const { plan: found, desired } = plan({ settings: { include: ["data/**"], python_version: "3.12" } });
   expect(found).toMatchObject({ ops: [], in_agreement: true, resolution: "up_to_date", warnings: [], generation: 3 });
   expect(found.summary).toEqual({ ops: 0, destructive: 0, rebuild: false, restarts: false });
@@ -86,7 +86,7 @@ test("nothing is to be done when all is as the database runs it, whatever the en
 });
 
 describe("a resource", () => {
-  test("that grows restarts the database, one that shrinks asks to be allowed", () => {
+  test("restarts the database when it grows, and needs permission when it shrinks", () => {
     const { plan: found, desired } = plan({ settings: { cpu: 1, memory_mb: 512 } });
     expect(found.ops.map(({ description }) => description)).toEqual([
       "cpu will be 1 rather than 0.5, which restarts the database",
@@ -97,7 +97,7 @@ describe("a resource", () => {
     expect(desired.resources).toEqual({ cpu: 1, memory_mb: 512, disk_gb: 10, workers: 1 });
   });
 
-  test("out of bounds is refused, all of them at once, with the bound and the operator's setting", () => {
+  test("out of bounds is refused, with all bounds and settings in one error", () => {
     expect(() => plan({ settings: { cpu: 64, memory_mb: 1, disk_gb: 101, workers: 9 } })).toThrow(
       expect.objectContaining({
         code: "resources_refused",
@@ -114,14 +114,14 @@ describe("a resource", () => {
     );
   });
 
-  test("what stays as it is passes bounds that were lowered since", () => {
+  test("that stays the same passes bounds that were lowered since", () => {
     const resources = { cpu: 8, memory_mb: 16_384, disk_gb: 500, workers: 1 };
     const row = { desired: { ...FIRST, resources }, observed: { ...FIRST, resources } };
     expect(sentences({ settings: { cpu: 8, disk_gb: 500 }, row })).toEqual([]);
     expect(() => plan({ settings: { cpu: 9 }, row })).toThrow(/cpu is 9; at most 4/);
   });
 
-  test("of a disk that is smaller than what it holds is refused", () => {
+  test("disk_gb below the used size is refused", () => {
     const usage = { disk_bytes: 3.5 * 1024 ** 3, disk_limit_bytes: 1, memory_bytes: null, is_disk_full: false };
     expect(() => plan({ settings: { disk_gb: 3 }, row: { usage } })).toThrow(/holds 3.50 GB already/);
     expect(sentences({ settings: { disk_gb: 4 }, row: { usage } })).toHaveLength(1);
@@ -129,7 +129,7 @@ describe("a resource", () => {
 });
 
 describe("the image", () => {
-  test("is built when its environment is new, and the lines that changed are told", () => {
+  test("is built for a new environment, and changed lines are reported", () => {
     const found = plan({
       environment: locked("iniconfig==2.1"),
       wanted: { environment: "e2" },
@@ -148,13 +148,13 @@ describe("the image", () => {
     expect(found.desired.environment).toBe("e2");
   });
 
-  test("that the organization has is not built again", () => {
+  test("that the organization already has is not built again", () => {
     const given = { environment: locked("iniconfig==2.1"), wanted: { environment: "e2" } };
     expect(plan(given).plan.summary).toMatchObject({ rebuild: false, restarts: true });
     expect(sentences(given)).toEqual(["the image will be one that was built before: requirements.txt changed"]);
   });
 
-  test("without a lock is the base library alone, which is said each time", () => {
+  test("without a lock is the base library alone, with a warning", () => {
     const bare = { environment: BASE, wanted: { environment: null } };
     expect(plan(bare).plan).toMatchObject({
       ops: [{ target: "image", op: "change", description: /base library alone: source, requirements.txt changed/ }],
@@ -165,7 +165,7 @@ describe("the image", () => {
     expect(again.plan).toMatchObject({ ops: [], warnings: [/base library alone/] });
   });
 
-  test("has hundreds of changed lines, of which the first are shown", () => {
+  test("with hundreds of changed lines shows only the first", () => {
     const many = Array.from({ length: 300 }, (_, at) => `p${at}==1`).join("\n");
     const [op] = plan({ environment: locked(many), wanted: { environment: "e2" } }).plan.ops;
     expect(op?.lines).toHaveLength(21);
@@ -173,7 +173,7 @@ describe("the image", () => {
   });
 });
 
-test("files are counted and named: what is new, what is other, what is gone", () => {
+test("files are counted and named: added, changed and removed", () => {
   const files = [file("app.py", "b"), file("new.py"), { ...file("run.sh"), is_executable: true }];
   const stored = {
     files: [file("app.py"), file("old.py"), file("run.sh")],
@@ -195,7 +195,7 @@ test("files are counted and named: what is new, what is other, what is gone", ()
 });
 
 describe("a setting", () => {
-  test("that pods read at their start restarts the database, the others do not", () => {
+  test("that pods read at start restarts the database, others do not", () => {
     const settings = { sleep_after: "15m", wake_on_request: true, db_input_media_dest: "s3://in" };
     const { plan: found, desired } = plan({ settings });
     expect(
@@ -208,7 +208,7 @@ describe("a setting", () => {
     expect(desired.settings).toEqual({ ...FIRST.settings, ...settings });
   });
 
-  test("of variables names them and never shows a value", () => {
+  test("of variables is shown by name, never by value", () => {
     const had = { ...RUNS, settings: { ...RUNS.settings, vars: { KEPT: "1", LESS: "2", OTHER: "hidden-before" } } };
     const { plan: found } = plan({
       settings: { vars: { KEPT: "1", MORE: "3", OTHER: "hidden" } },
@@ -222,7 +222,7 @@ describe("a setting", () => {
 
   test.each([
     [{ "A B": "1" }, /"A B" is not a valid variable name/],
-    [{ A: "1\0" }, /"A" has a value that no environment can hold/],
+    [{ A: "1\0" }, /"A" has a value that an environment cannot hold/],
     [{ A: "x".repeat(70_000) }, /the variables have 70001 bytes; the maximum is 65536/],
   ])("that no process can have is refused: %j", (vars, message) => {
     expect(() => plan({ settings: { vars } as never })).toThrow(message);
@@ -230,7 +230,7 @@ describe("a setting", () => {
 });
 
 describe("a database that does not exist", () => {
-  test("will be created, with what its entry says and what is usual for the rest", () => {
+  test("will be created, with the values of its entry and defaults for the rest", () => {
     const { plan: found, desired } = plan({
       row: null,
       settings: { cpu: 2, sleep_after: "1h" },
@@ -256,7 +256,7 @@ describe("a database that does not exist", () => {
     expect(desired).toMatchObject({ tree: "t1", environment: "e1", is_awake: true, resources: { cpu: 2 } });
   });
 
-  test("gets no more than the operator lets any have", () => {
+  test("is created within the operator's bounds", () => {
     const small = { least: BOUNDS.least, most: { cpu: 0.5, memory_mb: 512, disk_gb: 2, workers: 1 } };
     const made = planDatabase({
       uri: URI,
@@ -271,10 +271,10 @@ describe("a database that does not exist", () => {
   });
 });
 
-describe("a change before this one that", () => {
+describe("an earlier change that", () => {
   const asked: DesiredDatabase = { ...FIRST, environment: "e2", resources: { ...FIRST.resources, cpu: 2 }, builds: 1 };
 
-  test("failed is to be done still, and what only it asked for is not kept", () => {
+  test("failed is still due, without the parts that nothing else needs", () => {
     const error = { code: "build_failed", detail: "numpy has no wheel.", hint: null };
     const lastBuild = { state: "failed" as const, error, operation_id: null, at: "2030-01-01T00:00:00.000Z" };
     const again = plan({
@@ -290,17 +290,17 @@ describe("a change before this one that", () => {
     expect(plan({ row: { desired: asked, last_build: lastBuild } }).plan.in_agreement).toBe(true);
   });
 
-  test("is being carried out is what this is compared with", () => {
+  test("is running is the basis of the comparison", () => {
     const { plan: found } = plan({ row: { state: "UPDATING", desired: asked, operation: "database.update" } });
     expect(found.ops.map(({ target }) => target)).toEqual(["image"]);
     expect(found.warnings).toEqual([
-      "Generation 3 is being carried out (database.update); this compares with what it makes.",
+      "Generation 3 is in progress (database.update); this plan compares with its result.",
     ]);
   });
 
-  test("left it FAILED is told with why", () => {
-    const failure = { code: "pod_failed", detail: "its pod ended again and again.", hint: null };
+  test("left the database FAILED is reported with the reason", () => {
+    const failure = { code: "pod_failed", detail: "its pod ended repeatedly.", hint: null };
     const { plan: found } = plan({ row: { state: "FAILED", failure } });
-    expect(found.warnings).toEqual(["It has failed: its pod ended again and again."]);
+    expect(found.warnings).toEqual(["It has failed: its pod ended repeatedly."]);
   });
 });

@@ -18,28 +18,28 @@ import { checkSettings, mergeSettings, planSettings } from "./plan-settings.ts";
 
 export type PlanRequest = z.output<typeof databasePlanRequestSchema>;
 
-/** A database as an update finds it. */
+/** A database's row, as an update reads it. */
 export interface PlannedRow
   extends Pick<DatabaseRow, "state" | "generation" | "desired" | "observed" | "failure" | "last_build" | "usage"> {
-  /** What is worked at: `database.update`. */
+  /** The kind of the open operation: `database.update`. */
   readonly operation: string | null;
 }
 
-/** What the organization has of what is named. */
+/** Which of the named files and environments the organization has stored. */
 export interface Stored {
-  /** The environment that the database has; null for the base library alone. */
+  /** The database's environment. Null for the base library alone. */
   readonly environment: EnvironmentDocument | null;
-  /** The files that it has; undefined before the first upload. */
+  /** The database's files. Undefined before the first upload. */
   readonly files: readonly TreeEntry[] | undefined;
-  /** Whether there is an image of the wanted environment. */
+  /** Whether an image of the requested environment exists. */
   readonly is_built: boolean;
-  /** Wanted files of which bytes are missing. */
+  /** Requested files with missing bytes. */
   readonly missing: readonly TreeEntry[];
-  /** Bytes of the missing blobs, as far as their files say it. */
+  /** Total size of the missing blobs, as declared by their files. */
   readonly missing_bytes: number;
 }
 
-/** What the wanted files and environment are called. */
+/** The requested files and environment. */
 export interface Wanted {
   readonly tree: string;
   readonly environment: string | null;
@@ -47,7 +47,7 @@ export interface Wanted {
 
 export interface DatabasePlanInput {
   readonly uri: string;
-  /** Undefined for a database that does not exist. */
+  /** Undefined if the database does not exist. */
   readonly row: PlannedRow | undefined;
   readonly request: PlanRequest;
   readonly wanted: Wanted;
@@ -57,12 +57,12 @@ export interface DatabasePlanInput {
 
 export interface MadeDatabasePlan {
   readonly plan: DatabasePlan;
-  /** What it shall be when the plan is carried out. */
+  /** The desired state after the plan is carried out. */
   readonly desired: DesiredDatabase;
 }
 
 /**
- * Plans what an update of a database, or its creation, would do: `db diff` prints it, and `db update` carries out the very same.
+ * Plans an update or the creation of a database. `db diff` prints the plan, and `db update` carries out the same plan.
  * @throws resources_refused, invalid_request
  */
 export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
@@ -95,8 +95,8 @@ export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
 }
 
 /**
- * What an update is compared with: what the database is about to be while that is worked at, else what it runs. An update that
- * failed or was cancelled is to be done still, and what only it asked for is not kept.
+ * The basis of the comparison: the desired state while a change runs, otherwise the observed state. A change that
+ * failed or was cancelled is still due, without the parts that only it asked for.
  */
 export function baseOf({
   desired,
@@ -107,7 +107,7 @@ export function baseOf({
   return { ...desired, ...observed, restarts: desired.restarts };
 }
 
-/** Whether what was asked for last is what the database runs, or will. */
+/** Whether the database runs the last requested state, or will do so after the open operation. */
 export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "state">): boolean {
   const parts = ({ environment, resources, settings, tree, builds }: DesiredDatabase) => {
     const vars = Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -182,15 +182,15 @@ function toPlan({ request, row, stored, uri }: DatabasePlanInput, ops: DatabaseO
   };
 }
 
-/** What somebody should know of a change before this one that did not come to its end. */
+/** Warnings about an earlier change that has not completed. */
 function warnOf(uri: string, row: PlannedRow): string[] {
   if (row.operation !== null) {
-    return [`Generation ${row.generation} is being carried out (${row.operation}); this compares with what it makes.`];
+    return [`Generation ${row.generation} is in progress (${row.operation}); this plan compares with its result.`];
   }
   if (row.state === "FAILED" && row.failure !== null) return [`It has failed: ${row.failure.detail}`];
   if (isCarriedOut(row)) return [];
   const error = row.last_build?.state === "failed" ? row.last_build.error : null;
   return error === null
-    ? [`Generation ${row.generation} was not carried out; it runs what it ran before.`]
+    ? [`Generation ${row.generation} was not carried out; the database still runs its previous state.`]
     : [`The last build failed: ${error.detail} To build it again without a change: cli db build-image ${uri}`];
 }

@@ -1,10 +1,10 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
 
-/** Lines that a plan shows of what there may be thousands. */
+/** Maximum lines that a plan shows of a list that may have thousands. */
 const MAX_LINES = 20;
 
-/** What becomes of the project files; undefined when they are the same. */
+/** Plans the change of the project files. Undefined if they are the same. */
 export function planFiles(
   before: readonly TreeEntry[] | undefined,
   after: readonly TreeEntry[],
@@ -27,13 +27,13 @@ export function planFiles(
     severity: "additive",
     description: describe(before === undefined || before.length === 0, counts),
     lines: shortenLines(paths),
-    // services move to the files by an update of their own
+    // services move to the new files by their own update
     requires_restart: false,
     details: counts,
   };
 }
 
-/** The first lines, and how many more there are. */
+/** The first lines, and the number of the rest. */
 export function shortenLines(lines: readonly string[]): string[] {
   if (lines.length <= MAX_LINES) return [...lines];
   return [...lines.slice(0, MAX_LINES), `... and ${lines.length - MAX_LINES} more`];

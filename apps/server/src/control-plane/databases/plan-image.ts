@@ -2,15 +2,15 @@ import type { DatabaseOp, EnvironmentDocument } from "@appdb/contract/routes/con
 import { diffEnvironment } from "@appdb/python-runtime/environments/environment";
 import { shortenLines } from "./plan-files.ts";
 
-/** An environment and the image that it has; null hash for the base library alone. */
+/** An environment and its image. The hash is null for the base library alone. */
 export interface PlannedImage {
   readonly hash: string | null;
   readonly document: EnvironmentDocument | null;
 }
 
 /**
- * What becomes of the image; undefined when the environment is the same. `is_built`: the organization has an image of the new
- * environment. `runs`: pods are to be started anew for it.
+ * Plans the change of the image. Undefined if the environment is the same. `is_built`: the organization has an image of
+ * the new environment. `runs`: pods must restart to use it.
  */
 export function planImage(
   before: PlannedImage,

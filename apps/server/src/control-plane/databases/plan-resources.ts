@@ -4,13 +4,13 @@ import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
 import { BOUND_SETTINGS, type ResourceBounds } from "../../config/config-pods.ts";
 
 const NAMES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies readonly (keyof Resources)[];
-/** Of a database of which nobody says how large it is to be. */
+/** Resources of a database whose entry sets none. */
 const USUAL: Resources = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 };
 const GIGABYTE = 1024 ** 3;
 
 export type WantedResources = { readonly [name in keyof Resources]?: number | undefined };
 
-/** What a new database gets; within the operator's bounds. */
+/** The default resources within the operator's bounds. */
 export function usualResources({ least, most }: ResourceBounds): Resources {
   const within = (name: keyof Resources) => Math.min(Math.max(USUAL[name], least[name]), most[name]);
   return {
@@ -21,7 +21,7 @@ export function usualResources({ least, most }: ResourceBounds): Resources {
   };
 }
 
-/** The resources with what an entry says; what it leaves out stays. */
+/** The current resources with those of an entry. Missing ones stay. */
 export function mergeResources(current: Resources, wanted: WantedResources): Resources {
   return {
     cpu: wanted.cpu ?? current.cpu,
@@ -31,7 +31,7 @@ export function mergeResources(current: Resources, wanted: WantedResources): Res
   };
 }
 
-/** The resources with those that an entry wants more of. */
+/** The current resources, raised to those of an entry. */
 export function growResources(current: Resources, wanted: WantedResources): Resources {
   return {
     cpu: Math.max(wanted.cpu ?? 0, current.cpu),
@@ -42,8 +42,8 @@ export function growResources(current: Resources, wanted: WantedResources): Reso
 }
 
 /**
- * Checks what an entry asks for, all of it at once. What stays as it is passes: an operator may have moved the bounds.
- * @throws resources_refused with the bound and the operator's setting, or with what the database holds already
+ * Checks all requested resources together. Unchanged ones pass, because the operator may have changed the bounds.
+ * @throws resources_refused with the bound and the operator's setting, or with the used size
  */
 export function checkResources(
   wanted: WantedResources,
@@ -68,12 +68,12 @@ export function checkResources(
   if (errors.length === 0) return;
   throw appError("resources_refused", {
     detail: `${holds.uri} cannot have these resources: ${errors.map(({ detail }) => detail).join("; ")}.`,
-    hint: "Correct the database's entry in service.toml; the bounds are the operator's.",
+    hint: "Correct the database's entry in service.toml. The operator sets the bounds.",
     errors,
   });
 }
 
-/** An operation for each resource that changes. */
+/** One operation for each resource that changes. */
 export function planResources(before: Resources, after: Resources): DatabaseOp[] {
   return NAMES.filter((name) => before[name] !== after[name]).map((name) => {
     const isLess = after[name] < before[name];

@@ -6,17 +6,17 @@ import type { DesiredDatabase } from "../../database/desired.ts";
 type Settings = DesiredDatabase["settings"];
 type WantedSettings = z.output<typeof databaseSettingsSchema>;
 
-/** Those that pods read when they start. */
+/** Settings that pods read at start. */
 const RESTARTS = ["db_input_media_dest", "db_output_media_dest"] as const;
 const LIVE = ["sleep_after", "wake_on_request"] as const;
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_VARIABLES = 200;
-/** All of them stand in the environment of a process, which the system bounds. */
+/** All variables are in the environment of one process, which the system limits. */
 const MAX_BYTES = 65_536;
 const MAX_DESTINATION = 2_000;
 
-/** The settings with what an entry says; what it leaves out stays. */
+/** The current settings with those of an entry. Missing ones stay. */
 export function mergeSettings(current: Settings, wanted: WantedSettings): Settings {
   return {
     sleep_after: wanted.sleep_after ?? current.sleep_after,
@@ -41,7 +41,7 @@ export function checkSettings(wanted: WantedSettings): void {
   });
 }
 
-/** An operation for each setting that changes. Values of variables are not shown: people put there what only some may know. */
+/** One operation for each setting that changes. Values of variables are hidden: they may be secret. */
 export function planSettings(before: Settings, after: Settings): DatabaseOp[] {
   const changes = [...LIVE, ...RESTARTS].filter((name) => before[name] !== after[name]);
   const ops = changes.map((name): DatabaseOp => {
@@ -82,7 +82,7 @@ function planVariables(before: Settings["vars"], after: Settings["vars"]): Datab
 
 function findVariableProblem(name: string, value: string): string | undefined {
   if (!VARIABLE.test(name)) return "is not a valid variable name: expected letters, digits and '_', no digit first";
-  return value.includes("\0") || !value.isWellFormed() ? "has a value that no environment can hold" : undefined;
+  return value.includes("\0") || !value.isWellFormed() ? "has a value that an environment cannot hold" : undefined;
 }
 
 function findVariableProblems(vars: Readonly<Record<string, string>>): FieldError[] {

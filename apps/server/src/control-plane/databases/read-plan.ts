@@ -27,25 +27,24 @@ export interface ReadPlan extends MadeDatabasePlan {
   readonly wanted: Wanted;
 }
 
-/** What this server lets a database be. */
+/** This server's limits for databases. */
 export interface PlanBounds {
   readonly bounds: ResourceBounds;
   readonly quotas: QuotasConfig;
-  /** @throws disk_full when organizations may write nothing more */
+  /** @throws disk_full when organizations may not write */
   demandDisk(): Promise<void>;
-  /** @throws environment_refused, system_packages_refused, build_failed for what its images cannot be made of */
+  /** @throws environment_refused, system_packages_refused, build_failed if no image can be built from it */
   checkBuild(environment: EnvironmentDocument, organizationId: string): Promise<void>;
 }
 
-/** The name of a database that is planned: one that a database can have. @throws invalid_name */
+/** Parses the name of a planned database. @throws invalid_name */
 export function parseDatabaseName(text: string): string {
   return parseName("database", text);
 }
 
 /**
- * Checks what an image would be built of, unless it is there. It may take long: no transaction is open meanwhile. What runs is not
- * refused for what was not known when it was built.
- * @throws environment_refused, system_packages_refused, build_failed, rate_limited for what is known before it is built
+ * Checks the environment of an image that does not exist yet. It can take long, so no transaction may be open.
+ * @throws environment_refused, system_packages_refused, build_failed, rate_limited for problems known before the build
  */
 export async function checkNewBuild(
   db: ControlDatabase,
@@ -69,9 +68,9 @@ export async function checkNewBuild(
 }
 
 /**
- * Reads what there is and plans what a request would make of it. Nothing is changed. `checkNewBuild` comes before.
- * @throws tree_invalid, resources_refused, resources_quota, invalid_request, database_exists, database_quota, database_not_available for a `main` that is
- *  yet to be made; environment_refused
+ * Plans a request against the current state, without changing anything. Call `checkNewBuild` first.
+ * @throws tree_invalid, resources_refused, resources_quota, invalid_request, database_exists, database_quota,
+ * environment_refused; database_not_available if `main` does not exist yet
  */
 export async function readPlan(
   db: ControlDatabase | Tx,
@@ -101,7 +100,7 @@ export async function readPlan(
   return { ...made, wanted };
 }
 
-/** What a plan asks of its organization. */
+/** The resources that a plan needs from its organization. */
 export function sumsOf(
   {
     bounds,
@@ -155,7 +154,7 @@ async function readStored(
   };
 }
 
-/** Each missing blob once, however many files have it. */
+/** Counts each missing blob once, however many files contain it. */
 function countMissing(entries: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): number {
   const missing = new Map<string, number>();
   for (const { chunks, size } of entries) {

@@ -14,8 +14,8 @@ import { nothingToDo, writeChange } from "./write-change.ts";
 type BuildRequest = z.output<typeof databaseBuildImageRequestSchema>;
 
 /**
- * Has an image built anew: from what the database has, or from the files and the environment that are sent, which are its own from then
- * on. This is the way on for a database that is FAILED, which may be given more of a resource at the same time.
+ * Requests an image build from the database's files and environment, or from new ones that replace them. A FAILED
+ * database may get more of a resource in the same request.
  * @throws database_not_found, database_state, blobs_missing, tree_invalid, resources_refused, invalid_request
  */
 export async function requestBuild(
@@ -33,7 +33,7 @@ export async function requestBuild(
   const settings = row.state === "FAILED" ? request.settings : {};
   const planned = await readPlan(tx, org, { ...deps, name, row, request: { ...request, settings } });
   const { plan, wanted } = planned;
-  // the base library alone is no image that could be built
+  // the base library alone needs no build
   if (row.state === "AVAILABLE" && wanted.environment === null && plan.in_agreement) {
     return await nothingToDo(deps, caller, row.name);
   }

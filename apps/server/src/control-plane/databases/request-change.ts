@@ -8,7 +8,7 @@ import { type DatabaseRow, databaseNotFound, lockDatabase } from "./databases-st
 import { requestState } from "./state.ts";
 import { type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
 
-/** What people ask of a database beside updates and its deletion. */
+/** Requests to a database other than updates and deletion. */
 export type DatabaseVerb = "build_image" | "start" | "stop" | "restart" | "retry" | "undelete";
 
 const KINDS = {
@@ -21,7 +21,7 @@ const KINDS = {
 } as const satisfies Record<DatabaseVerb, string>;
 
 /**
- * Writes down what was asked of a database; one that is as asked already is left alone.
+ * Records a request to a database. A database that is already in the requested state is left alone.
  * @throws database_not_found, database_not_available, database_state
  */
 export async function requestChange(
@@ -40,7 +40,7 @@ export async function requestChange(
 }
 
 function isAsAsked(row: DatabaseRow, verb: DatabaseVerb, next: DatabaseRow["state"]): boolean {
-  // the base library alone is no image that could be built
+  // the base library alone needs no build
   if (verb === "build_image" && row.state === "AVAILABLE") return row.desired.environment === null;
   return next === row.state;
 }
@@ -60,7 +60,7 @@ function wish(desired: DesiredDatabase, verb: DatabaseVerb): DesiredDatabase {
   }
 }
 
-/** @throws database_state once its storage may be gone in part */
+/** @throws database_state once parts of its storage may be removed */
 async function refusePurged({ tx }: DatabaseChangeDeps, row: DatabaseRow, uri: string): Promise<void> {
   const { is_over: isOver } = await tx
     .selectFrom("control.databases")
@@ -69,7 +69,7 @@ async function refusePurged({ tx }: DatabaseChangeDeps, row: DatabaseRow, uri: s
     .executeTakeFirstOrThrow();
   if (!isOver) return;
   throw appError("database_state", {
-    detail: `The storage of ${uri} is being removed; it cannot be undeleted any more.`,
+    detail: `The storage of ${uri} is being removed; it can no longer be undeleted.`,
     hint: `Create it again when it is deleted: cli db update ${uri}`,
     meta: { uri, state: row.state },
   });

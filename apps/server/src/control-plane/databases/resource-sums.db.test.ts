@@ -44,7 +44,7 @@ const update = (stage: DatabaseStage, db: string, settings: object, expectedGene
     },
   } as never);
 
-test("a database that asks for more than is left is refused, with what is used, asked and most", async () => {
+test("a database that requests more than is left is refused, with used, requested and maximum", async () => {
   const stage = await openDatabaseStage(server);
   for (const answer of [
     await plan(stage, "extra", { cpu: 3.5, disk_gb: 51 }),
@@ -63,20 +63,20 @@ test("a database that asks for more than is left is refused, with what is used, 
   expect((await update(stage, "extra", { cpu: 3, disk_gb: 50 }, 0)).status).toBe(202);
 });
 
-test("two that are made at once do not exceed the sum together", async () => {
+test("two databases created at once do not exceed the sum together", async () => {
   const stage = await openDatabaseStage(server);
   const answers = await Promise.all(["a", "b", "c"].map((name) => update(stage, name, { cpu: 2 }, 0)));
   expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
 });
 
-test("two that grow at once do not exceed the sum together", async () => {
+test("two databases that grow at once do not exceed the sum together", async () => {
   const stage = await openDatabaseStage(server);
   await makeDatabase(server, stage.org, { name: "other" });
   const grow = ["main", "other"].map((name) => update(stage, name, { memory_mb: 4_096 }, 1));
   expect((await Promise.all(grow)).map(({ status }) => status).sort()).toEqual([202, 409]);
 });
 
-test("what an older version granted stays, and may shrink", async () => {
+test("a sum granted by an older version stays, and may shrink", async () => {
   const stage = await openDatabaseStage(server);
   const resources = { ...RESOURCES, cpu: 64, disk_gb: 500 };
   await makeDatabase(server, stage.org, { name: "large", desired: { resources } });
@@ -91,7 +91,7 @@ test("another organization's databases do not count", async () => {
   expect((await update(other, "extra", { cpu: 3 }, 0)).status).toBe(202);
 });
 
-test("without a setting an organization has room for its databases with the defaults", () => {
+test("by default an organization has room for its databases with default sizes", () => {
   const least = { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 };
   const bounds = { least, most: { cpu: 2, memory_mb: 2_048, disk_gb: 100, workers: 16 } };
   expect(mostOfOrganization({ bounds, sums: {} }, 3)).toEqual({ cpu: 4, memory_mb: 4_096, disk_gb: 200 });

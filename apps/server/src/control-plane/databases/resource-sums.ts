@@ -9,12 +9,12 @@ import { type OrgOfDatabases, PROTECTED_DATABASE } from "./databases-store.ts";
 import { usualResources } from "./plan-resources.ts";
 
 const NAMES = ["cpu", "memory_mb", "disk_gb"] as const satisfies readonly (keyof OrgResources)[];
-/** Sums of fractions: 0.1 + 0.2 is 0.3. */
+/** Rounds sums of fractions: 0.1 + 0.2 is 0.3. */
 const DECIMALS = 1_000;
 
 export interface SumInput {
   readonly name: string;
-  /** What the database has; undefined for one that is to be made. */
+  /** The database's current resources. Undefined for a new one. */
   readonly before: Resources | undefined;
   readonly after: Resources;
   readonly bounds: ResourceBounds;
@@ -22,8 +22,8 @@ export interface SumInput {
 }
 
 /**
- * What the databases of an organization may ask for together: the operator's setting, else twice what one may ask for at most, or what as many
- * databases as it may have need with the defaults.
+ * The operator's maximum for an organization. By default, twice the maximum of one database, or the default size for
+ * every database in the quota if that is more.
  */
 export function mostOfOrganization(
   { bounds, sums }: Pick<SumInput, "bounds" | "sums">,
@@ -35,8 +35,8 @@ export function mostOfOrganization(
 }
 
 /**
- * Refuses a database that asks for more than its organization has left. What does not grow is not refused: an operator may have lowered the
- * bounds. Databases that are being deleted count until they are gone, and `main` before it is made.
+ * Refuses growth beyond what the organization has left. Unchanged sizes pass, because the operator may have lowered
+ * bounds. Databases count until they are removed, and `main` counts before it is made.
  * @throws resources_quota
  */
 export async function refuseSums(db: ControlDatabase | Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
@@ -56,19 +56,19 @@ export async function refuseSums(db: ControlDatabase | Tx, org: OrgOfDatabases, 
   if (errors.length === 0) return;
   throw appError("resources_quota", {
     detail: `${databaseUriOf(org.name, name)} requests more than ${org.name} has left: ${errors.map(({ detail }) => detail).join("; ")}.`,
-    hint: "Ask for less in the database's entry in service.toml, shrink or delete another database, or ask the operator for more.",
+    hint: "Request less in the database's entry in service.toml, shrink or delete another database, or ask the operator for more.",
     meta: { used, asked: after, most },
     errors,
   });
 }
 
-/** The same while no other database of the organization changes its resources, until the transaction ends. @throws resources_quota */
+/** Like `refuseSums`, and locks the organization's resources until the transaction ends. @throws resources_quota */
 export async function demandSums(tx: Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.resources ' || ${org.id}::text, 0))`.execute(tx);
   await refuseSums(tx, org, input);
 }
 
-/** What the other databases ask for: what they run or are to run, whichever is more. */
+/** The resources of the other databases: the larger of their observed and desired ones. */
 async function readSums(
   db: ControlDatabase | Tx,
   org: OrgOfDatabases,
@@ -83,7 +83,7 @@ async function readSums(
     from control.organizations o left join control.databases d on d.org_id = o.id and d.name <> ${name}
     where o.id = ${org.id} group by o.id`.execute(db);
   const [found] = rows;
-  if (found === undefined) throw new Error("The organization of a database is gone.");
+  if (found === undefined) throw new Error("The organization of a database does not exist.");
   const main = found.has_main ? undefined : usualResources(bounds);
   const used = (one: keyof OrgResources) => found[one] + (main?.[one] ?? 0);
   return {

@@ -6,7 +6,7 @@ import { requestState } from "./state.ts";
 const URI = "cloud://acme:main";
 const EVENTS = Object.keys(DATABASE_EVENTS) as DatabaseEvent[];
 
-test("an update is for an AVAILABLE database alone, and every other state says its name and what leads on", () => {
+test("only an AVAILABLE database can be updated; other states give their name and a next step", () => {
   for (const state of DATABASE_STATES.filter((name) => name !== "AVAILABLE")) {
     expect(() => requestState(URI, state, "update")).toThrow(
       expect.objectContaining({
@@ -22,7 +22,7 @@ test("an update is for an AVAILABLE database alone, and every other state says i
   );
 });
 
-test("every state can be left by what people ask for, or by itself", () => {
+test("every state can be left by a request or automatically", () => {
   for (const state of DATABASE_STATES) {
     const ways = EVENTS.map((event) => nextDatabaseState(state, event)).filter(
       (next) => next !== undefined && next !== state,
@@ -31,7 +31,7 @@ test("every state can be left by what people ask for, or by itself", () => {
   }
 });
 
-test("from every state there is a way to AVAILABLE, and every state can be reached from a new database", () => {
+test("AVAILABLE is reachable from every state, and every state from a new database", () => {
   const reachable = (from: DatabaseState) => {
     const seen = new Set([from]);
     for (const state of seen) for (const event of EVENTS) seen.add(nextDatabaseState(state, event) ?? state);
@@ -41,12 +41,12 @@ test("from every state there is a way to AVAILABLE, and every state can be reach
   for (const state of DATABASE_STATES) expect(reachable(state)).toContain("AVAILABLE");
 });
 
-test("what is being deleted comes back only by being undeleted", () => {
+test("a database being deleted returns only by undelete", () => {
   const left = EVENTS.filter((event) => ![undefined, "DELETING"].includes(nextDatabaseState("DELETING", event)));
   expect(left).toEqual(["undelete"]);
 });
 
-test("stopping what is stopped and starting what runs do nothing", () => {
+test("stopping a stopped database and starting a running one do nothing", () => {
   expect(requestState(URI, "STOPPED", "stop")).toBe("STOPPED");
   expect(requestState(URI, "AVAILABLE", "start")).toBe("AVAILABLE");
   expect(() => requestState(URI, "STOPPED", "restart")).toThrow(

@@ -16,7 +16,7 @@ const ASKED: Partial<Readonly<Record<DatabaseEvent, string>>> = {
 
 /**
  * The state after a request.
- * @throws database_not_available for what only an AVAILABLE database allows, database_state otherwise
+ * @throws database_not_available if only an AVAILABLE database allows it, database_state otherwise
  */
 export function requestState(uri: string, state: DatabaseState, event: DatabaseEvent): DatabaseState {
   const next = nextDatabaseState(state, event);
@@ -30,7 +30,7 @@ export function requestState(uri: string, state: DatabaseState, event: DatabaseE
     detail: `${uri} is ${state}; it can be ${verb} when it is ${listWords(allowed)}.`,
     hint:
       state === "AVAILABLE" && event === "retry"
-        ? "It has not failed; there is nothing to try again."
+        ? "It has not failed. There is nothing to retry."
         : adviseOn(state, uri),
     meta: { uri, state },
   });

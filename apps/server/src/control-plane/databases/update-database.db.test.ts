@@ -48,7 +48,7 @@ const ROWS: Scenario[] = (["databasePlan", "databaseUpdate"] as const).flatMap((
     { as: "member", named: "member, a reserved name", route, params: { db: "postgres" }, body, status: 422 },
     {
       as: "member",
-      named: "member, a tree that leads out of itself",
+      named: "member, a tree with a path outside of it",
       route,
       params,
       body: { ...body, files: [{ path: "../evil", size: 0, is_executable: false, chunks: [], link: null }] },
@@ -97,7 +97,7 @@ const images = (stage: OrgStage) =>
     .execute();
 
 describe("a plan", () => {
-  test("changes nothing, neither of a database that is there nor of one that is not", async () => {
+  test("changes nothing, for existing and missing databases", async () => {
     const stage = await openDatabaseStage(server);
     const files = await makeFiles(server, stage.org, { "app.py": "x" }, []);
     expect((await plan(stage, "main", { files, environment: NEW })).json).toMatchObject({
@@ -127,7 +127,7 @@ describe("a plan", () => {
     expect(await images(stage)).toEqual([]);
   });
 
-  test("of what cannot be built is refused before anything is asked, and so is the update; what runs is not", async () => {
+  test("that cannot be built is refused early, and so is its update; a running image is not", async () => {
     const stage = await openDatabaseStage(server);
     const pods = server.deps.pods;
     pods.checkEnvironment = async ({ system_packages: systemPackages }) => {
@@ -153,7 +153,7 @@ describe("a plan", () => {
 });
 
 describe("an update", () => {
-  test("writes down files, environment, resources and settings, with one operation, event and job", async () => {
+  test("records files, environment, resources and settings, with one operation, event and job", async () => {
     const stage = await openDatabaseStage(server);
     const files = await makeFiles(server, stage.org, { "app.py": "x", "lib/a.py": "" });
     const settings = { cpu: 0.5, sleep_after: "15m" };
@@ -190,7 +190,7 @@ describe("an update", () => {
     expect([again.status, again.json.code]).toEqual([409, "database_not_available"]);
   });
 
-  test("of what is as it shall be does nothing, and forgets what failed before", async () => {
+  test("without a change does nothing, and drops an earlier failed update", async () => {
     const stage = await openDatabaseStage(server);
     const id = await makeDatabase(server, stage.org, {
       name: "extra",
@@ -212,7 +212,7 @@ describe("an update", () => {
     });
   });
 
-  test("whose files were not uploaded is refused, and nothing is written", async () => {
+  test("without its uploaded files is refused, and nothing is written", async () => {
     const stage = await openDatabaseStage(server);
     const files = await makeFiles(server, stage.org, { "a.py": "one", "b.py": "two" }, ["a.py"]);
     const { json } = await update(stage, "main", { files });
@@ -229,14 +229,14 @@ describe("an update", () => {
     });
   });
 
-  test("does not take files that another organization has uploaded", async () => {
+  test("cannot use files that another organization uploaded", async () => {
     const stage = await openDatabaseStage(server);
     const files = await makeFiles(server, stage.other_org, { "secret.py": "theirs" });
     expect((await update(stage, "main", { files })).json).toMatchObject({ code: "blobs_missing" });
     expect((await plan(stage, "main", { files })).json).toMatchObject({ missing_files: 1 });
   });
 
-  test("that takes something away is refused until that is allowed", async () => {
+  test("that removes something is refused until it is allowed", async () => {
     const stage = await openDatabaseStage(server);
     const settings = { memory_mb: 512 };
     const refused = await update(stage, "main", { settings });
@@ -249,7 +249,7 @@ describe("an update", () => {
     expect((await update(stage, "main", { settings, allow_destructive: true })).status).toBe(202);
   });
 
-  test("that was planned for another generation is told who did what since", async () => {
+  test("planned for another generation is refused, with who did what since", async () => {
     const stage = await openDatabaseStage(server);
     const answers = await Promise.all([
       update(stage, "main", { settings: { cpu: 2 } }, stage.owner),
@@ -265,7 +265,7 @@ describe("an update", () => {
   });
 });
 
-describe("a database that does not exist", () => {
+describe("a new database", () => {
   const create = (stage: OrgStage, db: string, body: object = {}) =>
     update(stage, db, { expected_generation: 0, ...body });
 
@@ -286,7 +286,7 @@ describe("a database that does not exist", () => {
     });
   });
 
-  test("is created once, by however many at once, and not past the quota", async () => {
+  test("is created once by concurrent requests, and not above the quota", async () => {
     const stage = await openDatabaseStage(server);
     const same = await Promise.all([1, 2, 3].map(() => create(stage, "same")));
     expect(same.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
@@ -299,7 +299,7 @@ describe("a database that does not exist", () => {
     expect((await plan(stage, "e")).json).toMatchObject({ code: "database_quota" });
   });
 
-  test("is not created under the name of one that is being deleted", async () => {
+  test("cannot take the name of a database that is being deleted", async () => {
     const stage = await openDatabaseStage(server);
     await makeDatabase(server, stage.org, { name: "extra", state: "DELETING" });
     for (const answer of [await create(stage, "extra"), await plan(stage, "extra")]) {
@@ -310,7 +310,7 @@ describe("a database that does not exist", () => {
     }
   });
 
-  test("is not created as main, which is on its way", async () => {
+  test("cannot be created as main, which is still being made", async () => {
     const stage: DatabaseStage = await openDatabaseStage(server);
     await server.deps.db.deleteFrom("control.databases").where("id", "=", stage.database_id).execute();
     const answer = await create(stage, "main");
@@ -318,7 +318,7 @@ describe("a database that does not exist", () => {
   });
 });
 
-test("an update of 20,000 files is taken", async () => {
+test("an update of 20,000 files is accepted", async () => {
   const stage = await openDatabaseStage(server);
   await makeFiles(server, stage.org, { one: "x" });
   const files = Array.from({ length: 20_000 }, (_, at) => ({

@@ -25,10 +25,10 @@ export interface UpdateDeps extends DatabaseChangeDeps, PlanBounds {}
 type UpdateRequest = z.output<typeof databaseUpdateRequestSchema>;
 
 /**
- * Has a database updated as it was planned, or created when there is none: writes down what it shall be, with the operation that
- * carries it out. What is as it shall be is left alone.
- * @throws generation_moved, database_not_available, database_exists, database_quota, destructive_refused, blobs_missing, tree_invalid,
- *  resources_refused, resources_quota, storage_quota, disk_full, invalid_name, invalid_request
+ * Updates or creates a database as planned: records the desired state and the operation that carries it out.
+ * @throws generation_moved, database_not_available, database_exists, database_quota, destructive_refused,
+ * blobs_missing, tree_invalid, resources_refused, resources_quota, storage_quota, disk_full, invalid_name,
+ * invalid_request
  */
 export async function updateDatabase(
   deps: UpdateDeps,
@@ -66,13 +66,13 @@ export async function updateDatabase(
   });
 }
 
-/** Whoever makes a database of the organization waits for another who does: the quota is of both. */
+/** Locks the creation of databases in the organization, because they share one quota. */
 async function lockName(tx: Tx, orgId: string, name: string): Promise<DatabaseRow | undefined> {
   await tx.selectFrom("control.organizations").select("id").where("id", "=", orgId).forUpdate().executeTakeFirst();
   return await lockDatabase(tx, orgId, name);
 }
 
-/** What the reconciler will ask for: the document of the environment, and the files. @throws blobs_missing, tree_invalid, storage_quota, disk_full */
+/** Stores the environment document and the files. @throws blobs_missing, tree_invalid, storage_quota, disk_full */
 export async function storeDesired(
   { demandDisk, quotas, tx }: Pick<UpdateDeps, "demandDisk" | "quotas" | "tx">,
   orgId: string,
@@ -88,7 +88,7 @@ export async function storeDesired(
   await storeTree(tx, orgId, request.files, quotas.storage);
 }
 
-/** An update that failed before is not wanted any more: nothing is to be carried out later that nobody asks for now. */
+/** Drops an earlier update that failed, so that no later retry carries it out. */
 async function clearPendingUpdate(tx: Tx, row: DatabaseRow, desired: DesiredDatabase): Promise<void> {
   await tx
     .updateTable("control.databases")
@@ -101,13 +101,13 @@ function refuseDestructive(uri: string, plan: DatabasePlan, isAllowed: boolean):
   const refused = plan.ops.filter(({ severity }) => severity === "destructive");
   if (isAllowed || refused.length === 0) return;
   throw appError("destructive_refused", {
-    detail: `The update of ${uri} takes something away: ${refused.map(({ description }) => description).join("; ")}.`,
+    detail: `The update of ${uri} removes something: ${refused.map(({ description }) => description).join("; ")}.`,
     hint: "Allow it: --allow-destructive",
     meta: { ops: refused.map(({ details }) => details) },
   });
 }
 
-/** What is kept of a plan with its operation. */
+/** The text of a plan that its operation keeps. */
 export function describeOps({ ops }: Pick<DatabasePlan, "ops">): string {
   const text = ops.map(({ description }) => description).join("; ");
   return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 3)}...` : text;

@@ -9,7 +9,7 @@ import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { type DatabaseRow, findDatabase } from "./databases-store.ts";
 
-/** What may take minutes; it is carried out from some step on, and then cannot be cancelled any more. */
+/** Operations that may take minutes. From some step on they cannot be cancelled. */
 const CANCELLABLE: readonly string[] = ["database.provision", "database.update", "database.build"];
 
 export interface DatabaseChangeDeps {
@@ -18,19 +18,19 @@ export interface DatabaseChangeDeps {
 }
 
 export interface WrittenChange {
-  /** Of the operation: `database.stop`. */
+  /** The operation's kind: `database.stop`. */
   readonly kind: string;
   readonly state: DatabaseState;
   readonly desired: DesiredDatabase;
-  /** When its storage goes; null for what is not being deleted. */
+  /** When its storage is removed. Null if the database is not being deleted. */
   readonly purge_at?: RawBuilder<Date> | null;
-  /** Of the operation, for people: what an update changes. */
+  /** The operation's text for people: what an update changes. */
   readonly detail?: string;
 }
 
 /**
- * Writes down what a database shall be from now on, with the operation, the event and the job that carry it out. An operation
- * that is open ends as cancelled: its database is to become something else. The caller holds the row's lock.
+ * Records a new desired state with its operation, event and job. An open operation ends as cancelled. The caller holds
+ * the row's lock.
  */
 export async function writeChange(
   deps: DatabaseChangeDeps,
@@ -63,7 +63,7 @@ export async function writeChange(
   return await beginWork(deps, caller, row, change);
 }
 
-/** Makes a database, with the operation, the event and the job that provision it. The caller holds the lock of its organization. */
+/** Creates a database with the operation, event and job that provision it. The caller holds the organization's lock. */
 export async function createChange(
   deps: DatabaseChangeDeps,
   caller: Caller,
@@ -98,11 +98,11 @@ async function beginWork(
     is_cancellable: CANCELLABLE.includes(kind),
     ...(detail === undefined ? {} : { detail }),
   });
-  if (id === undefined) throw new Error("A database under its lock has an operation that was not seen.");
+  if (id === undefined) throw new Error("A locked database has an unexpected operation.");
   return { database: await findDatabase(tx, org, row.name), operation: { id, kind } };
 }
 
-/** What a request answers that finds the database as it is asked for. */
+/** The answer to a request that changes nothing. */
 export async function nothingToDo(
   { tx }: Pick<DatabaseChangeDeps, "tx">,
   { org }: Caller,

@@ -3,15 +3,15 @@ import { Counter, Gauge, Registry } from "prom-client";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { OrgOfDatabases } from "./databases-store.ts";
 
-/** State and usage of an organization's databases as Prometheus reads them. What was not measured yet is left out. */
+/** Writes state and usage of an organization's databases in Prometheus format. Omits unmeasured values. */
 export async function writeMetrics(db: ControlDatabase, org: OrgOfDatabases): Promise<{ type: string; text: string }> {
   const registry = new Registry();
   const gauge = (name: string, help: string, more: readonly string[] = []) => {
     const labelNames = ["organization", "database", ...more];
     return new Gauge({ name: `appdb_database_${name}`, help, labelNames, registers: [registry] });
   };
-  const states = gauge("state", "1 for the state that it is in.", ["state"]);
-  const awake = gauge("awake_seconds", "For how long its pod has run; 0 while it has none.");
+  const states = gauge("state", "1 for its current state.", ["state"]);
+  const awake = gauge("awake_seconds", "Uptime of its pod; 0 without a pod.");
   const total = (name: string, help: string) =>
     new Counter({
       name: `appdb_database_${name}_seconds_total`,
@@ -19,13 +19,13 @@ export async function writeMetrics(db: ControlDatabase, org: OrgOfDatabases): Pr
       labelNames: ["organization", "database"],
       registers: [registry],
     });
-  const cpu = total("cpu", "Processors' time of all its pods since it was made.");
-  const awakeTotal = total("awake", "For how long it has been awake since it was made.");
-  const restarts = gauge("pod_restarts", "How often its pod was restarted automatically.");
-  const memory = gauge("memory_bytes", "What its pods have of the machine's memory.");
+  const cpu = total("cpu", "CPU time of all its pods since its creation.");
+  const awakeTotal = total("awake", "Time awake since its creation.");
+  const restarts = gauge("pod_restarts", "Automatic restarts of its pod.");
+  const memory = gauge("memory_bytes", "Memory of its pods.");
   const memoryLimit = gauge("memory_limit_bytes", "Maximum memory of the pods.");
-  const disk = gauge("disk_bytes", "What it has on the disk.");
-  const diskLimit = gauge("disk_limit_bytes", "Where writes are refused.");
+  const disk = gauge("disk_bytes", "Used disk space.");
+  const diskLimit = gauge("disk_limit_bytes", "Disk size at which writes are refused.");
   for (const row of await readRows(db, org.id)) {
     const labels = { organization: org.name, database: row.name };
     for (const state of DATABASE_STATES) states.set({ ...labels, state }, row.state === state ? 1 : 0);

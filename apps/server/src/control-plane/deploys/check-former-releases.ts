@@ -4,12 +4,12 @@ import { type CheckedRelease, checkRelease } from "../services/check-release.ts"
 import { type LockedService, readServices } from "../services/lock-services.ts";
 import { findLastBefore } from "./deploys-store.ts";
 
-/** By the name of a service: the release that it would go back to, compared with the tables. */
+/** By service name: the release of a rollback, compared with the tables. */
 export type FormerReleases = ReadonlyMap<string, CheckedRelease>;
 
 /**
- * Compares the releases that undoing the last deployment would start with the tables as they are, before the transaction. Those of a database
- * that is not AVAILABLE are not compared: nothing of it is undone either.
+ * Compares the releases that a rollback would start with the current tables, before its transaction. Skips a database
+ * that is not AVAILABLE, because its rollback is refused.
  * @throws database_not_reached
  */
 export async function checkFormerReleases(

@@ -16,13 +16,13 @@ export interface DeployDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** Of each database; files of those that are kept stay. */
+/** Kept deployments of each database. Their files stay stored. */
 const KEPT_DEPLOYS = 10;
 
-/** Without a sign of life for so long, and with nothing under way that it asked for, a deployment was cut. */
+/** A deployment counts as cut off after this time without a heartbeat, if no operation of it runs. */
 const ALIVE = "60 seconds";
 
-/** Writes down how everything is that a deployment may change. @throws database_not_found, deploy_under_way */
+/** Records the state of everything that a deployment may change. @throws database_not_found, deploy_under_way */
 export async function beginDeploy(
   { tx }: DeployDeps,
   { org, principal }: Caller,
@@ -49,7 +49,7 @@ export async function beginDeploy(
   return toDeploy(made);
 }
 
-/** Says that a deployment goes on; answers how it is, for somebody may have undone it. @throws database_not_found, deploy_not_found */
+/** Records a heartbeat and returns the deployment's state. @throws database_not_found, deploy_not_found */
 export async function keepAlive(
   { tx }: DeployDeps,
   { org }: Caller,
@@ -67,7 +67,7 @@ export async function keepAlive(
   return toDeploy(row);
 }
 
-/** Writes down how everything is by now, with the event. One that has ended stays as it is. @throws database_not_found, deploy_not_found */
+/** Records a deployment's end and its event, once. @throws database_not_found, deploy_not_found */
 export async function endDeploy(
   { recordEvent, tx }: DeployDeps,
   caller: Caller,
@@ -103,7 +103,7 @@ export interface LockedContent {
   readonly content: DeployContent;
 }
 
-/** What a deployment changes, as it shall be now; locked. @throws database_not_found */
+/** Reads and locks the desired state of all parts of a deployment. @throws database_not_found */
 export async function lockContent(tx: Tx, org: OrgOfDatabases, name: string): Promise<LockedContent> {
   const database = await lockDatabase(tx, org.id, name);
   if (database === undefined) throw databaseNotFound(org, name);
@@ -117,7 +117,7 @@ export async function lockContent(tx: Tx, org: OrgOfDatabases, name: string): Pr
   return { database, services, content: { tree, environment, resources, settings, services: ran } };
 }
 
-/** The last deployment that is not undone; undefined when there is none. */
+/** The last deployment that is not undone, or undefined. */
 export async function findLastDeploy(tx: Tx, databaseId: string): Promise<DeployRow | undefined> {
   return await selectLast(tx, databaseId).forUpdate().executeTakeFirst();
 }
@@ -132,13 +132,13 @@ function selectLast(db: ControlDatabase | Tx, databaseId: string) {
     .limit(1);
 }
 
-/** What undoing the last deployment would go back to; not locked, and undefined when there is none. */
+/** The state to which undoing the last deployment returns, or undefined. Takes no lock. */
 export async function findLastBefore(db: ControlDatabase, databaseId: string): Promise<DeployContent | undefined> {
   const row = await selectLast(db, databaseId).executeTakeFirst();
   return row?.before;
 }
 
-/** Whoever deploys is not disturbed: what one of both did would be undone or overwritten by the other. @throws deploy_under_way */
+/** Prevents concurrent deployments, which would overwrite each other. @throws deploy_under_way */
 export async function refuseUnderWay(tx: Tx, uri: string, deploy: DeployRow): Promise<void> {
   if (deploy.state !== "running") return;
   const { rows } = await sql<{ is_alive: boolean; operation: string | null }>`
@@ -152,7 +152,7 @@ export async function refuseUnderWay(tx: Tx, uri: string, deploy: DeployRow): Pr
     detail: `${createdBy} is deploying ${appFile} to ${uri}, since ${createdAt.toISOString()}.`,
     hint:
       operation === null
-        ? "Try again when it has ended; when it was cut, that is known within a minute."
+        ? "Try again when it has ended. If it was cut off, the server notices within a minute."
         : `Wait for it: cli operations wait ${operation}   then try again`,
     meta: { uri, operation },
   });
@@ -178,8 +178,8 @@ export function toDeploy({
 
 export function deployNotFound(uri: string): Error {
   return appError("deploy_not_found", {
-    detail: `${uri} has no deployment that could be undone.`,
-    hint: `A service alone goes back by: cli service rollback ${uri}/<service>`,
+    detail: `${uri} has no deployment to undo.`,
+    hint: `To roll back one service: cli service rollback ${uri}/<service>`,
     meta: { uri },
   });
 }

@@ -30,7 +30,7 @@ const PREPARATIONS: Scenario<ServiceStage>[] = [
   {
     as: "member",
     route: "preparationBegin",
-    named: "one of no database",
+    named: "one without a database",
     params: { db: "none" },
     body: PREPARATION,
     status: 404,
@@ -47,7 +47,7 @@ const PREPARATIONS: Scenario<ServiceStage>[] = [
   {
     as: "member",
     route: "schemaPlan",
-    named: "by one that nobody has read yet",
+    named: "by an unread preparation",
     params: MAIN,
     status: 404,
     body: {
@@ -82,7 +82,7 @@ describe("who may deploy and undo it", () => {
       {
         as: "member",
         route: "deployBegin",
-        named: "one who names no database",
+        named: "one without a database",
         params: { db: "none" },
         body: { app_file: "app.py" },
         status: 404,
@@ -110,7 +110,7 @@ describe("who may deploy and undo it", () => {
         route: "deployRollbackPlan",
         params: MAIN,
         status: 409,
-        includes: ["deploy_under_way", "when it was cut, that is known within a minute"],
+        includes: ["deploy_under_way", "the server notices within a minute"],
       },
       {
         as: "member",
@@ -132,7 +132,7 @@ describe("who may deploy and undo it", () => {
   );
 });
 
-/** Deploys as the command does: other files and image, another release of `ingest`, a service `fresh`. */
+/** Deploys like the CLI: other files and image, another release of `ingest`, a new service `fresh`. */
 async function deploy(stage: ServiceStage): Promise<string> {
   const { database_id: databaseId, digest, member, org } = stage;
   const params = { org: org.name, db: "main" };
@@ -174,7 +174,7 @@ async function changeDesired(id: string, values: object): Promise<void> {
   await server.deps.db.updateTable("control.databases").set(set).where("id", "=", id).execute();
 }
 
-/** As the reconciler leaves a service that serves a release. */
+/** Marks the service as serving a release, as the reconciler does. */
 async function runs(serviceId: string, release: number): Promise<void> {
   await server.deps.db
     .updateTable("control.services")
@@ -192,7 +192,7 @@ const planned = ({ member, org }: ServiceStage) =>
 const rollBack = ({ member, org }: ServiceStage, id: string) =>
   server.ask("deployRollback", { as: member, params: { org: org.name, db: "main" }, body: { deploy: id } });
 
-test("a deployment is undone as one: services go back and what it made goes, then files and image; tables are not touched", async () => {
+test("a deployment is undone in order: services first, then files and image; tables stay", async () => {
   await using stage = await openServiceStage(server);
   const ingest = await deploy(stage);
   stage.hindrances = [{ table: "docs", reason: "docs.title is not there" }];
@@ -207,7 +207,7 @@ test("a deployment is undone as one: services go back and what it made goes, the
   stage.hindrances = [];
   const { json } = await planned(stage);
   expect(json.ops.map(({ description }: { description: string }) => description)).toEqual([
-    "service 'fresh', which was deployed, will be stopped and forgotten",
+    "service 'fresh', which was deployed, will be stopped and removed",
     "service 'ingest' goes back from release 2 to release 1",
     "the project files will be those from before",
     "the previous image will be used",
@@ -221,7 +221,7 @@ test("a deployment is undone as one: services go back and what it made goes, the
   ]);
   expect(await leftOfService(server, ingest)).toMatchObject({ state: "UPDATING", desired: { release: 1 } });
 
-  // what was cut here is gone on with
+  // continues the rollback that was cut off here
   await runs(ingest, 1);
   await server.deps.db
     .deleteFrom("control.services")
@@ -254,7 +254,7 @@ test("a deployment is undone as one: services go back and what it made goes, the
   expect(events.map(({ action }) => action)).toEqual(["deploy", "deploy.rollback"]);
 });
 
-test("what changed since is not undone along with it; a database that sleeps is woken first", async () => {
+test("later changes are not undone with a deployment; a sleeping database must be woken first", async () => {
   await using stage = await openServiceStage(server);
   await deploy(stage);
   const { json } = await planned(stage);
@@ -270,7 +270,7 @@ test("what changed since is not undone along with it; a database that sleeps is 
   });
 });
 
-test("one without a sign of life was cut, unless what it asked for goes on; whoever it was learns that it was undone", async () => {
+test("a deployment without a heartbeat counts as cut off, unless its work runs; its client learns of the rollback", async () => {
   await using stage = await openServiceStage(server);
   const { database_id: databaseId, member, org } = stage;
   const params = { org: org.name, db: "main" };
@@ -302,7 +302,7 @@ test("one without a sign of life was cut, unless what it asked for goes on; whoe
   expect(alive.json).toMatchObject({ state: "rolled_back" });
 });
 
-test("of a database's deployments the last ten are kept, and their files with them", async () => {
+test("the last ten deployments of a database are kept, with their files", async () => {
   await using stage = await openServiceStage(server);
   const params = { org: stage.org.name, db: "main" };
   for (let made = 0; made < 12; made++) {

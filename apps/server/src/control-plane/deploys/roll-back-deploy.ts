@@ -40,7 +40,7 @@ export interface BegunWork {
 }
 
 /**
- * What undoing the last deployment would do; nothing is changed.
+ * Plans a rollback of the last deployment without changing anything.
  * @throws database_not_found, deploy_not_found, deploy_under_way, deploy_moved
  */
 export async function planRollback(
@@ -59,11 +59,11 @@ export async function planRollback(
 }
 
 /**
- * Undoes the last deployment, as far as one step of it: the services go back to their former releases, and when they have, the database
- * to its former files, image and size. Whoever asks again when the operations have ended goes on; without an operation all is undone.
- * What was cut in between is gone on with by the next who asks.
- * @throws database_not_found, database_not_available, deploy_not_found, deploy_under_way, deploy_moved, release_not_found, schema_mismatch,
- *  service_state, resources_quota
+ * Undoes one step of the last deployment: first the releases of services, then the files, image and size of the
+ * database. Call it again when its operations have ended, or after an interruption. No operation means that all is
+ * undone.
+ * @throws database_not_found, database_not_available, deploy_not_found, deploy_under_way, deploy_moved,
+ * release_not_found, schema_mismatch, service_state, resources_quota
  */
 export async function rollBackDeploy(
   deps: RollBackDeps,
@@ -98,14 +98,14 @@ async function demandLast({ tx }: Pick<DeployDeps, "tx">, uri: string, { content
   const deploy = await findLastDeploy(tx, database.id);
   if (deploy === undefined) throw deployNotFound(uri);
   await refuseUnderWay(tx, uri, deploy);
-  // of one that was cut nobody knows how it would have ended
+  // the outcome of a deployment that was cut off is unknown
   if (deploy.after === null || deploy.state === "rolling_back") return deploy;
   const parts = partsThatDiffer(deploy.after, content);
   if (parts.length > 0) throw moved(uri, `${parts.join(", ")} changed`);
   return deploy;
 }
 
-/** What a deployment changes of the database itself, and what that is called. */
+/** The parts of a database that a deployment changes, with their names. */
 const DATABASE_PARTS = [
   { part: "tree", word: "its project files" },
   { part: "environment", word: "its image" },
@@ -128,7 +128,7 @@ function partsThatDiffer(deployed: DeployContent, now: DeployContent): string[] 
 
 function moved(uri: string, what: string): Error {
   return appError("deploy_moved", {
-    detail: `Since the last deployment to ${uri} ${what}: undoing it would undo that as well.`,
+    detail: `Since the last deployment to ${uri} ${what}. Undoing the deployment would also undo that.`,
     hint: `Roll back services one by one: cli service rollback ${uri}/<service>   or deploy the version you want`,
     meta: { uri },
   });
@@ -136,11 +136,11 @@ function moved(uri: string, what: string): Error {
 
 interface ServiceStep {
   readonly row: LockedService;
-  /** What it is to be again; undefined when the deployment made the service. */
+  /** The service before the deployment. Undefined if the deployment created it. */
   readonly former: DeployContent["services"][number] | undefined;
 }
 
-/** Services that do not run, or are not to run, the releases that they had. Whether somebody has stopped one since is not the deployment's doing. */
+/** Services whose release differs, or that should run it but do not. A service stopped by someone needs no step. */
 function stepsOf({ services }: LockedContent, { before }: DeployRow): ServiceStep[] {
   const former = new Map(before.services.map((service) => [service.name, service]));
   return services
@@ -157,7 +157,7 @@ function planServices(locked: LockedContent, deploy: DeployRow, checked: FormerR
     if (former !== undefined) {
       return planReturn(row, { from: desired.release, to: former.release }, checked.get(name), uri);
     }
-    const text = `service '${name}', which was deployed, will be stopped and forgotten`;
+    const text = `service '${name}', which was deployed, will be stopped and removed`;
     return [{ ...op("drop", "service", "destructive", text), name }];
   });
 }
@@ -172,7 +172,7 @@ function planDatabase({ content }: LockedContent, { before }: DeployRow): PlanOp
   return lines.map((description) => op("alter", "project", "additive", description));
 }
 
-/** Undefined when the services are what they were. */
+/** Undefined if the services already have their previous releases. */
 async function undoServices(
   deps: DeployDeps,
   caller: Caller,
@@ -223,15 +223,15 @@ async function undoDatabase(
     kind: "database.update",
     state: requestState(target, database.state, "update"),
     desired: { ...database.desired, ...former },
-    detail: `back to what it was before ${appFile} was deployed`,
+    detail: `back to its state before ${appFile} was deployed`,
   });
   return operation === null ? [] : [{ id: operation.id, kind: operation.kind, target }];
 }
 
 function releaseGone(uri: string, { app_file: appFile, name }: LockedService, release: number): Error {
   return appError("release_not_found", {
-    detail: `Release ${release} of ${uri}/${name} is not kept any more.`,
-    hint: `Move it onto what its database has: cli service update ${appFile} ${uri}`,
+    detail: `Release ${release} of ${uri}/${name} is no longer kept.`,
+    hint: `Move it to the database's current files: cli service update ${appFile} ${uri}`,
     meta: { uri, service: name, release },
   });
 }

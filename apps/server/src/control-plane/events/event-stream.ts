@@ -5,20 +5,20 @@ import type { ControlDatabase } from "../../database/pool.ts";
 import { beginStream, writeText } from "../../requests/raw-stream.ts";
 import { newestEvent, parseEventId, readEventsAfter } from "./events-store.ts";
 
-/** Proxies end what is silent for a minute; a comment keeps the connection open and finds the one that is gone. */
+/** Proxies close connections after a minute of silence. A comment keeps them open and detects dead ones. */
 const PULSE_MS = 20_000;
 
 export interface EventStreamDeps {
   readonly db: ControlDatabase;
   readonly log: Logger;
   readonly notifications: Notifications;
-  /** Whether the reader may still read; looked at again with every pulse. */
+  /** Whether the reader may still read. Checked again with every pulse. */
   mayStillRead(request: FastifyRequest): Promise<boolean>;
 }
 
 /**
- * Streams of events. Each reads the table behind what it has sent when the organization's events are told of, and never
- * else; a reader that is slow makes its own stream wait, and nothing is kept for it.
+ * Streams of events. A stream reads the table after its last event when PostgreSQL notifies of new events. A slow
+ * reader delays only its own stream, and nothing is buffered for it.
  */
 export class EventStreams {
   readonly #deps: EventStreamDeps;
@@ -28,7 +28,7 @@ export class EventStreams {
     this.#deps = deps;
   }
 
-  /** Answers with events from `last-event-id` on, or with those to come. @throws invalid_cursor */
+  /** Streams the events after `last-event-id`, or only new ones. @throws invalid_cursor */
   async serve(request: FastifyRequest, reply: FastifyReply, orgId: string): Promise<void> {
     const { db, notifications } = this.#deps;
     const wanted = request.headers["last-event-id"];
@@ -43,7 +43,7 @@ export class EventStreams {
     });
     try {
       let after = resume ?? (await newestEvent(db, orgId));
-      // a connection that a stream was on serves nothing after it: it ends with the stream, and a stop waits for none
+      // the connection closes with the stream, so that a server that stops does not wait for its next request
       const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no", connection: "close" };
       const raw = beginStream(reply, headers);
       this.#open.add(ended);
@@ -55,7 +55,7 @@ export class EventStreams {
         if (isDue) {
           isDue = false;
           const events = await readEventsAfter(db, orgId, after);
-          // a full page: there may be more
+          // a full page: there may be more events
           if (events.length > 1) isDue = true;
           for (const event of events) {
             after = event.id;
@@ -77,7 +77,7 @@ export class EventStreams {
       }
     } catch (error) {
       if (!reply.raw.headersSent) throw error;
-      this.#deps.log.warn({ err: error }, "a stream of events was cut; its reader resumes it");
+      this.#deps.log.warn({ err: error }, "a stream of events was cut off; its reader resumes it");
     } finally {
       stop();
       this.#open.delete(ended);
@@ -85,7 +85,7 @@ export class EventStreams {
     }
   }
 
-  /** Ends all streams: the server stops. Readers resume at another one. */
+  /** Ends all streams when the server stops. Readers resume at another server. */
   end(): void {
     for (const one of this.#open) one.abort();
   }

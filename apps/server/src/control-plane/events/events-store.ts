@@ -8,7 +8,7 @@ import type { ResourceTables } from "../../database/resource-tables.ts";
 const STREAM_PAGE = 200;
 const ID = /^\d{1,18}$/;
 
-/** Events of an organization, the newest first. @throws invalid_cursor */
+/** Events of an organization, newest first. @throws invalid_cursor */
 export async function listEvents(
   db: ControlDatabase,
   orgId: string,
@@ -23,7 +23,7 @@ export async function listEvents(
   return toPage(await query.execute(), page.limit, toEvent, (row) => ({ after: "", id: row.id }));
 }
 
-/** The next events behind one, the oldest first: a page of a stream. */
+/** The next page of events after a given one, oldest first. */
 export async function readEventsAfter(db: ControlDatabase, orgId: string, after: string): Promise<AuditEvent[]> {
   const rows = await selectEvents(db)
     .where("org_id", "=", orgId)
@@ -34,7 +34,7 @@ export async function readEventsAfter(db: ControlDatabase, orgId: string, after:
   return rows.map(toEvent);
 }
 
-/** The number of the newest event; "0" when there is none. */
+/** The number of the newest event, or "0". */
 export async function newestEvent(db: ControlDatabase, orgId: string): Promise<string> {
   const row = await db
     .selectFrom("control.events")
@@ -44,12 +44,12 @@ export async function newestEvent(db: ControlDatabase, orgId: string): Promise<s
   return row?.id ?? "0";
 }
 
-/** @throws invalid_cursor for what is no event's number */
+/** @throws invalid_cursor if the text is not an event number */
 export function parseEventId(text: string, where: string): string {
   if (ID.test(text)) return text;
   throw appError("invalid_cursor", {
     detail: `${JSON.stringify(text.slice(0, 40))} in ${where} is not the id of an event.`,
-    hint: "Send the id of the last event that you read, or no id to start with new events.",
+    hint: "Send the id of the last event that you read, or no id to get only new events.",
   });
 }
 

@@ -68,7 +68,7 @@ describe("who may read events", () => {
 });
 
 describe("the audit log", () => {
-  test("takes no change and no deletion, not even by hand", async () => {
+  test("cannot be changed or deleted, even with SQL", async () => {
     await openStage(server);
     for (const text of [
       "update control.events set actor = 'x'",
@@ -79,7 +79,7 @@ describe("the audit log", () => {
     }
   });
 
-  test("goes with its change: what is rolled back was never told", async () => {
+  test("belongs to its change: a rollback removes the event", async () => {
     const stage = await openStage(server);
     const failed = server.deps.db.transaction().execute(async (tx) => {
       await server.deps.recordEvent(tx, { ...EVENT, org_id: stage.org.id, target: "undone" });
@@ -90,7 +90,7 @@ describe("the audit log", () => {
     expect(text).not.toContain("undone");
   });
 
-  test("writes texts of strangers on one line, whatever is in them", async () => {
+  test("writes text from callers on one line", async () => {
     const stage = await openStage(server);
     const nasty = "a\u001b[31m\r\n\u0000\u2028\ud800b";
     await record(stage.org.id, { target: nasty, actor: nasty, client: nasty, detail: { nasty, deep: [nasty] } });
@@ -101,7 +101,7 @@ describe("the audit log", () => {
     );
   });
 
-  test("lists come in pages, the newest first", async () => {
+  test("lists are paged, newest first", async () => {
     const stage = await openOrgStage(server);
     for (const target of ["a", "b", "c"]) await record(stage.org.id, { target });
     const page = (query: Record<string, string>) =>
@@ -112,7 +112,7 @@ describe("the audit log", () => {
     expect(second.json).toMatchObject({ items: [{ target: "a" }], next: null });
   });
 
-  test("numbers the events of an organization in the order in which they are committed", async () => {
+  test("numbers an organization's events in commit order", async () => {
     const stage = await openOrgStage(server);
     const { db, recordEvent } = server.deps;
     const committed: string[] = [];
@@ -131,7 +131,7 @@ describe("the audit log", () => {
       .orderBy("id")
       .execute();
     expect(rows.map((row) => row.target).sort()).toEqual(committed.sort());
-    // a reader that sees a number sees all below it: no event of a transaction that is open has one yet
+    // a visible number implies all lower ones: an open transaction has no event number yet
     const open = await db.startTransaction().execute();
     await recordEvent(open, { ...EVENT, org_id: stage.org.id, target: "open" });
     let isWritten = false;
@@ -165,7 +165,7 @@ describe("a stream of events", () => {
       signal: stop.signal,
     });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
-    if (response.body === null) throw new Error("There is no body.");
+    if (response.body === null) throw new Error("Expected a body.");
     const reader = new EventReader(response.body);
     return {
       next: async () => (await reader.next()) ?? "ended",
@@ -173,7 +173,7 @@ describe("a stream of events", () => {
     };
   }
 
-  test("tells what happens at any server, and nothing of others", async () => {
+  test("shows events from any server, but not of other organizations", async () => {
     const stage = await openStage(server);
     await using other = await openServer({ beside: server });
     const stream = await follow(other, stage);
@@ -185,7 +185,7 @@ describe("a stream of events", () => {
     stream.leave();
   });
 
-  test("resumes behind the last event that was read, and misses none of many", async () => {
+  test("resumes after the last event, and misses none of many", async () => {
     const stage = await openOrgStage(server);
     await record(stage.org.id, { target: "first" });
     const { json } = await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
@@ -205,7 +205,7 @@ describe("a stream of events", () => {
     stream.leave();
   });
 
-  test("goes on when the connection for notifications was lost", async () => {
+  test("continues after the notification connection is lost", async () => {
     const stage = await openStage(server);
     await using other = await openServer({ beside: server });
     const stream = await follow(other, stage);

@@ -1,4 +1,4 @@
-/** Passes on how far a pod's work is, `progress` and then `done` or `error`; how it ended is written down before the last one is. */
+/** Passes on `progress` lines of a pod, then `done` or `error`. Records the result before the last line. */
 export async function* recordedLines(
   events: AsyncIterable<object>,
   record: (outcome: "succeeded" | "failed") => Promise<void>,

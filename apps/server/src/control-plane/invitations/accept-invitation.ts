@@ -14,8 +14,8 @@ export interface AcceptInvitationDeps {
 }
 
 /**
- * Joins an organization by the link that was made for one's address, and switches the session to it.
- * @throws invitation_not_found, forbidden for somebody else's
+ * Joins an organization by an invitation link and switches the session to it.
+ * @throws invitation_not_found; forbidden if the invitation is for another address
  */
 export async function acceptInvitation(
   { tx, recordEvent }: AcceptInvitationDeps,
@@ -27,10 +27,10 @@ export async function acceptInvitation(
   if (invitation.email !== person.email.toLowerCase()) {
     throw appError("forbidden", {
       detail: `The invitation is for another address than yours, ${person.email}.`,
-      hint: "Sign in with the address that was invited, or ask for an invitation of yours.",
+      hint: "Sign in with the invited address, or ask for an invitation of your own.",
     });
   }
-  // of two that accept at once, one has the row
+  // the delete lets only one of two concurrent requests continue
   const used = await tx
     .deleteFrom("control.invitations")
     .where("id", "=", invitation.id)

@@ -12,14 +12,14 @@ import type { CallOrg } from "../../requests/checked-route.ts";
 import { demandOwner } from "../members/change-members.ts";
 import { toInvitation } from "./invitations-store.ts";
 
-/** How long an invitation is open. */
+/** Lifetime of an invitation. */
 const OPEN_DAYS = 7;
 
 export interface CreateInvitationDeps {
   readonly tx: Tx;
   readonly recordEvent: RecordEvent;
   readonly site: Site;
-  /** Hands a mail on when the change was committed; undefined for a server without mail. */
+  /** Sends a mail after the commit. Undefined if the server has no mail. */
   readonly mailLater: ((message: MailMessage) => void) | undefined;
 }
 
@@ -30,9 +30,9 @@ export interface InvitationCall {
 }
 
 /**
- * Invites somebody by a link, which is answered once and mailed where there is mail. Another invitation for the address
- * replaces an earlier one.
- * @throws forbidden when one who is no owner invites an owner, member_exists
+ * Creates an invitation, whose link is in the answer once and is mailed if possible. It replaces an earlier one for the
+ * address.
+ * @throws forbidden if someone other than an owner invites an owner, member_exists
  */
 export async function createInvitation(
   deps: CreateInvitationDeps,
@@ -83,7 +83,7 @@ async function refuseMember(tx: Tx, org: CallOrg, email: string): Promise<void> 
   if (member === undefined) return;
   throw appError("member_exists", {
     detail: `${email} is a member of ${org.name}.`,
-    hint: "Change the role of the member instead.",
+    hint: "Change the member's role instead.",
     meta: { member: member.id },
   });
 }

@@ -27,14 +27,14 @@ export function addInvitationRoutes(routes: ControlRoutes, deps: InvitationRoute
   const { db, recordEvent, site, mail, log, attempts, config } = deps;
   routes.add("invitationList", async ({ org, query }) => listInvitations(db, org.id, query));
   routes.change("invitationCreate", async ({ principal, org, client, body, afterCommit }, tx) => {
-    // the answer has the link: whoever holds a stolen session could invite an account with a fresh one
+    // the answer contains the link: with a stolen session, an attacker could invite a new account
     await demandRecentProof(tx, principal, config.identity.confirm_s);
     const mailLater =
       mail === undefined
         ? undefined
         : (message: Parameters<typeof mail.send>[0]) =>
             afterCommit(() => {
-              mail.send(message).catch((error: unknown) => log.error({ err: error }, "an invitation was not mailed"));
+              mail.send(message).catch((error: unknown) => log.error({ err: error }, "could not mail an invitation"));
             });
     return createInvitation({ tx, recordEvent, site, mailLater }, { principal, org, client }, body);
   });

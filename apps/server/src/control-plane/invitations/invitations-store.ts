@@ -5,7 +5,7 @@ import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts"
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { hashToken } from "../../identity/tokens/tokens.ts";
 
-/** The invitations of an organization that are open, by address. */
+/** The open invitations of an organization, by address. */
 export async function listInvitations(
   db: ControlDatabase,
   orgId: string,
@@ -21,7 +21,7 @@ export async function listInvitations(
   return toPage(rows, page.limit, toInvitation, (row) => ({ after: row.email, id: row.id }));
 }
 
-/** The open invitation of a link. @throws invitation_not_found */
+/** Finds the open invitation of a link. @throws invitation_not_found */
 export async function findByToken(db: ControlDatabase | Tx, token: string) {
   const found = await selectInvitations(db)
     .innerJoin("control.organizations as o", "o.id", "i.org_id")
@@ -59,7 +59,7 @@ export function toInvitation(row: InvitationRow): Invitation {
 
 export function notOpen(): Error {
   return appError("invitation_not_found", {
-    detail: "The invitation was used, withdrawn or replaced, has expired, or never was one.",
-    hint: "Ask for another one.",
+    detail: "The invitation was used, withdrawn or replaced, has expired, or never existed.",
+    hint: "Ask for another invitation.",
   });
 }

@@ -134,7 +134,7 @@ describe("who may invite", () => {
 });
 
 describe("joining", () => {
-  test("makes a member of whom the link was made for, once, and switches the session", async () => {
+  test("adds the invited person once and switches the session", async () => {
     const { org, owner } = await openOrgStage(server);
     const guest = await makePerson(server, "joiner");
     const made = await server.ask("invitationCreate", {
@@ -149,7 +149,7 @@ describe("joining", () => {
     expect(whoami.json).toMatchObject({ organization: { name: org.name, role: "admin" }, organizations: 1 });
   });
 
-  test("another invitation for the address ends the former link", async () => {
+  test("another invitation for the address invalidates the previous link", async () => {
     const { org, owner, token, invitation } = await openInvitedStage();
     const { email } = invitation;
     const again = await server.ask("invitationCreate", { params: { org: org.name }, body: { email }, as: owner });
@@ -157,7 +157,7 @@ describe("joining", () => {
     expect((await server.ask("invitationShow", { params: { token: tokenOf(again.json.url) } })).status).toBe(200);
   });
 
-  test("an invitation ends after a week", async () => {
+  test("an invitation expires after a week", async () => {
     const { token, invitation } = await openInvitedStage();
     const { db } = server.deps;
     await db
@@ -171,7 +171,7 @@ describe("joining", () => {
   });
 });
 
-test("the link is mailed to the address, and its token is in no log and no table", async () => {
+test("the link is mailed, and its token appears in no log and no table", async () => {
   const { invitation, token } = await openInvitedStage();
   const mail = server.mails.find(({ to }) => to === invitation.email);
   expect(mail?.text).toContain(`/sign-up?invitation=${token}`);
@@ -180,7 +180,7 @@ test("the link is mailed to the address, and its token is in no log and no table
   expect(JSON.stringify(kept)).not.toContain(token);
 });
 
-test("a repetition answers the same link, and mails nothing again", async () => {
+test("a repeated request returns the same link without another mail", async () => {
   const { org, owner } = await openOrgStage(server);
   const email = `again.${org.name}@example.com`;
   const input = { params: { org: org.name }, body: { email }, as: owner, headers: { "idempotency-key": "again" } };

@@ -16,17 +16,17 @@ export interface KeyChangeDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** Who changes something of an organization, and from where. */
+/** Who changes an organization, and from where. */
 export interface Caller {
   readonly principal: Principal;
   readonly org: CallOrg;
-  /** Without an address: on the server's machine. */
+  /** Without an address if the change comes from the server's machine. */
   readonly client: Pick<EventInput, "ip_address" | "client">;
 }
 
 /**
- * Makes an API key; the answer has its text, which nothing shows again. Without grants it acts as whoever makes it.
- * @throws invalid_name, invalid_grant, key_taken, forbidden for a key that would outlive the one that makes it
+ * Creates an API key and returns its text, which is never shown again. Without grants it acts as its creator.
+ * @throws invalid_name, invalid_grant, key_taken; forbidden if the key would outlive the key that creates it
  */
 export async function createKey(
   deps: KeyChangeDeps,
@@ -71,25 +71,25 @@ function parseGrantOf(org: string, text: string): string {
   const grant = parseGrant(text);
   if (grant.organization === org) return grant.text;
   throw appError("invalid_grant", {
-    detail: `The grant ${grant.text} names the organization ${grant.organization}; a key of ${org} can be granted what is in ${org} alone.`,
+    detail: `The grant ${grant.text} names the organization ${grant.organization}. A key of ${org} can only have grants in ${org}.`,
     hint: `Write: --grant ${grant.text.replace(`://${grant.organization}:`, `://${org}:`)}`,
     meta: { grant: grant.text },
   });
 }
 
-/** Else a key that was lost and ends soon could be made to stay. */
+/** Otherwise a stolen key that expires soon could be replaced by one that does not. */
 function refuseOutliving(principal: Principal, expiresAt: string | null): void {
   if (principal.key === null || principal.expires_at === null) return;
   if (expiresAt !== null && new Date(expiresAt) <= principal.expires_at) return;
   throw appError("forbidden", {
-    detail: `The key ${principal.key.name} ends at ${principal.expires_at.toISOString()}, and can make no key that lives longer.`,
-    hint: "Sign in to make it: cli login. Or give it an earlier end: --expires 1d",
+    detail: `The key ${principal.key.name} expires at ${principal.expires_at.toISOString()} and cannot create a key that lives longer.`,
+    hint: "Sign in to create it: cli login. Or set an earlier end: --expires 1d",
   });
 }
 
 function taken(org: string, name: string): Error {
   return appError("key_taken", {
-    detail: `${org} has an API key ${name} already.`,
+    detail: `${org} already has an API key ${name}.`,
     hint: `Choose another name, or give that key a new secret: cli key rotate ${name}`,
     meta: { name },
   });

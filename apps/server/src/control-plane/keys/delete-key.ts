@@ -3,7 +3,7 @@ import { demand } from "../../requests/checked-route.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
 import { lockKey } from "./keys-store.ts";
 
-/** Ends a key. One's own may be deleted by anyone. @throws key_not_found, forbidden */
+/** Deletes a key. Everyone may delete their own keys. @throws key_not_found, forbidden */
 export async function deleteKey(deps: KeyChangeDeps, caller: Caller, name: string): Promise<void> {
   const { tx } = deps;
   const { principal, org } = caller;

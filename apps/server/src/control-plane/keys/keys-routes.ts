@@ -20,7 +20,7 @@ export function addKeyRoutes(routes: ControlRoutes, deps: KeyRoutesDeps): void {
   routes.add("keyList", async ({ org, query }) => listKeys(db, org.id, query));
   routes.change("keyCreate", async (call, tx) => {
     const { grants } = call.body;
-    // what it may outlasts the session
+    // this access would outlast the session
     const isStrong = grants.length === 0 || grants.some((grant) => !grant.startsWith("access:"));
     if (isStrong) await demandRecentProof(tx, call.principal, confirmS);
     return await createKey({ tx, recordEvent }, call, call.body);

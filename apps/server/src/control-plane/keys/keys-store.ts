@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
-/** What is known of a key besides its hashes. */
+/** A key without its hashes. */
 export interface KeyRow {
   readonly id: string;
   readonly name: string;
@@ -37,7 +37,7 @@ export async function readKey(tx: Tx, id: string): Promise<KeyRow> {
   return await selectKeys(tx).where("k.id", "=", id).executeTakeFirstOrThrow();
 }
 
-/** Finds a key by its name and keeps others from changing it until the transaction ends. @throws key_not_found */
+/** Finds a key by name and locks it until the transaction ends. @throws key_not_found */
 export async function lockKey(tx: Tx, org: { readonly id: string; readonly name: string }, name: string) {
   const found = await tx
     .selectFrom("control.api_keys")
@@ -49,7 +49,7 @@ export async function lockKey(tx: Tx, org: { readonly id: string; readonly name:
   if (found !== undefined) return found;
   throw appError("key_not_found", {
     detail: `${org.name} has no API key ${JSON.stringify(name.slice(0, 63))}.`,
-    hint: `See the keys that it has: cli key list --org ${org.name}   or name another organization: --org NAME`,
+    hint: `List its keys: cli key list --org ${org.name}   or name another organization: --org NAME`,
     meta: { name: name.slice(0, 63) },
   });
 }
@@ -81,7 +81,7 @@ function selectKeys(db: ControlDatabase | Tx) {
       "k.created_at",
       "k.last_used_at",
       "k.expires_at",
-      // an overlap that is over is of no interest to anybody
+      // hides the end of an overlap that is over
       sql<Date | null>`case when k.previous_until > now() then k.previous_until end`.as("previous_until"),
     ]);
 }

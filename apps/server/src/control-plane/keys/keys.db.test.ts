@@ -4,11 +4,11 @@ import { makePerson, type OrgStage, openOrgStage, type TestPerson } from "../../
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
 interface KeyStage extends OrgStage {
-  /** Made by the member. */
+  /** Created by the member. */
   readonly own: string;
-  /** Made by the owner: acts as them. */
+  /** Created by the owner: acts as the owner. */
   readonly owners: string;
-  /** Made by the owner, with a grant. */
+  /** Created by the owner, with a grant. */
   readonly granted: string;
   readonly foreign: string;
 }
@@ -174,7 +174,7 @@ describe("an API key", () => {
   const whoami = async (apiKey: string, headers: Record<string, string> = {}) =>
     await server.ask("whoami", { as: { api_key: apiKey }, headers } as never);
 
-  test("without grants acts as whoever made it, in the role that they have now", async () => {
+  test("without grants acts as its creator, with their current role", async () => {
     const stage = await openStage(server);
     expect((await whoami(stage.own)).json).toMatchObject({
       kind: "key",
@@ -192,7 +192,7 @@ describe("an API key", () => {
     expect((await server.ask("secretSet", settings)).status).toBe(200);
   });
 
-  test("ends with the membership, and does not come back with another one", async () => {
+  test("ends with the membership, and a new membership does not restore it", async () => {
     const stage = await openStage(server);
     const { db } = server.deps;
     const member = { org_id: stage.org.id, user_id: stage.member.id, role: "member" } as const;
@@ -203,7 +203,7 @@ describe("an API key", () => {
     expect((await whoami(stage.owners)).status).toBe(200);
   });
 
-  test("with grants is nobody: it stays when its maker leaves", async () => {
+  test("with grants acts as itself: it stays when its creator leaves", async () => {
     const stage = await openStage(server);
     await server.deps.db.deleteFrom("control.members").where("user_id", "=", stage.owner.id).execute();
     expect((await whoami(stage.granted)).json).toMatchObject({
@@ -214,7 +214,7 @@ describe("an API key", () => {
     });
   });
 
-  test("that is wrong is refused, also beside a good session", async () => {
+  test("that is wrong is refused, also next to a valid session", async () => {
     const stage = await openStage(server);
     const flipped = stage.own.slice(0, -1) + (stage.own.endsWith("A") ? "B" : "A");
     const other = stage.own.replace(/^sk_[a-z0-9]+_/, `sk_${stage.owners.split("_")[1]}_`);
@@ -234,7 +234,7 @@ describe("an API key", () => {
     expect((await whoami(stage.own, { authorization: "Bearer nonsense-nonsense-nonsense" })).status).toBe(200);
   });
 
-  test("that has expired is refused; the database's clock decides", async () => {
+  test("that has expired is refused, by the database's clock", async () => {
     const stage = await openStage(server);
     const text = await make(stage.org.name, stage.member, { name: "short", expires_in_s: 60 });
     expect((await whoami(text)).json.expires_at).toMatch(/Z$/);
@@ -247,7 +247,7 @@ describe("an API key", () => {
     expect((await whoami(text)).status).toBe(401);
   });
 
-  test("cannot make one that outlives it", async () => {
+  test("cannot create a key that outlives it", async () => {
     const stage = await openStage(server);
     const text = await make(stage.org.name, stage.member, { name: "short", expires_in_s: 3_600 });
     const create = (body: object) =>
@@ -257,7 +257,7 @@ describe("an API key", () => {
     expect((await create({ name: "child", expires_in_s: 600 })).status).toBe(201);
   });
 
-  test("that was rotated has a new secret; the former one is good for the overlap alone", async () => {
+  test("that was rotated has a new secret; the previous one works during the overlap", async () => {
     const stage = await openStage(server);
     const rotate = async (overlapS?: number) => {
       const body = overlapS === undefined ? {} : { overlap_s: overlapS };
@@ -278,7 +278,7 @@ describe("an API key", () => {
     expect([(await whoami(third.api_key)).status, (await whoami(fourth.api_key)).status]).toEqual([401, 200]);
   });
 
-  test("tells when it was used last, once that is written down", async () => {
+  test("shows its last use once that is recorded", async () => {
     const stage = await openStage(server);
     const last = async () => {
       const { json } = await server.ask("keyList", { as: stage.owner, params: { org: stage.org.name } });
@@ -291,7 +291,7 @@ describe("an API key", () => {
     expect(await last()).toMatch(/Z$/);
   });
 
-  test("stands nowhere but in the answer that made it", async () => {
+  test("appears only in the answer that created it", async () => {
     const stage = await openStage(server);
     const { rows } = await server.deps.pool.query("select * from control.api_keys where org_id = $1", [stage.org.id]);
     const events = await server.ask("eventList", { as: stage.owner, params: { org: stage.org.name } });
@@ -302,7 +302,7 @@ describe("an API key", () => {
     expect(events.text).toContain("key.create");
   });
 
-  test("made twice with one Idempotency-Key at two servers is made once, and answered twice", async () => {
+  test("requested twice with one Idempotency-Key at two servers is created once", async () => {
     const stage = await openStage(server);
     await using other = await openServer({ beside: server });
     const input = {
@@ -319,7 +319,7 @@ describe("an API key", () => {
     expect(race.map(({ status }) => status).sort()).toEqual([201, 409]);
   });
 
-  test("lists come in pages, by name", async () => {
+  test("lists are paged, by name", async () => {
     const stage = await openOrgStage(server);
     for (const name of ["c", "a", "b"]) await make(stage.org.name, stage.member, { name });
     const page = (query: Record<string, string>) =>
@@ -331,7 +331,7 @@ describe("an API key", () => {
     expect((await page({ cursor: "nonsense" })).json.code).toBe("invalid_cursor");
   });
 
-  test("of a person who is removed from the server ends with them", async () => {
+  test("of a person who is removed from the server ends with the account", async () => {
     const stage = await openStage(server);
     const person = await makePerson(server);
     await server.deps.db

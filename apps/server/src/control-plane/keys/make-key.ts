@@ -7,7 +7,7 @@ const ID_CHARACTERS = 12;
 const SECRET_BYTES = 32;
 
 export interface MadeKey {
-  /** Shown once, kept nowhere. */
+  /** Shown once, never stored. */
   readonly text: string;
   readonly hash: Buffer;
 }

@@ -8,8 +8,8 @@ import { lockKey, readKey, toKey } from "./keys-store.ts";
 import { makeKeyText } from "./make-key.ts";
 
 /**
- * Gives a key a new secret; the former one stays good for `overlap_s`, the one before that ends now. A key that acts as a
- * person is rotated by that person alone: its new secret lets in as them.
+ * Gives a key a new secret. The previous one stays valid for `overlap_s`, the one before that ends now. If a key acts
+ * as a person, only that person can rotate it: the new secret signs in as them.
  * @throws key_not_found, forbidden
  */
 export async function rotateKey(

@@ -12,8 +12,8 @@ export interface VerifyKeyDeps {
 }
 
 /**
- * Makes the check of keys that the control plane's own routes use: one indexed read, nothing kept, so that a key that was
- * deleted is refused from then on, and the role is what it is now. The database's clock decides what has expired.
+ * Creates the key check of the control plane's own routes: one indexed read without a cache. A deleted key and a
+ * changed role take effect at once. The database's clock decides what has expired.
  */
 export function createVerifyKey({ db, uses }: VerifyKeyDeps): VerifyKey {
   const findKey = findKeyIn(db);

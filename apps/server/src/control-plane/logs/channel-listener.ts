@@ -1,12 +1,12 @@
 import type { Channel, Notifications } from "../../database/notifications.ts";
 
-/** Wakes whoever waits when something that they look for may have happened. */
+/** Wakes a waiting reader when its channel is notified. */
 export interface ChannelListener extends AsyncDisposable {
-  /** Resolves once it rang since the last call, or when the signal aborts. */
+  /** Resolves after a notification since the last call, or when the signal aborts. */
   wait(signal: AbortSignal): Promise<void>;
 }
 
-/** Listens on channels for one payload, or for any. What happens from here on is not missed. */
+/** Listens on channels for one payload, or for any. Misses no notification after it resolves. */
 export async function openChannelListener(
   notifications: Notifications,
   channels: readonly Channel[],

@@ -4,7 +4,7 @@ import type { ControlDatabase } from "../../database/pool.ts";
 
 const PAGE = 500;
 
-/** Where the output of a database's builds was read up to: lines of an operation follow those of an older one. */
+/** The last line read of a database's builds. Lines of an operation follow those of older operations. */
 export interface BuildPosition {
   readonly operation_id: string;
   readonly number: number;
@@ -18,7 +18,7 @@ interface LineRow {
   readonly line: string;
 }
 
-/** The next lines of an operation, in order; none when there are no more yet. */
+/** The next lines of an operation, in order. Empty if there are none yet. */
 export async function readOperationLines(db: ControlDatabase, operationId: string, after: number): Promise<LogLine[]> {
   const rows = await db
     .selectFrom("control.operation_lines")
@@ -31,7 +31,7 @@ export async function readOperationLines(db: ControlDatabase, operationId: strin
   return rows.map(toLine);
 }
 
-/** The next lines of any operation of a database. */
+/** The next lines of all operations of a database. */
 export async function readBuildLines(
   db: ControlDatabase,
   databaseId: string,
@@ -44,7 +44,7 @@ export async function readBuildLines(
   return toPage(await selectBuildLines(db, databaseId, sql`${behind} order by l.operation_id, l.number limit ${PAGE}`));
 }
 
-/** The last lines, none older than so many seconds. */
+/** The last lines that are not older than the given seconds. */
 export async function readLastBuildLines(
   db: ControlDatabase,
   databaseId: string,

@@ -79,7 +79,7 @@ const ROWS: Scenario<LogStage>[] = [
     status: 200,
     includes: ["building"],
   },
-  { as: "member", named: "member, of none", route: "databaseLogs", params: { db: "other" }, status: 404 },
+  { as: "member", named: "member, of a missing database", route: "databaseLogs", params: { db: "other" }, status: 404 },
   {
     as: "member",
     named: "member, too much",
@@ -92,7 +92,7 @@ const ROWS: Scenario<LogStage>[] = [
   { as: "outsider", route: "operationLog", params: OPERATION, status: 404, excludes: ["building"] },
   {
     as: "outsider",
-    named: "outsider, by way of their own organization",
+    named: "outsider, through their own organization",
     route: "operationLog",
     params: (stage) => ({ org: stage.other_org.name, id: stage.operation_id }),
     status: 404,
@@ -101,7 +101,7 @@ const ROWS: Scenario<LogStage>[] = [
   { as: "member", route: "operationLog", params: OPERATION, status: 200, includes: ["building"] },
   {
     as: "member",
-    named: "member, behind the last line",
+    named: "member, after the last line",
     route: "operationLog",
     params: OPERATION,
     query: { after: "1" },
@@ -114,7 +114,7 @@ describe("who may read logs", () => {
   testScenarios(() => server, openStage, ROWS);
 });
 
-/** Follows a log as the command does, and gives what came. */
+/** Follows a log like the CLI, and collects the lines. */
 function follow(stage: LogStage, name: "databaseLogs" | "operationLog", query: object) {
   const stop = new AbortController();
   const seen: string[] = [];
@@ -133,7 +133,7 @@ function follow(stage: LogStage, name: "databaseLogs" | "operationLog", query: o
 }
 
 describe("a log that is followed", () => {
-  test("of an operation goes on until that has ended", async () => {
+  test("of an operation continues until the operation ends", async () => {
     const stage = await openStage(server);
     const log = follow(stage, "operationLog", {});
     await expect.poll(() => log.seen).toEqual(["building"]);
@@ -145,7 +145,7 @@ describe("a log that is followed", () => {
     expect(log.seen).toEqual(["building", "installed numpy", "the last one"]);
   });
 
-  test("of an operation that has ended ends at once, however much it said", async () => {
+  test("of an ended operation ends at once, whatever its length", async () => {
     const stage = await openStage(server);
     await server.deps.pool.query(
       "insert into control.operation_lines (operation_id, number, level, line) select $1, n, 'info', 'line ' || n from generate_series(2, 1500) n",
@@ -157,7 +157,7 @@ describe("a log that is followed", () => {
     expect(log.seen).toEqual(Array.from({ length: 1_490 }, (_, at) => `line ${at + 11}`));
   });
 
-  test("of builds goes from one operation to the next", async () => {
+  test("of builds continues with the next operation", async () => {
     const stage = await openStage(server);
     await say(stage.operation_id, 2, "done");
     const log = follow(stage, "databaseLogs", { source: "build", tail: 1 });
@@ -170,7 +170,7 @@ describe("a log that is followed", () => {
     await log.ended;
   });
 
-  test("of a pod shows what it writes", async () => {
+  test("of a pod shows its output", async () => {
     const stage = await openStage(server);
     const log = follow(stage, "databaseLogs", { since_s: 60 });
     await expect.poll(() => log.seen).toEqual(["the pod starts"]);
@@ -180,7 +180,7 @@ describe("a log that is followed", () => {
     await log.ended;
   });
 
-  test("breaks off with the server, and is no end", async () => {
+  test("breaks off when the server stops, without an end marker", async () => {
     await using other = await openServer({ beside: server });
     const stage = await openStage(server);
     const client = other.client(stage.member);

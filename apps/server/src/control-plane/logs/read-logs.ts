@@ -17,7 +17,7 @@ export interface LogInput {
   readonly follow: boolean;
 }
 
-/** What an operation said, behind a line; with `follow` until it has ended. */
+/** The lines of an operation after a given one. With `follow`, until the operation ends. */
 export async function* readOperationLog(
   { db, notifications }: LogDeps,
   operation: { readonly id: string; readonly org_id: string },
@@ -27,7 +27,7 @@ export async function* readOperationLog(
   await using bell = await openChannelListener(notifications, ["control_lines", "control_operations"], operation.id);
   let last = after;
   while (!signal.aborted) {
-    // read first: whatever it says, it says before it ends
+    // read the state first: an operation writes all lines before it ends
     const isOver = !follow || hasEnded(await findOperation(db, operation.org_id, operation.id));
     const lines = await readOperationLines(db, operation.id, last);
     yield* lines;
@@ -38,7 +38,7 @@ export async function* readOperationLog(
   }
 }
 
-/** The output of a database's builds, of one operation after the other. */
+/** The output of a database's builds, one operation after the other. */
 export async function* readBuildLog(
   { db, notifications }: LogDeps,
   databaseId: string,
@@ -59,7 +59,7 @@ export async function* readBuildLog(
 
 const LAST = { tail: 1, since_s: undefined };
 
-/** What a database's pod wrote, and what it writes. */
+/** The past and new output of a database's pod. */
 export async function* readDatabaseLog(
   logFolder: string,
   { follow, since_s: sinceS, tail }: LogInput,

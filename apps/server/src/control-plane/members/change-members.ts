@@ -7,7 +7,7 @@ import type { Tx } from "../../database/pool.ts";
 import { type CallOrg, demand, recheckCaller } from "../../requests/checked-route.ts";
 import { findMember, keepAnOwner, lockMembers } from "./members-store.ts";
 
-/** Of the keys that stay, the names that an event tells. */
+/** Maximum names of remaining keys in an event. */
 const MAX_NAMED = 50;
 
 export interface MembersDeps {
@@ -23,7 +23,7 @@ export interface MemberChange {
   readonly id: string;
 }
 
-/** Gives a member another role. Owners are made and unmade by owners. @throws member_not_found, forbidden, last_owner */
+/** Changes a member's role. Only owners add and remove owners. @throws member_not_found, forbidden, last_owner */
 export async function updateMember(deps: MembersDeps, change: MemberChange, role: Role): Promise<Member> {
   const { id } = change;
   const org = await lockAsCaller(deps.tx, change, "member.change");
@@ -51,7 +51,7 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     if (member.role === "owner") demandOwner(org);
   }
   await keepAnOwner(deps.tx, org, member);
-  // keys that act as the person go with the membership
+  // keys that act as the person are deleted with the membership
   const keys = await deps.tx
     .selectFrom("control.api_keys")
     .select(["id", "name"])
@@ -59,7 +59,7 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     .where("acts_as", "=", member.user_id)
     .orderBy("name")
     .execute();
-  // those with grants are nobody's, and go on: who removes a person may not know of them
+  // keys with grants stay, and the event names them: the remover may not know of them
   const left = await deps.tx
     .selectFrom("control.api_keys")
     .select("name")
@@ -89,8 +89,8 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
 }
 
 /**
- * Withdraws the invitations that the person could not make any more in the role that they now have: else who is removed has
- * a link for an address of theirs ready, and is back.
+ * Withdraws invitations that the person may no longer create. Otherwise a removed person could return by an invitation
+ * for another of their addresses.
  */
 async function withdrawInvitations(tx: Tx, orgId: string, userId: string, role: Role | undefined): Promise<number> {
   if (role === "owner") return 0;
@@ -100,18 +100,18 @@ async function withdrawInvitations(tx: Tx, orgId: string, userId: string, role: 
   return Number((await query.executeTakeFirst()).numDeletedRows);
 }
 
-/** What the caller may is what they may when it is their turn: the change before theirs may have been about them. */
+/** Checks the caller's permission under the lock: an earlier change may have removed it. */
 async function lockAsCaller(tx: Tx, { principal, org }: MemberChange, permission: Permission): Promise<CallOrg> {
   await lockMembers(tx, org.id);
   return await recheckCaller(tx, { principal, org, permission });
 }
 
-/** @throws forbidden unless an owner asks */
+/** @throws forbidden if the caller is not an owner */
 export function demandOwner(org: CallOrg): void {
   if (org.role === "owner") return;
   throw appError("forbidden", {
     detail: `Only owners of ${org.name} can add, change or remove owners. Your role is ${org.role}.`,
-    hint: "Ask an owner.",
+    hint: "Ask an owner to do it.",
     meta: { role: org.role },
   });
 }

@@ -25,22 +25,22 @@ export async function listMembers(
   );
 }
 
-/** A member of the organization; of another one there is none. @throws member_not_found */
+/** A member of this organization. @throws member_not_found */
 export async function findMember(db: ControlDatabase | Tx, orgId: string, id: string): Promise<Member> {
   const row = isUuid(id) ? await selectMembers(db, orgId).where("m.id", "=", id).executeTakeFirst() : undefined;
   if (row !== undefined) return toMember(row, false);
   throw appError("member_not_found", {
     detail: `The organization has no member ${JSON.stringify(id.slice(0, 60))}.`,
-    hint: "List its members to see their ids.",
+    hint: "List the organization's members to see their ids.",
   });
 }
 
-/** Changes of members come one after another: who is the last owner is decided by one at a time. */
+/** Serializes changes of members, so that the last owner is known. */
 export async function lockMembers(tx: Tx, orgId: string): Promise<void> {
   await tx.selectFrom("control.organizations").select("id").where("id", "=", orgId).forUpdate().execute();
 }
 
-/** @throws last_owner when the organization has no other owner than this member */
+/** @throws last_owner if this member is the organization's only owner */
 export async function keepAnOwner(
   tx: Tx,
   org: { readonly id: string; readonly name: string },

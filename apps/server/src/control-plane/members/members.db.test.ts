@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** The stage, with the ids of its memberships. */
+/** The stage with the ids of its memberships. */
 interface MembersStage extends OrgStage {
   readonly ids: Readonly<Record<"owner" | "admin" | "member" | "outsider", string>>;
 }
@@ -119,7 +119,7 @@ describe("who may see, change and remove members", () => {
     },
     {
       as: "owner",
-      named: "owner with a role that is none",
+      named: "owner with an unknown role",
       route: "memberUpdate",
       params: of("member"),
       body: { role: "god" },
@@ -136,7 +136,7 @@ describe("who may see, change and remove members", () => {
     },
     {
       as: "owner",
-      named: "owner of nobody",
+      named: "owner of a missing member",
       route: "memberUpdate",
       params: { id: NONE },
       body: { role: "member" },
@@ -144,7 +144,7 @@ describe("who may see, change and remove members", () => {
     },
     {
       as: "owner",
-      named: "owner of no id",
+      named: "owner of a malformed id",
       route: "memberUpdate",
       params: { id: "' or 1=1 --" },
       body: { role: "member" },
@@ -210,7 +210,7 @@ describe("who may see, change and remove members", () => {
   });
 });
 
-describe("invitations of somebody", () => {
+describe("invitations of a person", () => {
   const invite = (stage: MembersStage, email: string, role: Role) =>
     server.ask("invitationCreate", {
       as: { token: stage.admin.token },
@@ -228,7 +228,7 @@ describe("invitations of somebody", () => {
       body: { role },
     });
 
-  test("who is removed are withdrawn: they cannot come back by one", async () => {
+  test("who is removed are withdrawn", async () => {
     const stage = await openMembersStage();
     const made = await invite(stage, "second.self@example.com", "admin");
     const token = String(made.json.url).split("invitation=")[1] ?? "";
@@ -238,7 +238,7 @@ describe("invitations of somebody", () => {
     expect(await open(stage)).toEqual([]);
   });
 
-  test("who may invite no more are withdrawn, and of one who was an owner those of owners", async () => {
+  test("who lost the permission are withdrawn; a previous owner's invitations of owners too", async () => {
     const stage = await openMembersStage();
     await change(stage, "owner");
     await invite(stage, "one@example.com", "owner");

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-test("keys that act as a removed member end with an event each, and those that stay are named", async () => {
+test("removing a member ends the keys that act as them, and names those that stay", async () => {
   const { member, org, owner } = await openOrgStage(server);
   const params = { org: org.name };
   await server.ask("keyCreate", { params, body: { name: "laptop" }, as: member });

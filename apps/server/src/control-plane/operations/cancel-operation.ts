@@ -10,7 +10,7 @@ import type { Caller } from "../keys/create-key.ts";
 import { findOperation, hasEnded, toOperation } from "./operations-store.ts";
 
 /**
- * Cancels an operation that has not ended. One's own may be cancelled by anyone.
+ * Cancels an open operation. Everyone may cancel their own operations.
  * @throws operation_not_found, forbidden, operation_not_cancellable
  */
 export async function cancelOperation(deps: OperationDeps, caller: Caller, id: string): Promise<Operation> {
@@ -42,8 +42,8 @@ function notCancellable(row: OperationRow): Error {
   return appError("operation_not_cancellable", {
     detail: hasEnded(row)
       ? `The operation ${row.id} (${row.kind} of ${row.target}) has ended: it is ${row.state}.`
-      : `The operation ${row.id} (${row.kind} of ${row.target}) cannot be cancelled: the organization needs what it makes.`,
-    hint: `See it: cli operations show ${row.id}`,
+      : `The operation ${row.id} (${row.kind} of ${row.target}) cannot be cancelled: the organization needs its result.`,
+    hint: `Show it: cli operations show ${row.id}`,
     meta: { id: row.id, state: row.state },
   });
 }

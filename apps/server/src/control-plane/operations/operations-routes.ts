@@ -25,7 +25,7 @@ export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDe
     const signal = AbortSignal.any([gone.signal, deps.stopping]);
     const wanted = { org_id: org.id, id: params.id, wait_ms: query.wait_ms };
     const operation = await waitOperation(deps, wanted, signal);
-    // else the stop would wait for the connection's next request
+    // otherwise the server waits for the connection's next request before it stops
     if (deps.stopping.aborted) reply.header("connection", "close");
     return operation;
   });

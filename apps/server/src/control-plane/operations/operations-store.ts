@@ -9,7 +9,7 @@ import type { OperationRow } from "../../database/resource-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
 import { mayManageSome } from "../../requests/manage-grants.ts";
 
-/** Operations of an organization, or of one database of its with its services, also of one that is gone; the newest first. */
+/** Operations of an organization, or of one database and its services, newest first. The database may be deleted. */
 export async function listOperations(
   db: ControlDatabase,
   org: { readonly id: string; readonly name: string },
@@ -25,13 +25,13 @@ export async function listOperations(
   if (from !== undefined) query = query.where("id", "<", from.id);
   if (page.database !== undefined) {
     const uri = databaseUriOf(org.name, page.database);
-    // those of its services as well
+    // including those of its services
     query = query.where((of) => of.or([of("target", "=", uri), sql<boolean>`starts_with(target, ${`${uri}/`})`]));
   }
   return toPage(await query.execute(), page.limit, toOperation, (row) => ({ after: "", id: row.id }));
 }
 
-/** A key with grants sees operations of the services that it may manage. @throws operation_not_found for all others */
+/** A key with grants sees only operations of services that it may manage. @throws operation_not_found for others */
 export async function demandGranted(
   db: ControlDatabase,
   orgId: string,
@@ -61,7 +61,7 @@ export async function findOperation(db: ControlDatabase | Tx, orgId: string, id:
 function operationNotFound(id: string): Error {
   return appError("operation_not_found", {
     detail: `There is no operation ${JSON.stringify(id.slice(0, 60))} here.`,
-    hint: "See those that there are: cli operations list",
+    hint: "List the operations: cli operations list",
     meta: { id: id.slice(0, 60) },
   });
 }

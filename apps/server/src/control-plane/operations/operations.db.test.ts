@@ -5,9 +5,9 @@ import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
 interface OperationStage extends OrgStage {
-  /** Of the member, cancellable. */
+  /** Requested by the member, cancellable. */
   readonly own: string;
-  /** Of the system, not cancellable. */
+  /** Requested by the system, not cancellable. */
   readonly fixed: string;
 }
 
@@ -65,7 +65,7 @@ const ROWS: Scenario<OperationStage>[] = [
   { as: "outsider", route: "operationShow", params: own, status: 404, includes: ["organization_not_found"] },
   {
     as: "outsider",
-    named: "outsider, by way of their own organization",
+    named: "outsider, through their own organization",
     route: "operationShow",
     params: (stage) => ({ org: stage.other_org.name, id: stage.own }),
     status: 404,
@@ -100,7 +100,7 @@ describe("an operation", () => {
     recordEvent: server.deps.recordEvent,
   });
 
-  test("is ended once, whoever tries", async () => {
+  test("is ended once, by concurrent requests", async () => {
     const stage = await openStage(server);
     const { db } = server.deps;
     const end = () => db.transaction().execute((tx) => endOperation(deps(tx), stage.own, { state: "succeeded" }));
@@ -112,7 +112,7 @@ describe("an operation", () => {
     expect(outcomes.map((event: { outcome: string }) => event.outcome)).toEqual(["succeeded", "pending"]);
   });
 
-  test("that was cancelled is begun and ended by nobody", async () => {
+  test("that was cancelled is not started or ended", async () => {
     const stage = await openStage(server);
     const { db } = server.deps;
     const params = { org: stage.org.name, id: stage.own };
@@ -124,7 +124,7 @@ describe("an operation", () => {
     expect([again.status, again.json.code]).toEqual([409, "operation_not_cancellable"]);
   });
 
-  test("is waited for at another server than the one that ends it", async () => {
+  test("can be awaited at another server than the one that ends it", async () => {
     const stage = await openStage(server);
     await using other = await openServer({ beside: server });
     const params = { org: stage.org.name, id: stage.own };
@@ -134,7 +134,7 @@ describe("an operation", () => {
     expect((await waited).json).toMatchObject({ state: "failed", error: { code: "disk_full", hint: null } });
   });
 
-  test("that has not ended is shown as it is when the wait is over, and when the server stops", async () => {
+  test("that is still open is answered when the wait is over, and when the server stops", async () => {
     const stage = await openStage(server);
     const params = { org: stage.org.name, id: stage.own };
     const short = await server.ask("operationShow", { as: stage.member, params, query: { wait_ms: "20" } } as never);
@@ -156,7 +156,7 @@ describe("an operation", () => {
     expect(await waited).toMatchObject({ status: 200, json: { state: "pending" } });
   });
 
-  test("lists come in pages, the newest first", async () => {
+  test("lists are paged, newest first", async () => {
     const stage = await openStage(server);
     const page = (query: Record<string, string>) =>
       server.ask("operationList", { as: stage.member, params: { org: stage.org.name }, query } as never);

@@ -8,10 +8,7 @@ export interface WaitOperationDeps {
   readonly notifications: Notifications;
 }
 
-/**
- * An operation as soon as it has ended, or as it is after `wait_ms`, or when the one who waits is gone.
- * @throws operation_not_found
- */
+/** Returns an operation when it ends, after `wait_ms`, or when the caller disconnects.  @throws operation_not_found */
 export async function waitOperation(
   deps: WaitOperationDeps,
   wanted: { readonly org_id: string; readonly id: string; readonly wait_ms: number },
@@ -37,7 +34,7 @@ export async function waitOperation(
     if (id === undefined || id === first.id) told();
   });
   try {
-    // what happened between the first look and the listening was not told
+    // read again: changes before the listener started were not notified
     let row = await read();
     while (!hasEnded(row) && !isOver && !signal.aborted) {
       await new Promise<void>((resolve) => {

@@ -17,15 +17,15 @@ export interface CreateOrganizationDeps {
   readonly recordEvent: RecordEvent;
   readonly database_quota: number;
   readonly orgs_per_person: number;
-  /** @throws disk_full: the organization gets a database */
+  /** @throws disk_full: the organization also gets a database */
   demandDisk(): Promise<void>;
-  /** Whether pods keep organizations apart; undefined where this server does not know. */
+  /** Whether the pod driver isolates organizations. Undefined if this server does not know. */
   readonly isolates: boolean | undefined;
 }
 
 /**
- * Makes an organization, of which the person is the owner, and switches the session to it. Its database `main` is made by
- * the reconciler, for any organization that lacks one.
+ * Creates an organization owned by the person, and switches the session to it. The reconciler creates its database
+ * `main`.
  * @throws invalid_name, organization_taken, organization_quota, disk_full, pods_one_organization
  */
 export async function createOrganization(
@@ -63,7 +63,7 @@ export async function createOrganization(
   return await readOrganization(tx, { id: made.id, name, role: "owner" });
 }
 
-/** Code of one organization would read the files and the memory of another's. Of two at once one waits here. @throws pods_one_organization */
+/** Plain processes do not isolate organizations. Serializes requests. @throws pods_one_organization */
 async function refuseSecond(tx: Tx, id: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.organizations', 0))`.execute(tx);
   const other = await tx
@@ -75,7 +75,7 @@ async function refuseSecond(tx: Tx, id: string): Promise<void> {
   if (other === undefined) return;
   throw appError("pods_one_organization", {
     detail:
-      "This server runs pods as plain processes, which keep organizations not apart; it serves one, which it has.",
+      "This server runs pods as plain processes, which do not isolate organizations. It can serve only one, which exists.",
     hint: "Ask its operator for SERVICE_PODS=sandbox, or run another server.",
   });
 }

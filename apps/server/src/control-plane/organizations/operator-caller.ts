@@ -9,7 +9,7 @@ export interface OperatorTx {
   readonly recordEvent: RecordEvent;
 }
 
-/** Whoever may read the home: no account and no role of an organization. */
+/** Someone who can read the home. Has no account and no role in an organization. */
 const principal: Principal = {
   kind: "user",
   user_id: null,
@@ -27,7 +27,7 @@ export function operatorOf(org: { readonly id: string; readonly name: string }):
   return { principal, org: { ...org, role: "owner" }, client: { ip_address: null, client: OPERATOR_CLIENT } };
 }
 
-/** An organization by its name, locked until the transaction's end. @throws organization_not_found */
+/** Finds an organization by name and locks it until the transaction ends. @throws organization_not_found */
 export async function lockOrganization(tx: Tx, name: string) {
   const found = await tx
     .selectFrom("control.organizations")
@@ -38,6 +38,6 @@ export async function lockOrganization(tx: Tx, name: string) {
   if (found !== undefined) return found;
   throw appError("organization_not_found", {
     detail: `The server has no organization ${JSON.stringify(name.slice(0, 60))}.`,
-    hint: "List those that there are: cli server orgs",
+    hint: "List the organizations: cli server orgs",
   });
 }

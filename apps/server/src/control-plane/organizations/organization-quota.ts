@@ -3,8 +3,8 @@ import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
 
 /**
- * Lets a person make another organization while they have made fewer than `most`. The first account of the server is its operator's and may
- * make any number. Of two requests of a person at once, one waits until the other's transaction ends.
+ * Limits the organizations that a person may create. The server's first account belongs to its operator and has no
+ * limit. Serializes a person's requests until the transaction ends.
  * @throws organization_quota
  */
 export async function refuseManyOrganizations(tx: Tx, userId: string, most: number): Promise<void> {

@@ -8,8 +8,8 @@ import type { CallOrg, FindOrg } from "../../requests/checked-route.ts";
 import { etagOf } from "../../requests/etag.ts";
 
 /**
- * Finds the organization of a name as its caller stands in it. A key reaches its own organization alone, in the role of
- * whom it acts as.
+ * Finds an organization by name, with the caller's role. A key reaches only its own organization, with the role of the
+ * person that it acts as.
  */
 export function createFindOrg(db: ControlDatabase): FindOrg {
   return async (principal, name) => {
@@ -26,7 +26,7 @@ export function createFindOrg(db: ControlDatabase): FindOrg {
   };
 }
 
-/** The organizations that the caller belongs to, by name; of a key its own. */
+/** The organizations of the caller, by name. A key has only its own. */
 export async function listOrganizations(
   db: ControlDatabase,
   principal: Principal,

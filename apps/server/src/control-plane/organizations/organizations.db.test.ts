@@ -41,7 +41,7 @@ describe("who may see and change an organization", () => {
       includes: ["organization_not_found"],
       excludes: [({ org }) => org.id],
     },
-    { as: "outsider", named: "outsider of a name that is nobody's", route: "orgShow", params: NOT_THERE, status: 404 },
+    { as: "outsider", named: "outsider of an unused name", route: "orgShow", params: NOT_THERE, status: 404 },
     { as: "guest", route: "orgUpdate", body: { display_name: "New" }, status: 401 },
     {
       as: "member",
@@ -67,7 +67,7 @@ describe("who may see and change an organization", () => {
     },
     {
       as: "owner",
-      named: "owner with a version that has gone",
+      named: "owner with an outdated version",
       route: "orgUpdate",
       headers: { "if-match": '"7"' },
       body: { display_name: "New" },
@@ -101,7 +101,7 @@ describe("who may see and change an organization", () => {
     },
   ]);
 
-  test("a name that is somebody else's and one that is nobody's get the same answer, but for the name", async () => {
+  test("names of other organizations and unused names get the same answer", async () => {
     const { org, outsider } = await openOrgStage(server);
     const [theirs, nobodys] = await Promise.all(
       [org.name, "org-000000000000"].map((name) => server.ask("orgShow", { params: { org: name }, as: outsider })),
@@ -112,7 +112,7 @@ describe("who may see and change an organization", () => {
   });
 });
 
-describe("creating one", () => {
+describe("creating an organization", () => {
   test("makes its creator the owner and switches the session to it", async () => {
     const ann = await makePerson(server);
     const before = await server.ask("whoami", { as: ann });
@@ -124,7 +124,7 @@ describe("creating one", () => {
     expect(after.json).toMatchObject({ organization: { name: "acme", role: "owner" }, organizations: 1 });
   });
 
-  test("refuses a name that is taken, on the whole server", async () => {
+  test("refuses a name that is taken anywhere on the server", async () => {
     const [ann, ben] = [await makePerson(server), await makePerson(server)];
     await makeOrg(server, ann, "taken");
     const refused = await server.ask("orgCreate", { body: { name: "taken" }, as: ben });
@@ -133,14 +133,14 @@ describe("creating one", () => {
     expect((await server.ask("whoami", { as: ben })).json).toMatchObject({ organization: null });
   });
 
-  test("takes 29 characters and not 30", async () => {
+  test("accepts 29 characters and refuses 30", async () => {
     const ann = await makePerson(server);
     expect((await server.ask("orgCreate", { body: { name: "a".repeat(29) }, as: ann })).status).toBe(201);
     const refused = await server.ask("orgCreate", { body: { name: "a".repeat(30) }, as: ann });
     expect(refused.json).toMatchObject({ code: "invalid_name", status: 422 });
   });
 
-  test("of two at once with one name, one gets it", async () => {
+  test("gives a name to one of two concurrent requests", async () => {
     const people = await Promise.all([1, 2, 3, 4].map(() => makePerson(server)));
     const answers = await Promise.all(
       people.map((person) => server.ask("orgCreate", { body: { name: "raced" }, as: person })),
@@ -148,7 +148,7 @@ describe("creating one", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
   });
 
-  test("a repetition with its Idempotency-Key gets the first answer and makes nothing", async () => {
+  test("repeated with its Idempotency-Key returns the first answer and creates nothing", async () => {
     const ann = await makePerson(server);
     const input = { body: { name: "once" }, as: ann, headers: { "idempotency-key": "k1" } };
     const answers = await Promise.all([1, 2, 3].map(() => server.ask("orgCreate", input)));
@@ -162,7 +162,7 @@ describe("creating one", () => {
     expect(wrong.json).toMatchObject({ code: "invalid_idempotency_key", status: 400 });
   });
 
-  test("what was refused with a key may be tried again with it", async () => {
+  test("can be retried with the same key after a refusal", async () => {
     const [ann, ben] = [await makePerson(server), await makePerson(server)];
     const org = await makeOrg(server, ben, "later");
     const input = { body: { name: "later" }, as: ann, headers: { "idempotency-key": "k2" } };
@@ -182,7 +182,7 @@ describe("organizations of a person", () => {
   });
   afterAll(() => small[Symbol.asyncDispose]());
 
-  test("are as many as the server lets a person make, by however many requests at once", async () => {
+  test("are limited by the server, also for concurrent requests", async () => {
     const ann = await makePerson(small);
     const answers = await Promise.all(["a", "b", "c", "d", "e"].map((name) => create(ann, `ann-${name}`)));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409]);
@@ -195,7 +195,7 @@ describe("organizations of a person", () => {
     expect((await create(await makePerson(small), "somebody-else")).status).toBe(201);
   });
 
-  test("count when their maker has left them, and when an older version made them", async () => {
+  test("count after their creator left, and if an older version created them", async () => {
     const ann = await makePerson(small);
     await create(ann, "left");
     await small.deps.db.deleteFrom("control.members").where("user_id", "=", ann.id).execute();
@@ -206,12 +206,12 @@ describe("organizations of a person", () => {
     expect((await create(ben, "bens-own")).status).toBe(201);
   });
 
-  test("of the first account are any number", async () => {
+  test("of the first account are unlimited", async () => {
     for (const name of ["x", "y", "z"]) expect((await create(first, `first-${name}`)).status).toBe(201);
   });
 });
 
-test("a server whose pods keep organizations not apart makes one, by however many at once, and no second", async () => {
+test("a server without isolated pods creates one organization, also for concurrent requests", async () => {
   await using alone = await openServer({ env: { SERVICE_PODS: "process" } });
   const people = await Promise.all([1, 2, 3].map(() => makePerson(alone)));
   const create = (at: number) => alone.ask("orgCreate", { body: { name: `org-${at}` }, as: people[at] ?? {} });
@@ -225,7 +225,7 @@ test("a server whose pods keep organizations not apart makes one, by however man
 });
 
 describe("lists", () => {
-  test("come in pages, each item once", async () => {
+  test("are paged, with each item once", async () => {
     const ann = await makePerson(server);
     for (const letter of "abcde") await makeOrg(server, ann, `page-${letter}`);
     const names: string[] = [];

@@ -15,8 +15,8 @@ interface Org {
 }
 
 /**
- * Refuses the organization's requests from now on, and stops its databases. One that is being made or updated stops once that is done
- * (`stopSuspended`). Its data stay.
+ * Refuses the organization's requests and stops its databases. A database with a running creation or update stops after
+ * it (`stopSuspended`). The data stay.
  * @throws organization_not_found
  */
 export async function suspendOrganization(
@@ -42,14 +42,14 @@ export async function suspendOrganization(
   return { organization: org.name, ...done };
 }
 
-/** Serves the organization again, and starts the databases that its suspension stopped. @throws organization_not_found, organization_state */
+/** Ends a suspension and starts the databases that it stopped. @throws organization_not_found, organization_state */
 export async function resumeOrganization(write: OperatorTx, name: string): Promise<OperatorAnswer<"resume">> {
   const { tx, recordEvent } = write;
   const org = await lockOrganization(tx, name);
   if (org.suspended_at === null) {
     throw appError("organization_state", {
       detail: `The organization ${org.name} is not suspended.`,
-      hint: "See which ones are: cli server orgs",
+      hint: "List the organizations: cli server orgs",
     });
   }
   await tx
@@ -81,7 +81,7 @@ export async function resumeOrganization(write: OperatorTx, name: string): Promi
   return { organization: org.name, started };
 }
 
-/** Stops databases of suspended organizations that could not be stopped before. Answers how many. */
+/** Stops the remaining running databases of suspended organizations. Returns their number. */
 export async function stopSuspended(db: ControlDatabase, recordEvent: RecordEvent): Promise<number> {
   const { rows } = await sql<Org>`select o.id, o.name from control.organizations o
     where o.suspended_at is not null and exists (
@@ -129,7 +129,7 @@ async function lockDatabases(tx: Tx, org: Org): Promise<DatabaseRow[]> {
     .execute();
 }
 
-/** Gateways read the routes of these databases again: those that sleep have not changed. */
+/** Makes gateways read these databases' routes again. Sleeping ones change nothing else. */
 async function tellGateways(tx: Tx, orgId: string): Promise<void> {
   await sql`select pg_notify('control_service_routes', id::text) from control.databases where org_id = ${orgId}`.execute(
     tx,

@@ -20,7 +20,7 @@ export interface OrgChange {
   readonly request: FastifyRequest;
 }
 
-/** Changes how an organization is shown. Its name is part of addresses and stays. @throws precondition_failed */
+/** Changes an organization's display values. Its name is part of addresses and stays. @throws precondition_failed */
 export async function updateOrganization(
   { tx, recordEvent }: UpdateOrganizationDeps,
   { principal, org, client, request }: OrgChange,

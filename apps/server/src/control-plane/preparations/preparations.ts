@@ -21,14 +21,15 @@ import type { Caller } from "../keys/create-key.ts";
 
 type PreparationRow = Selectable<ServiceTables["control.preparations"]>;
 
-/** What was prepared is planned by for so long; its image and files are kept longer (reconciler/unused.ts). */
+/** How long a preparation is usable. Its image and files are kept longer (reconciler/cleanup). */
 const KEPT = "1 day";
 const KIND = "database.prepare";
 
 /**
- * Writes down what a deployment would bring, with the operation that builds and reads it. Nothing of the database changes, and what is
- * asked of it meanwhile is not held up.
- * @throws database_not_found, database_not_available, blobs_missing, tree_invalid, overloaded; what planning an update throws
+ * Records a preparation with the operation that builds and reads the new files. The database does not change, and other
+ * requests to it continue.
+ * @throws database_not_found, database_not_available, blobs_missing, tree_invalid, overloaded; the errors of planning
+ * an update
  */
 export async function beginPreparation(
   deps: UpdateDeps,
@@ -50,14 +51,14 @@ export async function beginPreparation(
     actor: actorOf(principal),
     principal,
     ...client,
-    // of no database: what a database is worked at by is not this
+    // belongs to no database: it must not block the database's own operations
     database_id: null,
     kind: KIND,
     target: uri,
     is_cancellable: true,
     detail: describeOps(planned.plan),
   });
-  if (operationId === undefined) throw new Error("An operation of no database was there already.");
+  if (operationId === undefined) throw new Error("An operation without a database already exists.");
   const { resources, settings } = planned.desired;
   const { id } = await tx
     .insertInto("control.preparations")
@@ -87,7 +88,7 @@ async function refuseMany(tx: Tx, databaseId: string, uri: string): Promise<void
     .executeTakeFirstOrThrow();
   if (Number(open) < MAX_PREPARATIONS) return;
   throw appError("overloaded", {
-    detail: `${open} deployments to ${uri} are being prepared; the maximum at a time is ${MAX_PREPARATIONS}.`,
+    detail: `${open} deployments to ${uri} are being prepared. The maximum at a time is ${MAX_PREPARATIONS}.`,
     hint: "Wait for one, or cancel it: cli operations list",
     meta: { uri },
   });
@@ -97,7 +98,7 @@ export interface FoundPreparation extends Omit<PreparationRow, "created_at" | "m
   readonly uri: string;
 }
 
-/** What is to be prepared; undefined when its database is gone. */
+/** Reads a preparation for its job. Undefined if its database was deleted. */
 export async function findForWork(db: ControlDatabase, id: string): Promise<FoundPreparation | undefined> {
   const found = await db
     .selectFrom("control.preparations as p")
@@ -116,7 +117,7 @@ export type PreparedApplication = Pick<PreparationRow, "app_file" | "environment
   readonly manifest: Manifest;
 };
 
-/** What was prepared of a file for a database. @throws preparation_not_found, also for one that has not succeeded, is old or of another file */
+/** Finds a usable preparation of a file. @throws preparation_not_found if missing, unfinished or old */
 export async function findPrepared(
   db: ControlDatabase,
   org: OrgOfDatabases,
@@ -139,7 +140,7 @@ export async function findPrepared(
   });
 }
 
-/** Forgets what nobody plans by any more. */
+/** Removes preparations that are too old to use. */
 export async function forgetPreparations(db: ControlDatabase): Promise<void> {
   await sql`delete from control.preparations where created_at < now() - ${KEPT}::interval`.execute(db);
 }

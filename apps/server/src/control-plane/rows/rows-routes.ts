@@ -4,9 +4,9 @@ import { type PodAnswer, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 
-/** How often the right of somebody who sends rows for long is looked at again. */
+/** How often the permission of a caller with a long upload is checked again. */
 const CHECK_MS = 20_000;
-/** Of a request for rows, what the pod's route reads. */
+/** Request headers that the pod's route reads. */
 const PASSED = ["content-type", "content-length", "content-encoding", "idempotency-key"] as const;
 const NDJSON = "application/x-ndjson";
 
@@ -14,7 +14,7 @@ export interface RowRouteDeps extends FindPodDeps {
   mayStillRead(request: FastifyRequest): Promise<boolean>;
 }
 
-/** Tables and rows as the database's pod answers them. Rows go as they are: their numbers may be larger than JSON's readers keep. */
+/** Passes tables and rows of the database's pod on. Rows stay bytes: JSON parsers would round large numbers. */
 export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   routes.add("tableList", async ({ org, params, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
@@ -54,7 +54,7 @@ function passedOn({ headers }: FastifyRequest): Record<string, string> {
   );
 }
 
-/** The answer's bytes, as nothing but JSON: a pod holds what strangers wrote. */
+/** Sends the answer's bytes as JSON only: a pod's data comes from untrusted callers. */
 async function handOn({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
   const type = body.headers["content-type"]?.startsWith(NDJSON) === true ? NDJSON : "application/json; charset=utf-8";
   await reply.code(status).type(type).send(body);

@@ -22,7 +22,7 @@ async function openStage(): Promise<DatabaseStage & { readonly pod: FakePod } & 
 const paramsOf = (stage: DatabaseStage, table = "docs") => ({ org: stage.org.name, db: "main", table });
 
 describe("tables and rows", () => {
-  test("come from the database's pod, numbers to their last digit and as nothing but JSON", async () => {
+  test("come from the database's pod as JSON, with exact numbers", async () => {
     await using stage = await openStage();
     const { pod } = stage;
     pod.answer = (asked, response) => {
@@ -41,7 +41,7 @@ describe("tables and rows", () => {
     expect(pod.asked.at(-1)?.route).toBe("GET /v1/tables/docs/rows?limit=7&cursor=a%26b");
   });
 
-  test("are inserted as they are sent, with the key that makes them once", async () => {
+  test("are inserted once with their idempotency key", async () => {
     await using stage = await openStage();
     stage.pod.answer = (_asked, response) => sendJson(response, { n: 1 });
     const body = '{"n": 9223372036854775807}';
@@ -53,7 +53,7 @@ describe("tables and rows", () => {
     expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${stage.member.token}`));
   });
 
-  test("that the pod refuses are refused with its own words", async () => {
+  test("that the pod refuses are refused with its own error", async () => {
     await using stage = await openStage();
     const refusal = appError("disk_full", { detail: "The disk is full: 10.00 GB are used.", hint: "Raise disk_gb." });
     stage.pod.answer = (_asked, response) => sendJson(response, toProblem(refusal), 507);
@@ -64,7 +64,7 @@ describe("tables and rows", () => {
 
 describe("a database", () => {
   test.each(["STOPPED", "FAILED", "PROVISIONING", "DELETING"] as const)(
-    "that is %s is not asked, and says what leads on",
+    "that is %s is not asked, and the error gives a next step",
     async (state) => {
       const stage = await openOrgStage(server);
       await makeDatabase(server, stage.org, { state });
@@ -85,7 +85,7 @@ describe("a database", () => {
     },
   );
 
-  test("whose pod does not answer is told to be looked at, whatever is wrong with its pod", async () => {
+  test("whose pod does not answer gives the hint to check its status", async () => {
     const stage = await openDatabaseStage(server);
     const ask = () => server.ask("tableList", { as: stage.member, params: paramsOf(stage) } as never);
     const silent = { code: "database_not_reached", status: 503, hint: expect.stringContaining("cli db status") };

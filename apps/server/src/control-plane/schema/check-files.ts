@@ -4,12 +4,12 @@ import type { ImportedFile } from "@appdb/contract/routes/pod";
 
 export type ImportedDigests = Readonly<Record<string, string>>;
 
-/** Files that a message names. */
+/** Maximum files that a message names. */
 const MAX_NAMED = 5;
-/** What Python says of files that are not those that it expects. */
+/** Errors of Python that may be caused by other files than expected. */
 const OF_THE_FILES = ["app_invalid", "app_file_not_found", "manifest_invalid"];
 
-/** Blocks an update when what the application imported is not what the person has. @throws project_files_differ */
+/** Refuses an update if the application's imports differ from the caller's files. @throws project_files_differ */
 export function checkImported(uri: string, imported: readonly ImportedFile[], digests: ImportedDigests | null): void {
   if (digests === null) return;
   refuse(
@@ -18,7 +18,7 @@ export function checkImported(uri: string, imported: readonly ImportedFile[], di
   );
 }
 
-/** The same for the application's file itself, before anything is run. @throws project_files_differ */
+/** Checks the application's file itself, before it runs. @throws project_files_differ */
 export function checkAppFile(
   uri: string,
   entries: readonly TreeEntry[],
@@ -30,7 +30,7 @@ export function checkAppFile(
   refuse(uri, [appFile]);
 }
 
-/** An error of files that are not the person's is not the one to tell. @throws project_files_differ, else the error itself */
+/** Replaces an error that other files may have caused. @throws project_files_differ, otherwise the error itself */
 export function explainError(
   uri: string,
   entries: readonly TreeEntry[],
@@ -53,7 +53,7 @@ export function noFiles(uri: string): Error {
   });
 }
 
-/** Of a file of several chunks only a reader of it knows the digest. */
+/** The digest of a file with several chunks is known only after reading it. */
 function isSame({ chunks, path }: TreeEntry, digests: ImportedDigests): boolean {
   return chunks.length !== 1 || digests[path] === chunks[0];
 }
@@ -63,7 +63,7 @@ function refuse(uri: string, paths: readonly string[], cause?: unknown): void {
   const named = paths.slice(0, MAX_NAMED).join(", ");
   const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : "";
   throw appError("project_files_differ", {
-    detail: `${named}${more}: not what ${uri} has.`,
+    detail: `${named}${more}: differs from the files of ${uri}.`,
     hint: `Update the database first: cli db update ${uri}`,
     meta: { uri, files: paths.slice(0, 100) },
     cause,

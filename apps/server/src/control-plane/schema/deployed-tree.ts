@@ -4,7 +4,7 @@ import type { OrgOfDatabases } from "../databases/databases-store.ts";
 import type { FoundPod } from "../databases/find-pod.ts";
 import { noFiles } from "./check-files.ts";
 
-/** The files that a database runs. @throws project_files_differ when it has none */
+/** The files that a database runs. @throws project_files_differ if it has none */
 export async function readDeployedTree(
   db: ControlDatabase,
   org: OrgOfDatabases,
@@ -16,7 +16,7 @@ export async function readDeployedTree(
   return { digest, entries };
 }
 
-/** The files of a tree; undefined when the organization has none of that digest. */
+/** The files of a tree. Undefined if the organization has no tree with this digest. */
 export async function readStoredTree(
   db: ControlDatabase,
   org: OrgOfDatabases,

@@ -16,9 +16,10 @@ import { type StageUploadDeps, stageUpload } from "./stage-upload.ts";
 export type SchemaRequestDeps = StageUploadDeps;
 
 /**
- * Plans what an update of the tables would do: from the person's files as they were uploaded, from what was prepared, or from the
- * database's own files, which then must be the person's.
- * @throws preparation_not_found, database_not_available, project_files_differ, blobs_missing, tree_invalid, database_not_reached, what the pod refuses
+ * Plans an update of the tables from uploaded files, from a preparation, or from the database's own files. The last
+ * must match the caller's files.
+ * @throws preparation_not_found, database_not_available, project_files_differ, blobs_missing, tree_invalid,
+ * database_not_reached, the pod's refusals
  */
 export async function planHostedSchema(
   deps: SchemaRequestDeps,
@@ -60,7 +61,10 @@ export interface BegunApply {
   readonly events: AsyncIterable<object>;
 }
 
-/** Begins an update of the tables from the database's own files, which must be the person's; `told` runs right before. @throws as planHostedSchema */
+/**
+ * Starts an update of the tables from the database's own files. Calls `told` right before.
+ * @throws as planHostedSchema
+ */
 export async function beginApply(
   deps: SchemaRequestDeps,
   org: OrgOfDatabases,

@@ -77,7 +77,7 @@ const apply = (stage: Stage, body: object = {}) =>
   } as never);
 
 describe("a plan of the tables", () => {
-  test("is made from the database's files when they are the person's", async () => {
+  test("uses the database's files if they match the caller's", async () => {
     await using stage = await openStage();
     const answer = await plan(stage, { file_digests: digests(), folders: ["reports"] });
     expect(answer.json).toEqual({ plan: PLAN });
@@ -89,12 +89,12 @@ describe("a plan of the tables", () => {
     });
   });
 
-  test("does not mind a file that the application does not import", async () => {
+  test("ignores a differing file that the application does not import", async () => {
     await using stage = await openStage();
     expect((await plan(stage, { file_digests: digests({ ...TEXTS, "lib/other.py": "other" }) })).status).toBe(200);
   });
 
-  test("is blocked by a file that it imports and that the person has otherwise, or not at all", async () => {
+  test("is refused for an imported file that differs or is missing at the caller", async () => {
     await using stage = await openStage();
     const { "lib/part.py": _, ...less } = TEXTS;
     for (const texts of [{ ...TEXTS, "lib/part.py": "x = 2" }, less]) {
@@ -102,7 +102,7 @@ describe("a plan of the tables", () => {
       expect(json).toMatchObject({
         code: "project_files_differ",
         meta: { files: ["lib/part.py"] },
-        detail: `lib/part.py: not what cloud://${stage.org.name}:main has.`,
+        detail: `lib/part.py: differs from the files of cloud://${stage.org.name}:main.`,
         hint: `Update the database first: cli db update cloud://${stage.org.name}:main`,
       });
     }
@@ -114,7 +114,7 @@ describe("a plan of the tables", () => {
     expect(stage.pod.asked).toHaveLength(asked);
   });
 
-  test("is blocked, and not by an error of Python, when the module that is missing was not uploaded", async () => {
+  test("reports a module that was not uploaded as differing files, not as a Python error", async () => {
     await using stage = await openStage();
     const failed = appError("app_invalid", { detail: "app.py:1: No module named 'lib.new'" });
     stage.pod.answer = (_asked, response) => sendJson(response, toProblem(failed), 422);
@@ -123,7 +123,7 @@ describe("a plan of the tables", () => {
     expect((await plan(stage, { file_digests: digests() })).json).toMatchObject({ code: "app_invalid" });
   });
 
-  test("is blocked for a database without project files", async () => {
+  test("is refused for a database without project files", async () => {
     const stage = await openOrgStage(server);
     await makeDatabase(server, stage.org, { name: "bare" });
     const id = await makeDatabase(server, stage.org);
@@ -135,7 +135,7 @@ describe("a plan of the tables", () => {
     });
   });
 
-  test("is made from other files, which lie beside the database's own, and changes nothing", async () => {
+  test("uses other files next to the database's own, and changes nothing", async () => {
     await using stage = await openStage();
     const files = await makeFiles(server, stage.org, { "app.py": "changed" });
     const answer = await plan(stage, { files });
@@ -150,7 +150,7 @@ describe("a plan of the tables", () => {
     expect((await plan(stage, { files: foreign })).json).toMatchObject({ code: "blobs_missing" });
   });
 
-  test("is written anew when a power cut left its files in part, and asks for a blob that was lost", async () => {
+  test("writes files again that a power cut left incomplete, and asks for a lost blob", async () => {
     await using stage = await openStage();
     const files = await makeFiles(server, stage.org, { "app.py": "changed" });
     await plan(stage, { files });
@@ -179,7 +179,7 @@ describe("an update of the tables", () => {
     return json.items.map(({ action, outcome, target }: Record<string, string>) => [action, outcome, target]).reverse();
   };
 
-  test("passes on what the pod says, and is written down", async () => {
+  test("passes on the pod's progress and is recorded", async () => {
     await using stage = await openStage();
     const { status, text } = await apply(stage);
     expect(status, text).toBe(200);
@@ -200,7 +200,7 @@ describe("an update of the tables", () => {
     });
   });
 
-  test("that fails is written down as such", async () => {
+  test("that fails is recorded as failed", async () => {
     await using stage = await openStage();
     const { answer } = stage.pod;
     stage.pod.answer = (asked, response) =>
@@ -211,7 +211,7 @@ describe("an update of the tables", () => {
     expect((await events(stage)).at(-1)).toEqual(expect.arrayContaining(["schema.update", "failed"]));
   });
 
-  test("from other files than the database's is not begun", async () => {
+  test("from other files than the database's is refused", async () => {
     await using stage = await openStage();
     const { json } = await apply(stage, { file_digests: digests({ ...TEXTS, "lib/part.py": "x = 2" }) });
     expect(json).toMatchObject({ code: "project_files_differ", meta: { files: ["lib/part.py"] } });

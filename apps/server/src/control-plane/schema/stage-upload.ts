@@ -12,8 +12,10 @@ export interface StageUploadDeps extends FindPodDeps {
   readonly config: Pick<ServerConfig, "home" | "quotas" | "runtime_base">;
 }
 
-/** Puts files that were uploaded beside the database's own, where its pod reads them; nothing of the database changes. Answers the
- *  tree's digest. @throws tree_invalid, blobs_missing, storage_quota, disk_full */
+/**
+ * Writes uploaded files where the database's pod reads them, without changing the database. Returns the tree's digest.
+ * @throws tree_invalid, blobs_missing, storage_quota, disk_full
+ */
 export async function stageUpload(
   deps: StageUploadDeps,
   org: OrgOfDatabases,

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
 import type { Owner } from "../../secrets/envelope.ts";
 
-/** Services that run and get the secret, by address: of its database, or of all that have none of their own by that name. */
+/** Addresses of running services that read the secret, unless their database overrides it. */
 export async function listAffected(
   tx: Tx,
   org: string,

@@ -13,7 +13,7 @@ export interface SecretRouteDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** Names and times go out; nothing here reads a value back. */
+/** Answers contain names and times. No route reads a value back. */
 export function addSecretRoutes(routes: ControlRoutes, deps: SecretRouteDeps): void {
   const { db } = deps;
   routes.add("secretList", async ({ org, query }) => listSecrets(db, ofOrg(org), query));

@@ -137,7 +137,7 @@ describe("who may do what with secrets", () => {
 });
 
 describe("a secret", () => {
-  test("of the database stands before one of the organization; the services get both", async () => {
+  test("of the database overrides one of the organization; the services get both", async () => {
     const stage = await openStage(server);
     expect(await set(server, stage, "databaseSecretSet", "SHARED", "own")).toMatchObject({
       scope: "database",
@@ -161,7 +161,7 @@ describe("a secret", () => {
     expect(after.get("SHARED")?.reveal()).toBe(OTHER_VALUE);
   });
 
-  test("is in no table, no log, no event and no kept answer as it is", async () => {
+  test("appears in no table, log, event or stored answer", async () => {
     const stage = await openStage(server);
     const params = { org: stage.org.name, db: "main", name: "KEPT" };
     const headers = { "idempotency-key": "kept" };
@@ -177,7 +177,7 @@ describe("a secret", () => {
     expect(everything).toContain("secret.set");
   });
 
-  test("opens under no other name, and of no other owner", async () => {
+  test("cannot be decrypted under another name or for another owner", async () => {
     const stage = await openStage(server);
     const { db, envelope, pool } = server.deps;
     const owner = { org_id: stage.org.id, database_id: stage.database_id };
@@ -187,7 +187,7 @@ describe("a secret", () => {
     await expect(openSecrets(db, envelope, owner)).rejects.toThrow();
   });
 
-  test("first set at two servers at once is under one data key", async () => {
+  test("set first at two servers at once shares one data key", async () => {
     const stage = await openOrgStage(server);
     await using other = await openServer({ beside: server });
     const names = ["A", "B", "C", "D"];
@@ -196,7 +196,7 @@ describe("a secret", () => {
     expect([...values.values()].map((value) => value.reveal()).sort()).toEqual(names);
   });
 
-  test("lists come in pages, and 200 are the most of a place", async () => {
+  test("lists are paged, and a scope holds at most 200", async () => {
     const stage = await openOrgStage(server);
     await set(server, stage, "secretSet", "A0", "x");
     await server.deps.pool.query(

@@ -8,7 +8,7 @@ import { readSecret, secretNotFound } from "../../secrets/secret-store.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import { listAffected } from "./list-affected.ts";
 
-/** All of them stand in the environment of a process, which the system bounds. */
+/** All secrets are in the environment of one process, which the system limits. */
 const MOST = 200;
 const MAX_BYTES = 65_536;
 
@@ -16,12 +16,12 @@ export interface SecretDeps extends KeyChangeDeps {
   readonly envelope: Envelope;
 }
 
-/** Where a secret is: its owner, and the address that the audit log shows. */
+/** The secret's owner, and the address that the audit log shows. */
 export interface SecretScope extends Owner {
   readonly uri: string;
 }
 
-/** Sets a secret or gives it a new value. Services read it when they start: those that run are named. @throws invalid_name, secret_reserved, invalid_request */
+/** Sets a secret. Returns the running services that lack it. @throws invalid_name, secret_reserved, invalid_request */
 export async function setSecret(
   deps: SecretDeps,
   caller: Caller,
@@ -72,13 +72,13 @@ async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretScope
 }
 
 function findValueProblem(value: string): string | undefined {
-  if (value.includes("\0")) return "holds a NUL character, which no environment variable can";
+  if (value.includes("\0")) return "contains a NUL character, which environment variables cannot hold";
   if (!value.isWellFormed()) return "is not well-formed text";
   const bytes = Buffer.byteLength(value);
   return bytes > MAX_BYTES ? `has ${bytes} bytes; the maximum is ${MAX_BYTES}` : undefined;
 }
 
-/** The message names neither the value nor a part of it. */
+/** The message must not contain any part of the value. */
 function checkValue(name: string, value: string): void {
   const what = findValueProblem(value);
   if (what === undefined) return;

@@ -51,7 +51,7 @@ const traffic = async (query: Record<string, string> = {}, db = "main") =>
   (await server.ask("serviceTraffic", { as: people.member, params: { ...params(), db }, query } as never)).json;
 
 describe("the form that calls a route", () => {
-  test("sends what was written as a client would, and tells all of the answer", async () => {
+  test("sends the request like a client and shows the whole answer", async () => {
     let asked: unknown;
     answer = (req, res) => {
       let body = "";
@@ -75,7 +75,7 @@ describe("the form that calls a route", () => {
     expect(made.json.ms).toBeGreaterThan(0);
   });
 
-  test("is no way round the keys: the gateway decides by the key that is sent, and answers what it answers to all", async () => {
+  test("needs a key: the gateway checks the sent key as for any client", async () => {
     const wrong = await gateway.makeKey(people.org, people.owner, "wrong", [
       `access:cloud://${people.org.name}:main/services/other`,
     ]);
@@ -93,11 +93,11 @@ describe("the form that calls a route", () => {
     ]) {
       expect((await call(body)).json, JSON.stringify(body)).toMatchObject({ code: "invalid_request" });
     }
-    // a way up within the path leads nowhere else: the service's name stands before it as it is
+    // a `..` in the path cannot leave the service: the name stays in front of it
     expect((await call({ path: "/../other/docs" })).json.status).toBe(201);
   });
 
-  test("tells the beginning of an answer that is long or breaks off, and says so", async () => {
+  test("shows the start of a long or interrupted answer, and marks it as cut", async () => {
     answer = (_req, res) => void res.end("é".repeat(400_000));
     const long = (await call({})).json;
     expect(long).toMatchObject({ status: 200, bytes: 512_000, is_cut: true });
@@ -110,15 +110,15 @@ describe("the form that calls a route", () => {
     expect((await call({})).json).toMatchObject({ body: null, bytes: 3 });
   });
 
-  test("describes its fields by the release that runs", async () => {
+  test("describes its fields by the running release", async () => {
     const described = (await server.ask("serviceOpenapi", { as: people.member, params: params() })).json;
     expect(described.paths["/docs"].post.requestBody).toBeDefined();
     expect(described.servers[0].url).toContain("/ingest");
   });
 });
 
-describe("what came to a service", () => {
-  test("is told by minute and by route, with what failed and how long it took, over all gateways", async () => {
+describe("traffic of a service", () => {
+  test("is shown by minute and route, with failures and latency, over all gateways", async () => {
     const databaseId = await makeDatabase(server, people.org, { name: "busy" });
     const id = await makeService(server, { org: people.org, database_id: databaseId, digest: digestOf("tree") });
     const minute = Math.floor(Date.now() / 60_000) * 60_000;
@@ -153,7 +153,7 @@ describe("what came to a service", () => {
     );
   });
 
-  test("is counted by the gateway itself, with a good key alone, and kept while it cannot be written", async () => {
+  test("is counted only for valid keys, and kept while it cannot be written", async () => {
     const again = async () => (await traffic({ route: "POST /again" })).total.requests;
     answer = (_req, res) => void res.writeHead(200).end("{}");
     expect((await call({ path: "/again", api_key: "sk_no" })).json.status).toBe(401);
@@ -174,7 +174,7 @@ describe("what came to a service", () => {
     expect(await again()).toBe(2);
   });
 
-  test("of a service that was never called is nothing, in as many minutes as are asked for", async () => {
+  test("of an unused service is empty, with the requested number of minutes", async () => {
     const databaseId = await makeDatabase(server, people.org, { name: "quiet" });
     await makeService(server, { org: people.org, database_id: databaseId, digest: digestOf("tree") });
     const told = await traffic({}, "quiet");

@@ -5,21 +5,22 @@ import type * as z from "zod";
 import type { ServerConfig } from "../../config/config.ts";
 import { localDoor } from "../../edge/admin-socket.ts";
 
-/** An answer that goes on for longer is told as far as it came: live queries have no end. */
+/** A longer answer is cut here: live queries never end. */
 const MAX_MS = 30_000;
 const MAX_BYTES = 512_000;
 
 export interface CallCaller {
-  /** The service's address; null where no gateway serves it. */
+  /** The service's address. Null if no gateway serves it. */
   readonly endpoint: string | null;
-  /** Of the person, for the gateway's log. */
+  /** The person's IP address, for the gateway's log. */
   readonly address: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends a request to a service by the gateway's own door, as any client would: with the key that was given, which alone decides, and
- * within the gateway's limits. Resolves with whatever is answered. @throws service_not_available when no gateway answers, service_timeout
+ * Sends a request to a service through the gateway's admin socket, with the given key and the gateway's usual checks
+ * and limits. Resolves with any answer.
+ * @throws service_not_available if no gateway answers, service_timeout
  */
 export async function callService(
   config: Pick<ServerConfig, "home" | "runtime_base">,
@@ -33,7 +34,7 @@ export async function callService(
   const startedAt = performance.now();
   const asked = request({
     socketPath: localDoor(config),
-    // a connection for this request alone
+    // a connection for this request only
     agent: false,
     method: call.method,
     path: pathname + call.path,
@@ -69,7 +70,7 @@ export async function callService(
   };
 }
 
-/** Its beginning, where it is long, goes on for long or breaks off. */
+/** The answer, or its start if it is long, slow or interrupted. */
 async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnswer, "body" | "bytes" | "is_cut">> {
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -88,7 +89,7 @@ async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnsw
   return { body: toText(Buffer.concat(pieces), isCut), bytes, is_cut: isCut };
 }
 
-/** Null for what is no text; one that was cut may end within a character. */
+/** Null for bytes that are not text. A cut answer may end within a character. */
 function toText(bytes: Buffer, isCut: boolean): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });
@@ -99,16 +100,16 @@ function toText(bytes: Buffer, isCut: boolean): string | null {
 
 function noGateway(cause?: unknown): Error {
   return appError("service_not_available", {
-    detail: "The gateway of this server does not answer at this moment.",
-    hint: "Try again in a moment. A gateway on another machine is called from a terminal.",
+    detail: "The gateway of this server does not answer.",
+    hint: "Try again in a moment. Call a gateway on another machine from a terminal.",
     cause,
   });
 }
 
 function tooLong(cause: unknown): Error {
   return appError("service_timeout", {
-    detail: `The service did not begin its answer within ${MAX_MS / 1_000} seconds.`,
-    hint: "Call it from a terminal, where it may take longer.",
+    detail: `The service did not start its answer within ${MAX_MS / 1_000} seconds.`,
+    hint: "Call it from a terminal, which waits longer.",
     cause,
   });
 }

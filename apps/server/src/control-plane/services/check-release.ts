@@ -9,7 +9,7 @@ import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import type { LockedService } from "./lock-services.ts";
 import { findReleaseManifest } from "./releases.ts";
 
-/** A release, what of today's tables keeps it from serving, and what it changes for clients of the one that runs. */
+/** A release, its conflicts with the current tables, and its changes for clients of the running release. */
 export interface CheckedRelease {
   readonly release: number;
   readonly hindrances: readonly TableIncompatibility[];
@@ -17,8 +17,8 @@ export interface CheckedRelease {
 }
 
 /**
- * Has the database's pod compare what a kept release declares with the tables as they are; no code of the release runs. Undefined for one
- * that is not kept.
+ * Makes the database's pod compare a kept release with the current tables, without running its code. Undefined if the
+ * release is not kept.
  * @throws database_not_available, database_not_reached
  */
 export async function checkRelease(
@@ -40,12 +40,12 @@ export async function checkRelease(
   return { release, ...checked, routes: current === undefined ? [] : compareRoutes(current, manifest, declared) };
 }
 
-/** The release that a service runs, else the one that it shall run. */
+/** The release that a service runs, otherwise the desired one. */
 export function releaseOf({ desired, observed }: Pick<LockedService, "desired" | "observed">): number {
   return observed?.release ?? desired.release;
 }
 
-/** What a service's return to a former release does: refused by the tables, or with what that changes for clients. */
+/** Plans a service's return to an earlier release: a refusal by the tables, or the changes for clients. */
 export function planReturn(
   { app_file: appFile, name }: Pick<LockedService, "app_file" | "name">,
   { from, to }: { readonly from: number; readonly to: number },
@@ -64,7 +64,7 @@ export function planReturn(
   return [{ ...op("alter", "service", "blocked", cannot), name, details: { ...details, next } }];
 }
 
-/** Refuses a release that would not start, or that could not store rows. @throws schema_mismatch with what differs */
+/** Refuses a release that could not start or store rows. @throws schema_mismatch with the differences */
 export function refuseHindered(
   org: OrgOfDatabases,
   database: string,
@@ -74,20 +74,20 @@ export function refuseHindered(
   if (hindrances.length === 0) return;
   const uri = serviceUriOf(org.name, database, name);
   throw appError("schema_mismatch", {
-    detail: `Release ${release} of ${uri} does not fit the tables as they are: ${listReasons(hindrances)}.`,
-    hint: `Put the files of that release back where you work, then: ${deployAgain(appFile, uri)}`,
+    detail: `Release ${release} of ${uri} does not fit the current tables: ${listReasons(hindrances)}.`,
+    hint: `Restore that release's files in your working copy, then: ${deployAgain(appFile, uri)}`,
     meta: { uri, release, tables: [...new Set(hindrances.map(({ table }) => table))] },
   });
 }
 
-/** To what a service lies in: its database, or a folder of it. */
+/** The target is the service's database, or a folder of it. */
 function deployAgain(appFile: string, serviceUri: string): string {
   return `cli deploy ${appFile} ${serviceUri.slice(0, serviceUri.lastIndexOf("/"))}`;
 }
 
 const MAX_REASONS = 5;
 
-/** The first of them, and how many more there are. */
+/** The first reasons, and the number of the rest. */
 function listReasons(hindrances: readonly TableIncompatibility[]): string {
   const more = hindrances.length - MAX_REASONS;
   const first = hindrances.slice(0, MAX_REASONS).map(({ reason }) => reason);

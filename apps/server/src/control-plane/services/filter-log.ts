@@ -1,4 +1,4 @@
-/** Which lines of a service's log are wanted. */
+/** Selects lines of a service's log. */
 export interface LogFilter {
   /** In lower case. */
   readonly search: string | undefined;
@@ -8,12 +8,12 @@ export interface LogFilter {
   readonly has_health: boolean;
 }
 
-/** How a path names what stands there; the pod's server writes `:id`. */
+/** A path parameter, as in routes. The pod's server writes `:id`. */
 const PART = /\{(\w+)\}/g;
 
 /**
- * Whether a line is wanted. What concerns a request has its fields as JSON behind its words: `req`, and in the one line that says how it was
- * answered `route`, for checks of health `health` as well.
+ * Whether a line matches the filter. Lines about a request end with fields in JSON: `req`, and in its final line
+ * `route`. Health checks also have `health`.
  */
 export function wantsLine(
   line: string,
@@ -37,7 +37,7 @@ function readFields(line: string): { readonly [name in "route" | "req" | "health
     const fields: unknown = JSON.parse(line.slice(start + 1));
     return typeof fields === "object" && fields !== null ? fields : {};
   } catch {
-    // an application printed something that only looks like fields
+    // the application printed text that only looks like fields
     return {};
   }
 }

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
 import type { Tables } from "../../database/tables.ts";
 
-/** A service with the release that it shall run. */
+/** A service with its desired release. */
 export type LockedService = Pick<
   Selectable<Tables["control.services"]>,
   "id" | "database_id" | "name" | "state" | "desired" | "observed" | "generation" | "is_pruned"
@@ -21,7 +21,7 @@ export async function readServices(db: Pick<Tx, "selectFrom">, databaseId: strin
   return await selectRows(db, databaseId).execute();
 }
 
-/** One of them, not locked; undefined when there is none of that name. */
+/** One service, not locked, or undefined. */
 export async function readService(
   db: Pick<Tx, "selectFrom">,
   databaseId: string,
@@ -30,12 +30,12 @@ export async function readService(
   return await selectRows(db, databaseId).where("s.name", "=", name).executeTakeFirst();
 }
 
-/** The services of a database, locked until the transaction's end. Whoever locks the database as well has locked it before. */
+/** The services of a database, locked until the transaction ends. Lock the database first if you lock both. */
 export async function lockServices(tx: Tx, databaseId: string): Promise<LockedService[]> {
   return await selectRows(tx, databaseId).forUpdate("s").execute();
 }
 
-/** One of them, locked; undefined when there is none of that name. */
+/** One service, locked, or undefined. */
 export async function lockService(tx: Tx, databaseId: string, name: string): Promise<LockedService | undefined> {
   return await selectRows(tx, databaseId).where("s.name", "=", name).forUpdate("s").executeTakeFirst();
 }

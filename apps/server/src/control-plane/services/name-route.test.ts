@@ -31,9 +31,9 @@ test.each([
 });
 
 test.each([
-  ["many parameters beside each other", `GET /${"{a}".repeat(1_000)}x`, `GET /${"a".repeat(16_000)}/`],
+  ["many adjacent parameters", `GET /${"{a}".repeat(1_000)}x`, `GET /${"a".repeat(16_000)}/`],
   ["many parameters between letters", `GET /${"{a}a".repeat(1_000)}x`, `GET /${"a".repeat(16_000)}y`],
-  ["parameters that are never closed", `GET /${"{".repeat(1_000_000)}`, "GET /x"],
-])("a route of %s ends within the time of a test", (_what, route, label) => {
+  ["unclosed parameters", `GET /${"{".repeat(1_000_000)}`, "GET /x"],
+])("matching a route with %s takes less than the test's time limit", (_what, route, label) => {
   expect(createNameRoute([route])(label)).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** Finds the route that a request was for, `PUT /visits/{id}` for `PUT /visits/7`; null for paths that callers made up. */
+/** Finds the route of a request, `PUT /visits/{id}` for `PUT /visits/7`. Null if no route matches. */
 export function createNameRoute(routes: readonly string[]): (label: string) => string | null {
   const exact = new Set(routes);
   const patterns = routes.flatMap((route) => (route.includes("{") ? [{ route, parts: readParts(route) }] : []));
@@ -9,8 +9,8 @@ export function createNameRoute(routes: readonly string[]): (label: string) => s
 }
 
 /**
- * Whether a text has these parts in this order, with something between each two that has no slash. Routes and requests are the tenants', so no
- * regular expression is made of a route: it could take hours for one request. Each part is looked for once, from where the one before ended.
+ * Whether a text has these parts in order, with non-empty text without a slash in between. Tenants control both, so no
+ * regular expression is used: it could take hours. Each search starts where the previous part ended.
  */
 function fits(text: string, parts: readonly string[]): boolean {
   const [first = "", ...rest] = parts;
@@ -31,7 +31,7 @@ function hasSlash(text: string, from: number, to: number): boolean {
   return slash !== -1 && slash < to;
 }
 
-/** What stands around the parameters of a route. */
+/** The constant parts of a route, around its parameters. */
 function readParts(route: string): string[] {
   const parts: string[] = [];
   let at = 0;

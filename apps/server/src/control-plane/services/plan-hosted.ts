@@ -9,21 +9,21 @@ import { sortMembers } from "./sort-members.ts";
 
 export interface HostedPlanInput {
   readonly application: DeployedApplication;
-  /** The database as it is now, where it may have changed since it was asked. */
+  /** The current database, which may have changed since its pod was asked. */
   readonly database: DeployedApplication["database"];
   /** All services of the database. */
   readonly rows: readonly LockedService[];
-  /** One service of the file, all when null. */
+  /** One service of the file, or all if null. */
   readonly service: string | null;
-  /** By its name within the database. */
+  /** The address of a service, by its name within the database. */
   readonly endpointOf: (name: string) => string | null;
 }
 
-/** What `service update` would do on a hosted database. Pure. @throws service_not_found, service_conflict */
+/** Plans `service update` on a hosted database. Pure. @throws service_not_found, service_conflict */
 export function planHostedServices(input: HostedPlanInput): ServicePlan {
   const { application, rows, service } = input;
   const { differing_tables: differingTables, folders, target } = application;
-  // another version may have written members of a release's manifest in another order
+  // another version may have written a manifest's members in another order
   const manifest = sortMembers(application.manifest);
   const present = rows
     .filter((row) => !row.is_pruned && folderOf(row.name) === folders.join("/"))
@@ -31,14 +31,14 @@ export function planHostedServices(input: HostedPlanInput): ServicePlan {
   return planServices({ manifest, target, service, present, differing_tables: differingTables });
 }
 
-/** The name of a service within its database: folders before it. */
+/** A service's name within its database, with its folders. */
 export function fullName(folders: readonly string[], service: string): string {
   return [...folders, service].join("/");
 }
 
 /**
- * Of what a plan is made against, in parts that can be told from each other: files, image, workers, tables, services. A person may see it,
- * a program only compares it.
+ * The version of everything that a plan depends on, by parts: files, image, workers, tables, services. People may see
+ * it; programs only compare it.
  */
 export function planVersion({ application, database, rows }: Omit<HostedPlanInput, "service" | "endpointOf">): string {
   const { desired, observed } = database;
@@ -73,7 +73,7 @@ function toPresent({ application, database, endpointOf }: HostedPlanInput, row: 
   };
 }
 
-/** What a service would run on from now on. Files that the application does not import count too: its code may read them. */
+/** The changes of files and image for a service. Unimported files count too: the code may read them. */
 function compareProjects(
   { manifest }: DeployedApplication,
   database: DeployedApplication["database"],

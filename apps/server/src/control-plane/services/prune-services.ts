@@ -16,8 +16,8 @@ import { type BegunOperation, writeService } from "./write-service.ts";
 type PruneAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 
 /**
- * Has the services of a target stopped and forgotten that its file does not define; a dry run only names them.
- * @throws database_not_found, forbidden for services that a key was not granted
+ * Stops and removes the services of a target that its file does not define. A dry run only returns them.
+ * @throws database_not_found; forbidden for services outside the key's grants
  */
 export async function pruneServices(
   deps: ServiceRequestDeps,
@@ -75,7 +75,7 @@ async function forget(
 
 function dropOp({ app_file: appFile }: LockedService, name: string): PlanOp {
   return {
-    ...op("drop", "service", "destructive", `service '${name}' of ${appFile} will be stopped and forgotten`),
+    ...op("drop", "service", "destructive", `service '${name}' of ${appFile} will be stopped and removed`),
     name,
     requires_restart: false,
     details: { app_file: appFile },

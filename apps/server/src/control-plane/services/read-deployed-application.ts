@@ -11,17 +11,17 @@ import { checkAppFile, checkImported, explainError, type ImportedDigests, noFile
 import { readDeployedTree, readStoredTree } from "../schema/deployed-tree.ts";
 import { type StageUploadDeps, stageUpload } from "../schema/stage-upload.ts";
 
-/** What an application file of a database declares, and how the database stands to it. */
+/** The declarations of an application file, and the state of its database. */
 export interface DeployedApplication {
   readonly app_file: string;
-  /** The target that its services are of: `cloud://acme:main/reports`. */
+  /** The target of its services: `cloud://acme:main/reports`. */
   readonly target: string;
   readonly folders: readonly string[];
   readonly manifest: Manifest;
-  /** The database as it was asked. */
+  /** The database's row when its pod was asked. */
   readonly database: FoundPod["row"];
   readonly entries: readonly TreeEntry[];
-  /** Tables that are not as the file declares them. */
+  /** Tables that differ from the file. */
   readonly differing_tables: readonly string[];
   readonly catalog_version: number;
 }
@@ -30,18 +30,18 @@ interface ReadInput {
   readonly app_file: string;
   readonly folders: readonly string[];
   readonly file_digests: ImportedDigests | null;
-  /** Files that were uploaded, to plan what would come of them; null for the database's own. */
+  /** Uploaded files to plan with. Null for the database's own. */
   readonly files?: readonly TreeEntry[] | null;
-  /** What was prepared, to plan what would come of it, in place of files. */
+  /** A preparation to plan with, instead of files. */
   readonly preparation?: string | undefined;
 }
 
 /**
- * Has a database's pod read an application file of the database's own files, which must be the person's, or of files that were uploaded;
- * then the database is answered as it would be with those, its tables having followed them. Nothing is locked meanwhile: the file is code
- * of the person's, and takes what time it takes.
- * @throws invalid_target, preparation_not_found, database_not_found, database_not_available, project_files_differ, database_not_reached, app_invalid,
- *  what the pod refuses
+ * Makes a database's pod read an application file, from the database's own files or from uploaded ones. The database's
+ * own must match the caller's. For uploaded files, the answer describes the database after its tables follow them.
+ * Holds no locks, because the file is user code that may run long.
+ * @throws invalid_target, preparation_not_found, database_not_found, database_not_available, project_files_differ,
+ * database_not_reached, app_invalid, the pod's refusals
  */
 export async function readDeployedApplication(
   deps: StageUploadDeps,
@@ -79,12 +79,12 @@ export async function readDeployedApplication(
   };
 }
 
-/** What a plan is made from. */
+/** The input of a plan. */
 interface ReadFile extends Pick<DeployedApplication, "entries" | "manifest"> {
   readonly tree: string;
-  /** The database as it will be with this. */
+  /** The database with these files. */
   readonly row: FoundPod["row"];
-  /** Its tables will have followed then. */
+  /** Whether its tables will have followed the file. */
   readonly will_follow: boolean;
 }
 
@@ -131,19 +131,19 @@ async function takePrepared(
   return { entries, manifest, tree, row: { ...row, observed, desired }, will_follow: true };
 }
 
-/** Tables that are to follow the files stand in no service's way, but for those that cannot. */
+/** Tables that will follow the file block no service, except those that cannot follow. */
 function differs(resolution: TablePlan["resolution"], willFollow: boolean): boolean {
   return willFollow ? resolution === "unsupported" : resolution !== "up_to_date";
 }
 
-/** In JSON: a NUL, or half of a surrogate pair, that no further backslash makes a text about one. */
+/** In JSON: a NUL or a lone surrogate. The lookbehind excludes an escaped backslash. */
 const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
-/** Releases are kept in PostgreSQL, whose texts hold neither. @throws app_invalid */
+/** Releases are stored in PostgreSQL, whose texts cannot hold these. @throws app_invalid */
 function refuseUnkept(appFile: string, manifest: Manifest): void {
   if (!UNKEPT.test(JSON.stringify(manifest))) return;
   throw appError("app_invalid", {
-    detail: `A text that ${appFile} declares holds a NUL character or half of a surrogate pair, which a release cannot keep.`,
+    detail: `A text declared in ${appFile} contains a NUL character or a lone surrogate, which a release cannot store.`,
     hint: "Look for \\x00 and \\ud800 in comments, descriptions, defaults and queries.",
     meta: { app_file: appFile },
   });

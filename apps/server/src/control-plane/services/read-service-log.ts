@@ -6,11 +6,11 @@ import { type LogFilter, wantsLine } from "./filter-log.ts";
 
 export type ServiceLogQuery = z.output<typeof hostedServiceLogsQuerySchema>;
 
-/** Lines that are looked at to find those that are asked for; more where a filter is narrow than where it leaves health checks out. */
+/** Maximum lines searched for matches. */
 const MAX_LOOKED_AT = 50_000;
 const LOOKED_AT_EACH = 10;
 
-/** What the pods of a service wrote, over all its instances, as far as it is asked for, and what they write. Ends quietly with the signal. */
+/** The matching lines of all instances of a service, then new ones with `follow`. Ends when the signal aborts. */
 export async function* readServiceLog(
   logFolder: string,
   query: ServiceLogQuery,
@@ -23,7 +23,7 @@ export async function* readServiceLog(
   const input = { tail, ...since, signal };
   let found = 0;
   for await (const { line } of readPodLog(logFolder, { ...input, follow: false })) if (wantsLine(line, filter)) found++;
-  // of lines that come between the two looks none is passed over: they are the last
+  // lines that arrive between the two reads are the last ones, so none is skipped
   let passedOver = Math.max(0, found - query.tail);
   for await (const line of readPodLog(logFolder, { ...input, follow: query.follow === "1" })) {
     if (!wantsLine(line.line, filter)) continue;

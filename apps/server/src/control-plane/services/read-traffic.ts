@@ -12,12 +12,12 @@ const MINUTE_MS = 60_000;
 
 export interface MeasuredService {
   readonly service_id: string;
-  /** Of its release: which paths are routes. */
+  /** The manifest of the release, which defines the routes. */
   readonly manifest: Manifest;
   readonly service: ManifestService | undefined;
 }
 
-/** What came to a service in the last minutes, by minute and by route, over all gateways. */
+/** Requests to a service in the last minutes, by minute and route, over all gateways. */
 export async function readTraffic(
   db: ControlDatabase,
   { service_id: serviceId, manifest, service }: MeasuredService,
@@ -86,13 +86,13 @@ function toTraffic({ client_errors: clientErrors, latencies, server_errors: serv
   };
 }
 
-/** By name; what is no route comes last. */
+/** Sorts routes by name. Requests outside any route come last. */
 function compareRoutes(left: string | null, right: string | null): number {
   if (left === null || right === null) return Number(left === null) - Number(right === null);
   return left < right ? -1 : 1;
 }
 
-/** Those that are declared, and those that an application object tells of itself. */
+/** Declared routes and the routes that an application object reports. */
 function listRoutes(manifest: Manifest, service: ManifestService): string[] {
   const described = Object.entries(describeService(manifest, service).paths ?? {});
   return [

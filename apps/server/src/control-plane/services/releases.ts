@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { type PageQuery, readPageCursor, toPage } from "../../database/pages.ts";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
-/** Of each service; files and images of those that are kept stay. */
+/** Kept releases of each service. Their files and images stay stored. */
 const KEPT_RELEASES = 10;
 
 type Reads = Pick<Tx, "selectFrom">;
@@ -19,7 +19,7 @@ export interface NewRelease {
   readonly created_by: string;
 }
 
-/** Adds a release to a service, whose lock the caller holds, and forgets the oldest but what serves; answers its number. */
+/** Adds a release, removes old ones except the serving one, returns the number. The caller holds the service's lock. */
 export async function addRelease(tx: Tx, serviceId: string, release: NewRelease): Promise<number> {
   const { changes, manifest, ...rest } = release;
   const { number } = await tx
@@ -42,7 +42,7 @@ export async function addRelease(tx: Tx, serviceId: string, release: NewRelease)
   return number;
 }
 
-/** The number of the last release before another one that has served; undefined when there is none. */
+/** The last release before a given one that served, or undefined. */
 export async function findReleaseBefore(db: Reads, serviceId: string, number: number): Promise<number | undefined> {
   const row = await db
     .selectFrom("control.releases")
@@ -56,7 +56,7 @@ export async function findReleaseBefore(db: Reads, serviceId: string, number: nu
   return row?.number;
 }
 
-/** Keeps of a release that it serves; of one that did before, nothing changes. */
+/** Records that a release serves, the first time. */
 export async function markServed(tx: Tx, serviceId: string, number: number): Promise<void> {
   await tx
     .updateTable("control.releases")
@@ -67,7 +67,7 @@ export async function markServed(tx: Tx, serviceId: string, number: number): Pro
     .execute();
 }
 
-/** The numbers of the releases of a service that are kept, the newest first. */
+/** The numbers of a service's kept releases, newest first. */
 export async function listReleaseNumbers(db: Reads, serviceId: string): Promise<number[]> {
   const rows = await db
     .selectFrom("control.releases")
@@ -78,7 +78,7 @@ export async function listReleaseNumbers(db: Reads, serviceId: string): Promise<
   return rows.map(({ number }) => number);
 }
 
-/** What a release declares; undefined for one that is not kept. */
+/** The manifest of a release. Undefined if it is not kept. */
 export async function findReleaseManifest(db: Reads, serviceId: string, number: number): Promise<Manifest | undefined> {
   const row = await db
     .selectFrom("control.releases")
@@ -89,7 +89,7 @@ export async function findReleaseManifest(db: Reads, serviceId: string, number: 
   return row?.manifest;
 }
 
-/** The releases of a service, the newest first. */
+/** The releases of a service, newest first. */
 export async function listReleases(
   db: ControlDatabase,
   serviceId: string,

@@ -9,13 +9,13 @@ import { findService, type ServiceStoreDeps, serviceNotFound } from "./services-
 import { requestServiceState } from "./state.ts";
 import { type BegunOperation, type ServiceChangeDeps, writeService } from "./write-service.ts";
 
-/** What people ask of a service beside updates. */
+/** Requests to a service other than updates. */
 export type ServiceVerb = "restart" | "stop" | "retry";
 
 export interface ServiceRequestDeps extends ServiceChangeDeps, Pick<ServiceStoreDeps, "config"> {}
 
 /**
- * Writes down what was asked of a service; one that is stopped as asked already is left alone.
+ * Records a request to a service. Does nothing if the service is already stopped as requested.
  * @throws database_not_found, database_not_available, service_not_found, service_state
  */
 export async function requestService(
@@ -39,7 +39,7 @@ export async function requestService(
   return await answerChange(deps, org, place, await writeService(deps, caller, named, change));
 }
 
-/** A database and one of its services, both locked. @throws database_not_found, service_not_found, also for one that is being removed */
+/** Locks a database and one of its services. @throws database_not_found; service_not_found, also during its removal */
 export async function lockTarget(
   { tx }: Pick<ServiceChangeDeps, "tx">,
   org: OrgOfDatabases,
@@ -53,12 +53,12 @@ export async function lockTarget(
   return { database, service };
 }
 
-/** @throws database_not_available with the command that leads on */
+/** @throws database_not_available with the next command */
 export function demandAwake(org: OrgOfDatabases, { name, state }: Pick<DatabaseRow, "name" | "state">): void {
   if (state === "AVAILABLE") return;
   const uri = databaseUriOf(org.name, name);
   throw appError("database_not_available", {
-    detail: `${uri} is ${state}; it must be AVAILABLE for its services to be started.`,
+    detail: `${uri} is ${state}; it must be AVAILABLE to start its services.`,
     hint: adviseOn(state, uri),
     meta: { uri, state },
   });

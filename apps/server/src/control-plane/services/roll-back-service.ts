@@ -18,8 +18,8 @@ interface ServicePlace {
 }
 
 /**
- * Finds out before the transaction whether the release that is asked for fits the tables. Undefined where the request has nothing to do, or
- * is refused for something else.
+ * Compares the requested release with the tables before the transaction. Undefined if the request does nothing or fails
+ * for another reason.
  * @throws database_not_reached
  */
 export async function checkRollback(
@@ -39,7 +39,7 @@ export async function checkRollback(
 }
 
 /**
- * What going back would do; nothing is changed.
+ * Plans a rollback without changing anything.
  * @throws database_not_found, database_not_available, service_not_found, release_not_found, generation_moved
  */
 export async function planServiceRollback(
@@ -60,9 +60,9 @@ export async function planServiceRollback(
 }
 
 /**
- * Has a service run a former release again: the one that is named, or the last one that served before what it runs.
- * @throws database_not_found, database_not_available, service_not_found, release_not_found, schema_mismatch, generation_moved,
- *  service_state
+ * Rolls a service back to the given release, or to the last one that served before the current one.
+ * @throws database_not_found, database_not_available, service_not_found, release_not_found, schema_mismatch,
+ * generation_moved, service_state
  */
 export async function rollBackService(
   deps: ServiceRequestDeps,
@@ -101,7 +101,7 @@ async function chooseRelease(tx: Tx, uri: string, service: LockedService, wanted
       wanted === null
         ? `${uri} has no release before release ${current} that ever served.`
         : `${uri} has no release ${wanted}; it has ${kept.join(", ")}.`,
-    hint: `See those that it has: cli service releases ${uri}`,
+    hint: `List its releases: cli service releases ${uri}`,
     meta: { uri, release: wanted, kept },
   });
 }
@@ -112,8 +112,8 @@ function isServed({ desired, observed }: LockedService, release: number): boolea
 
 function moved(uri: string): Error {
   return appError("generation_moved", {
-    detail: `${uri}, or its database, changed while its previous release was compared with the tables.`,
-    hint: `See what it runs now: cli service releases ${uri}`,
+    detail: `${uri} or its database changed while the previous release was compared with the tables.`,
+    hint: `See its current release: cli service releases ${uri}`,
     meta: { uri },
   });
 }

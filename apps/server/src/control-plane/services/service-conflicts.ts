@@ -10,7 +10,7 @@ const PARTS: Readonly<Record<string, string>> = {
   services: "its services",
 };
 
-/** The error of an update of services that was planned against something else: what of it moved, and who moved services since. */
+/** The error of a service update planned against another version. Names the changes and the last operation. */
 export async function servicesMoved(
   tx: Tx,
   databaseId: string,
@@ -22,13 +22,13 @@ export async function servicesMoved(
   const words = moved.map((name) => PARTS[name] ?? name);
   const last = moved.includes("services") ? await findLast(tx, databaseId) : undefined;
   return appError("generation_moved", {
-    detail: `Since this was planned ${words.join(", ")} of ${target} changed${last === undefined ? "" : ` (${last})`}.`,
-    hint: `See what is to be done now: cli service diff ${appFile} ${target}`,
+    detail: `Since this was planned, ${words.join(", ")} of ${target} changed${last === undefined ? "" : ` (${last})`}.`,
+    hint: `See the current changes: cli service diff ${appFile} ${target}`,
     meta: { target, expected, version, moved },
   });
 }
 
-/** Of a version that is none of ours every part has moved. */
+/** All parts of a malformed version count as changed. */
 function readParts(version: string): Map<string, string> {
   return new Map(version.split(",").map((part) => [part.split(":")[0] ?? "", part]));
 }

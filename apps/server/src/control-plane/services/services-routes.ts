@@ -101,14 +101,14 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
   });
 }
 
-/** Other files would run with the database's secrets, in an arrangement that the organization never deployed. @throws forbidden */
+/** Other files would run with the database's secrets without ever being deployed there. @throws forbidden */
 function refuseOtherFiles(
   { key, user_id: userId }: Principal,
   { files, preparation }: Pick<z.output<typeof hostedServicePlanRequestSchema>, "files" | "preparation">,
 ): void {
   if (userId !== null || (files === null && preparation === undefined)) return;
   throw appError("forbidden", {
-    detail: `The key ${key?.name ?? ""} has grants, and can plan only with the database's own files. The request has ${files === null ? "a preparation" : "files"}.`,
+    detail: `The key ${key?.name ?? ""} has grants and can plan only with the database's own files. The request has ${files === null ? "a preparation" : "files"}.`,
     hint: "Leave out files and preparation, or use a session or a key without grants.",
   });
 }

@@ -18,7 +18,7 @@ export interface ServiceStoreDeps {
   readonly config: Pick<ServerConfig, "gateway">;
 }
 
-/** The services of an organization, or of one of its databases, by database and name; with grants those that they name. @throws database_not_found */
+/** Services by database and name, within the key's grants. @throws database_not_found */
 export async function listServices(
   { config, db }: ServiceStoreDeps,
   org: OrgOfDatabases,
@@ -52,7 +52,7 @@ export async function listServices(
   );
 }
 
-/** A service by its name within a database. @throws database_not_found, service_not_found */
+/** A service by name within a database. @throws database_not_found, service_not_found */
 export async function findService(
   { config, db }: ServiceStoreDeps,
   org: OrgOfDatabases,
@@ -68,7 +68,7 @@ export async function findService(
   throw serviceNotFound(uri, name);
 }
 
-/** What of a service never changes. @throws database_not_found, service_not_found */
+/** The ids of a service, which never change. @throws database_not_found, service_not_found */
 export async function findServiceIds(
   db: ControlDatabase,
   org: OrgOfDatabases,
@@ -86,7 +86,7 @@ export async function findServiceIds(
   throw serviceNotFound(found.uri, name);
 }
 
-/** What the release declares that runs, else the one that shall. @throws database_not_found, service_not_found */
+/** The manifest of the running release, otherwise of the desired one. @throws database_not_found, service_not_found */
 export async function findDeclared(
   db: ControlDatabase,
   org: OrgOfDatabases,
@@ -116,12 +116,12 @@ export function serviceNotFound(databaseUri: string, name: string): Error {
   const shown = name.slice(0, 200);
   return appError("service_not_found", {
     detail: `${databaseUri} has no service ${JSON.stringify(shown)}.`,
-    hint: `See those that it has: cli service list ${databaseUri}`,
+    hint: `List its services: cli service list ${databaseUri}`,
     meta: { uri: databaseUri, service: shown },
   });
 }
 
-/** With everything that an answer shows, in one statement. */
+/** Selects all fields of an answer in one statement. */
 function selectServices(db: ControlDatabase | Tx, org: OrgOfDatabases) {
   return db
     .selectFrom("control.services as s")
@@ -188,17 +188,17 @@ function toService(config: ServiceStoreDeps["config"], org: OrgOfDatabases, row:
 }
 
 const BECAUSE_OF_DATABASE = {
-  PROVISIONING: "its database is being made",
+  PROVISIONING: "its database is being created",
   UPDATING: null,
   AVAILABLE: null,
-  STOPPING: "its database is asleep",
-  STOPPED: "its database is asleep",
+  STOPPING: "its database sleeps",
+  STOPPED: "its database sleeps",
   STARTING: "its database is starting",
   FAILED: "its database has failed",
   DELETING: "its database is being deleted",
 } as const satisfies Record<DatabaseState, string | null>;
 
-/** Why a service is not AVAILABLE, where its state alone does not tell. */
+/** Why a service is not AVAILABLE, if its state does not say so. */
 function reasonOf(row: SelectedRow): string | null {
   if (row.is_pruned) return "it is being removed";
   if (row.state === "AVAILABLE") return null;

@@ -21,9 +21,9 @@ afterAll(() => server[Symbol.asyncDispose]());
 interface Stage extends OrgStage {
   readonly database_id: string;
   readonly digest: string;
-  /** `ingest` serves release 2 of two. */
+  /** `ingest` serves the second of two releases. */
   readonly service_id: string;
-  /** Of a key that may manage `ingest` of `main`. */
+  /** A key that may manage `ingest` of `main`. */
   readonly key: string;
 }
 
@@ -47,23 +47,23 @@ const LIST = { route: "serviceList" } as const;
 const SHOW = { route: "serviceShow", params: INGEST } as const;
 const OTHER = { db: "main", service: "other" };
 const key = (stage: Stage) => ({ api_key: stage.key });
-/** What the service that serves is after a request. */
+/** The expected row of the serving service after a request. */
 const becomes = (expected: object) => async (_server: TestServer, stage: Stage) => {
   expect(await leftOfService(server, stage.service_id)).toMatchObject(expected);
 };
 const untouched = becomes({ generation: 1, operations: [], jobs: 0 });
 
-/** What changes nothing shares a stage. */
+/** Read-only scenarios share a stage. */
 let shared: Promise<Stage> | undefined;
 const shareStage = () => (shared ??= openStage());
 
-describe("services of an organization, and what is refused", () => {
+describe("who may read services", () => {
   testScenarios<Stage>(() => server, shareStage, [
     { as: "member", ...LIST, status: 200, includes: ['"ingest"', '"other"', '"broken"'] },
     {
       as: "member",
       ...LIST,
-      named: "one who asks for a page",
+      named: "member, a page",
       query: { limit: "1" },
       status: 200,
       includes: ['"broken"'],
@@ -72,14 +72,14 @@ describe("services of an organization, and what is refused", () => {
     {
       as: "member",
       ...LIST,
-      named: "one who asks for another database",
+      named: "member, another database",
       query: { database: "none" },
       status: 404,
       includes: ["database_not_found"],
     },
     {
       as: key,
-      named: "a key that may manage one",
+      named: "key that may manage one",
       ...LIST,
       status: 200,
       includes: ['"ingest"'],
@@ -87,7 +87,7 @@ describe("services of an organization, and what is refused", () => {
     },
     {
       as: key,
-      named: "a key that may manage one of another database",
+      named: "key that may manage one of another database",
       ...LIST,
       query: { database: "none" },
       status: 403,
@@ -102,15 +102,15 @@ describe("services of an organization, and what is refused", () => {
     {
       as: "member",
       route: "serviceShow",
-      named: "one who asks for none",
+      named: "member, a missing one",
       params: { db: "main", service: "ingst" },
       status: 404,
       includes: ["service_not_found", "cli service list"],
     },
-    { as: key, named: "a key that may manage it", ...SHOW, status: 200, includes: ['"ingest"'] },
+    { as: key, named: "key that may manage it", ...SHOW, status: 200, includes: ['"ingest"'] },
     {
       as: key,
-      named: "a key that may manage another",
+      named: "key that may manage another",
       route: "serviceShow",
       params: OTHER,
       status: 403,
@@ -118,7 +118,7 @@ describe("services of an organization, and what is refused", () => {
     },
     {
       as: key,
-      named: "a key that may manage services",
+      named: "key that may manage services",
       route: "databaseShow",
       params: { db: "main" },
       status: 404,
@@ -126,7 +126,7 @@ describe("services of an organization, and what is refused", () => {
     },
     {
       as: key,
-      named: "a key that may manage another",
+      named: "key that may manage another",
       route: "serviceStop",
       params: OTHER,
       status: 403,
@@ -135,7 +135,7 @@ describe("services of an organization, and what is refused", () => {
     {
       as: "member",
       route: "serviceRetry",
-      named: "one whose service runs",
+      named: "member, a running service",
       params: INGEST,
       status: 409,
       includes: ["service_state", "STOPPED or FAILED"],
@@ -144,7 +144,7 @@ describe("services of an organization, and what is refused", () => {
     {
       as: "member",
       route: "serviceRollback",
-      named: "one who names none",
+      named: "member, a missing service",
       params: INGEST,
       body: { release: 7 },
       status: 404,
@@ -154,7 +154,7 @@ describe("services of an organization, and what is refused", () => {
     {
       as: "member",
       route: "serviceRollback",
-      named: "one whose service has one release",
+      named: "member, a service with one release",
       params: OTHER,
       body: { release: null },
       status: 404,
@@ -172,7 +172,7 @@ describe("services of an organization, and what is refused", () => {
   ]);
 });
 
-describe("what is asked of a service", () => {
+describe("who may change services", () => {
   testScenarios<Stage>(() => server, openStage, [
     {
       as: "member",
@@ -189,7 +189,7 @@ describe("what is asked of a service", () => {
     },
     {
       as: key,
-      named: "a key that may manage it",
+      named: "key that may manage it",
       route: "serviceRestart",
       params: INGEST,
       status: 202,
@@ -211,7 +211,7 @@ describe("what is asked of a service", () => {
     {
       as: "member",
       route: "serviceStop",
-      named: "one whose service has stopped",
+      named: "member, a stopped service",
       params: OTHER,
       status: 202,
       includes: ['"operation":null'],
@@ -226,7 +226,7 @@ describe("what is asked of a service", () => {
     {
       as: "member",
       route: "serviceRollback",
-      named: "one who names what it runs",
+      named: "member, the current release",
       params: INGEST,
       body: { release: 2 },
       status: 202,
@@ -236,7 +236,7 @@ describe("what is asked of a service", () => {
   ]);
 });
 
-test("nothing is started on a database that is asleep, and its services say why they do not serve", async () => {
+test("a sleeping database starts no service, and its services say why", async () => {
   const stage = await openStage();
   await server.deps.db
     .updateTable("control.databases")
@@ -253,12 +253,12 @@ test("nothing is started on a database that is asleep, and its services say why 
     const { json } = await server.ask(route, { as: stage.member, params });
     expect(json).toMatchObject({ code: "database_not_available", hint: expect.stringContaining("cli db start") });
   }
-  expect((await server.ask("serviceShow", { as: stage.member, params })).json.reason).toBe("its database is asleep");
+  expect((await server.ask("serviceShow", { as: stage.member, params })).json.reason).toBe("its database sleeps");
   const { json } = await server.ask("serviceStop", { as: stage.member, params });
   expect(json).toMatchObject({ service: { state: "STOPPED", reason: null }, operation: { kind: "service.stop" } });
 });
 
-test("a service goes back to the last release that served and fits today's tables, and to no other", async () => {
+test("a service rolls back only to the last release that served and fits the tables", async () => {
   await using stage = await openServiceStage(server);
   const id = await makeService(server, stage, { name: "reports/ingest", releases: 4 });
   await sql`update control.releases set served_at = null where service_id = ${id} and number = 3`.execute(
@@ -280,7 +280,7 @@ test("a service goes back to the last release that served and fits today's table
     409,
     {
       code: "schema_mismatch",
-      detail: `Release 1 of ${target}/ingest does not fit the tables as they are: docs.title is not there; docs.author is not known to it and must be given.`,
+      detail: `Release 1 of ${target}/ingest does not fit the current tables: docs.title is not there; docs.author is not known to it and must be given.`,
       hint: expect.stringContaining(`cli deploy app.py ${target}`),
     },
   ]);
@@ -316,7 +316,7 @@ test("a service goes back to the last release that served and fits today's table
   });
 });
 
-test("a key updates what it was granted, sees that operation and no other, and learns of no other service", async () => {
+test("a key updates the services of its grants, and sees only their operations", async () => {
   await using stage = await openServiceStage(server);
   await makeService(server, stage, { name: "other" });
   const made = await server.ask("keyCreate", {
@@ -357,7 +357,7 @@ test("a key updates what it was granted, sees that operation and no other, and l
   expect((await server.ask("servicePlan", { as, params, body })).status).toBe(403);
 });
 
-test("a secret that is set names the services that run without it", async () => {
+test("setting a secret returns the running services that still lack it", async () => {
   const stage = await openStage();
   const uri = `cloud://${stage.org.name}:main/ingest`;
   const params = { org: stage.org.name, db: "main", name: "TOKEN" };
@@ -369,7 +369,7 @@ test("a secret that is set names the services that run without it", async () => 
   expect((await server.ask("secretSet", { as: stage.owner, params, body })).json.restart).toEqual([]);
 });
 
-test("the log of a service is filtered by text, route and request, without its health checks unless they are asked for", async () => {
+test("a service's log is filtered by text, route and request, and hides health checks by default", async () => {
   const stage = await openStage();
   const { log_folder: logFolder } = servicePaths(
     server.deps.config,

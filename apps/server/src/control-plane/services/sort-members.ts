@@ -1,4 +1,4 @@
-/** The same value with the members of its objects in one order, so that texts of equal values are equal. */
+/** Sorts the members of all objects, so that equal values have equal texts. */
 export function sortMembers<T>(value: T): T;
 export function sortMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => sortMembers<unknown>(item));

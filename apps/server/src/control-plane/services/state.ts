@@ -19,7 +19,7 @@ export function requestServiceState(uri: string, state: ServiceState, event: Ser
   );
   throw appError("service_state", {
     detail: `${uri} is ${state}; it can be ${verb} when it is ${allowed.join(" or ")}.`,
-    hint: `See how it is: cli service list ${uri.slice(0, uri.indexOf("/", "cloud://".length))}`,
+    hint: `See its state: cli service list ${uri.slice(0, uri.indexOf("/", "cloud://".length))}`,
     meta: { uri, state },
   });
 }

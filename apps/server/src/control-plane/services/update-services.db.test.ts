@@ -45,7 +45,7 @@ async function changeDatabase(stage: ServiceStage, values: object) {
   await server.deps.db.updateTable("control.databases").set(values).where("id", "=", stage.database_id).execute();
 }
 
-test("a plan says what an update would start, and changes nothing", async () => {
+test("a plan lists the services that an update starts, and changes nothing", async () => {
   await using stage = await openServiceStage(server);
   const { json } = await ask(stage, "servicePlan", {});
   expect(json.plan).toMatchObject({
@@ -57,7 +57,7 @@ test("a plan says what an update would start, and changes nothing", async () => 
   expect(await list(stage)).toEqual([]);
 });
 
-test("an update makes a service with its first release, which a job starts", async () => {
+test("an update creates a service with its first release, which a job starts", async () => {
   await using stage = await openServiceStage(server);
   const answer = await update(stage);
   expect(answer.status, answer.text).toBe(202);
@@ -86,7 +86,7 @@ test("an update makes a service with its first release, which a job starts", asy
   });
 });
 
-test("a service that is as its file says stays as it is", async () => {
+test("a service that matches its file stays unchanged", async () => {
   await using stage = await openServiceStage(server);
   expect((await update(stage)).status).toBe(202);
   const { id } = (await list(stage))[0] ?? { id: "" };
@@ -95,7 +95,7 @@ test("a service that is as its file says stays as it is", async () => {
   expect(await leftOfService(server, id)).toMatchObject({ generation: 1, releases: [1], operations: [{}] });
 });
 
-test("a text that no release can keep is refused before anything is written, and one about it is not", async () => {
+test("a text that releases cannot store is refused before anything is written", async () => {
   await using stage = await openServiceStage(server);
   for (const text of ["a NUL \0", "half of a pair \ud800"]) {
     stage.manifest = anApplication(["ingest"], undefined, { warnings: [text] });
@@ -106,7 +106,7 @@ test("a text that no release can keep is refused before anything is written, and
   expect(await list(stage)).toHaveLength(1);
 });
 
-test("an update moves a service onto a release of its own, and cancels what was under way", async () => {
+test("an update moves a service to a new release and cancels its running operation", async () => {
   await using stage = await openServiceStage(server);
   const id = await makeService(server, stage);
   for (const sha256 of [digestOf("second"), digestOf("third")]) {
@@ -137,7 +137,7 @@ test("an update moves a service onto a release of its own, and cancels what was 
   ]);
 });
 
-test("files that the application does not import, another image and other workers move it too", async () => {
+test("unimported files, another image and other workers also change a service", async () => {
   await using stage = await openServiceStage(server);
   await makeService(server, stage);
   const { observed, desired } = await server.deps.db
@@ -166,7 +166,7 @@ test("files that the application does not import, another image and other worker
   });
 });
 
-test("tables that differ block the update, which names the next command", async () => {
+test("tables that differ block the update, and the error names the next command", async () => {
   await using stage = await openServiceStage(server);
   stage.differing = ["docs"];
   const { json } = await update(stage);
@@ -175,7 +175,7 @@ test("tables that differ block the update, which names the next command", async 
   expect(await list(stage)).toEqual([]);
 });
 
-test("what breaks clients is refused unless it is allowed", async () => {
+test("a breaking change for clients is refused unless allowed", async () => {
   await using stage = await openServiceStage(server);
   const id = await makeService(server, stage);
   stage.manifest = anApplication(["ingest"], [aRowRoute("docs", [], [])]);
@@ -187,7 +187,7 @@ test("what breaks clients is refused unless it is allowed", async () => {
   expect((await update(stage, { allow_destructive: true })).status).toBe(202);
 });
 
-test("an update that was planned before something else moved is refused and says what did", async () => {
+test("an outdated plan is refused with what changed since", async () => {
   await using stage = await openServiceStage(server);
   await makeService(server, stage);
   const stop = () =>
@@ -199,7 +199,7 @@ test("an update that was planned before something else moved is refused and says
   expect(text).toContain(`service.stop of cloud://${stage.org.name}:main/ingest by ${stage.member.email}`);
 });
 
-test("two updates of one plan: one is carried out, the other is refused", async () => {
+test("of two updates with one plan, one runs and the other is refused", async () => {
   await using stage = await openServiceStage(server);
   const { json } = await ask(stage, "servicePlan", {});
   const body = { expected_version: json.version, allow_destructive: false };
@@ -208,7 +208,7 @@ test("two updates of one plan: one is carried out, the other is refused", async 
   expect(await list(stage)).toHaveLength(1);
 });
 
-test("the same request with one key is made once, also when the database cannot be asked any more", async () => {
+test("a repeated request with one key runs once, even if the database is down", async () => {
   await using stage = await openServiceStage(server);
   const { json } = await ask(stage, "servicePlan", {});
   const body = { ...APP, expected_version: json.version, allow_destructive: false };
@@ -234,14 +234,14 @@ test("an update from other files than the database's is refused", async () => {
   expect(json).toMatchObject({ code: "project_files_differ", meta: { files: ["app.py"] } });
 });
 
-test("a database that is not AVAILABLE refuses with the command that leads on", async () => {
+test("a database that is not AVAILABLE refuses, with the next command", async () => {
   await using stage = await openServiceStage(server);
   await changeDatabase(stage, { state: "STOPPED" });
   const { json } = await ask(stage, "servicePlan", {});
   expect(json).toMatchObject({ code: "database_not_available", hint: expect.stringContaining("cli db start") });
 });
 
-test("a service that the file does not define is refused by those that it does", async () => {
+test("an undefined service is refused, with the defined ones", async () => {
   await using stage = await openServiceStage(server);
   const { json } = await ask(stage, "servicePlan", { service: "ingst" });
   expect(json).toMatchObject({
@@ -251,7 +251,7 @@ test("a service that the file does not define is refused by those that it does",
   });
 });
 
-test("services in folders stand beside those of the database, and of each other's files nothing is taken", async () => {
+test("services in folders are separate from others, also in their files", async () => {
   await using stage = await openServiceStage(server);
   await makeService(server, stage);
   expect((await update(stage, { folders: ["reports"] })).json.operations).toMatchObject([
@@ -267,19 +267,19 @@ test("services in folders stand beside those of the database, and of each other'
   expect(taken.json).toMatchObject({ code: "service_conflict", meta: { app_file: "app.py" } });
 });
 
-test("ten releases are kept, and the one that serves", async () => {
+test("ten releases and the serving one are kept", async () => {
   await using stage = await openServiceStage(server);
   const id = await makeService(server, stage, { releases: 12, desired: { release: 1 } });
   expect((await leftOfService(server, id))?.releases).toEqual([1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
 });
 
-test("no database has more services than it may", async () => {
+test("a database cannot have more services than its maximum", async () => {
   await using stage = await openServiceStage(server);
   stage.manifest = anApplication(Array.from({ length: 51 }, (_, index) => `s${index}`));
   expect((await update(stage)).json).toMatchObject({ code: "service_quota", meta: { count: 51, most: 50 } });
 });
 
-test("prune stops and forgets what the file does not define, and a dry run only names it", async () => {
+test("prune removes services that the file does not define; a dry run only names them", async () => {
   await using stage = await openServiceStage(server);
   const kept = await makeService(server, stage);
   const gone = await makeService(server, stage, { name: "old" });

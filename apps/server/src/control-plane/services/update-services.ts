@@ -25,15 +25,15 @@ import { servicesMoved } from "./service-conflicts.ts";
 import { requestServiceState } from "./state.ts";
 import { type BegunOperation, beginWork, writeService } from "./write-service.ts";
 
-/** Services of one database: each is a pod with processes of its own. */
+/** Maximum services of one database: each runs in its own pod. */
 const MAX_SERVICES = 50;
-/** Characters of a name with its folders, which stands in addresses. */
+/** Maximum characters of a name with its folders, because it is part of addresses. */
 const MAX_NAME = 200;
 const MAX_DETAIL = 300;
 
 type UpdateAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 
-/** Plans an update of services against what there is now. @throws service_not_found, service_conflict, forbidden */
+/** Plans an update of services against the current state. @throws service_not_found, service_conflict, forbidden */
 export async function planOfServices(
   { config, db }: { readonly config: ServiceRequestDeps["config"]; readonly db: Pick<Tx, "selectFrom"> },
   principal: Principal,
@@ -50,10 +50,10 @@ export async function planOfServices(
 }
 
 /**
- * Makes a release for each service that changes and has it started, all or none. The application was read before; what it was read from
- * must not have changed since.
- * @throws generation_moved, database_not_available, service_not_found, service_conflict, schema_mismatch, destructive_refused,
- *  service_quota, forbidden
+ * Creates and starts a release for each service that changes: all of them or none. The application was read before,
+ * from state that must not have changed since.
+ * @throws generation_moved, database_not_available, service_not_found, service_conflict, schema_mismatch,
+ * destructive_refused, service_quota, forbidden
  */
 export async function updateServices(
   deps: ServiceRequestDeps,
@@ -138,7 +138,7 @@ async function moveService(
   return await writeService(deps, caller, { ...place, id: row.id }, { kind, state, desired: wish, detail });
 }
 
-/** @throws forbidden for services that a key was not granted */
+/** @throws forbidden for services outside the key's grants */
 function demandServices(
   principal: Principal,
   { database, folders }: DeployedApplication,
@@ -148,7 +148,7 @@ function demandServices(
   demandManage(principal, database.name, names);
 }
 
-/** Of services that a key was not granted it learns nothing. */
+/** Hides services outside the key's grants. */
 function knownExtras(
   principal: Principal,
   { database, folders }: DeployedApplication,
@@ -157,7 +157,7 @@ function knownExtras(
   return extras.filter((name) => mayManageSome(principal, database.name, fullName(folders, name)));
 }
 
-/** Whether the manifest is still of the files and the image that the database has. */
+/** Whether the manifest still belongs to the database's current files and image. */
 function isSameProject({ database: asked }: DeployedApplication, { observed }: DatabaseRow): boolean {
   return asked.observed?.tree === observed?.tree && asked.observed?.environment === observed?.environment;
 }
@@ -171,7 +171,7 @@ function refuseTooMany(uri: string, count: number): void {
   });
 }
 
-/** What is asked for is not done yet: only what is left alone has a status. */
+/** The work is still pending, so only unchanged services have a status. */
 function describeAsked(plan: ServicePlan): ServicePlan {
   const services = plan.services.map((item) =>
     item.resolution === "up_to_date" ? { ...item, status: "skipped" as const } : item,
@@ -184,13 +184,13 @@ function describeOps({ ops }: ServicePlanItem): string {
   return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 3)}...` : text;
 }
 
-/** Refuses names that stand badly in an address. @throws invalid_target */
+/** Refuses names that are too long for an address. @throws invalid_target */
 export function refuseLongNames({ folders, manifest, target }: DeployedApplication): void {
   const long = manifest.services.map(({ name }) => fullName(folders, name)).find((name) => name.length > MAX_NAME);
   if (long === undefined) return;
   throw appError("invalid_target", {
-    detail: `The name ${long.slice(0, 60)}... of a service of ${target} has ${long.length} characters with its folders; the maximum is ${MAX_NAME}.`,
-    hint: "Use fewer folders, or shorter names.",
+    detail: `A service name of ${target}, ${long.slice(0, 60)}..., has ${long.length} characters with its folders; the maximum is ${MAX_NAME}.`,
+    hint: "Use fewer folders or shorter names.",
     meta: { target },
   });
 }

@@ -13,24 +13,24 @@ export interface ServiceChangeDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** A service by what its operation and its events name. */
+/** The names of a service in operations and events. */
 export interface NamedService {
   readonly id: string;
   readonly database_id: string;
-  /** Of its database. */
+  /** The database's name. */
   readonly database: string;
-  /** Within the database. */
+  /** The service's name within the database. */
   readonly name: string;
 }
 
 export interface WrittenServiceChange {
-  /** Of the operation: `service.stop`. */
+  /** The operation's kind: `service.stop`. */
   readonly kind: string;
   readonly state: ServiceState;
   readonly desired: DesiredService;
-  /** It is to be forgotten once it has stopped. */
+  /** Whether the service is removed once it has stopped. */
   readonly is_pruned?: boolean;
-  /** For people: what an update changes. */
+  /** The operation's text for people: what an update changes. */
   readonly detail?: string;
 }
 
@@ -40,8 +40,8 @@ export interface BegunOperation {
 }
 
 /**
- * Writes down what a service shall be from now on, with the operation, the event and the job that carry it out. An operation that is
- * open ends as cancelled: its service is to become something else. The caller holds the row's lock.
+ * Records a service's new desired state with its operation, event and job. An open operation ends as cancelled. The
+ * caller holds the row's lock.
  */
 export async function writeService(
   deps: ServiceChangeDeps,
@@ -75,7 +75,7 @@ export async function writeService(
   return await beginWork(deps, caller, service, change);
 }
 
-/** Begins what a service was just made with. */
+/** Starts the work for a new service. */
 export async function beginWork(
   deps: ServiceChangeDeps,
   { client, org, principal }: Caller,
@@ -95,7 +95,7 @@ export async function beginWork(
     is_cancellable: false,
     ...(detail === undefined ? {} : { detail }),
   });
-  if (id === undefined) throw new Error("A service under its lock has an operation that was not seen.");
+  if (id === undefined) throw new Error("A locked service has an unexpected operation.");
   return { id, kind };
 }
 

@@ -19,7 +19,7 @@ export interface WebhookDeps extends KeyChangeDeps {
   readonly allow_private: boolean;
 }
 
-/** Has events posted to an address; the answer has the signing secret, which nothing shows again. @throws webhook_refused, invalid_request */
+/** Creates a webhook and returns its signing secret, this once. @throws webhook_refused, invalid_request */
 export async function createWebhook(
   deps: WebhookDeps,
   caller: Caller,
@@ -67,11 +67,11 @@ export async function deleteWebhook(deps: WebhookDeps, caller: Caller, id: strin
   await record(deps, caller, "webhook.delete", webhook.id, new URL(webhook.url).origin);
 }
 
-/** Has what waits for a webhook posted at once, also when it was paused or failed a moment ago. @throws webhook_not_found */
+/** Posts a webhook's waiting deliveries now, even if it is paused or failed recently. @throws webhook_not_found */
 export async function resumeWebhook(deps: WebhookDeps, caller: Caller, id: string): Promise<Webhook> {
   const { tx } = deps;
   const webhook = await findWebhook(tx, caller.org.id, id);
-  // deliveries before their webhook, as whoever writes down what became of one locks them
+  // lock deliveries before their webhook, like the recording of a result
   await sql`update control.deliveries set next_attempt_at = now() where id in (
     select id from control.deliveries where webhook_id = ${webhook.id} and state = 'pending' order by id for update)`.execute(
     tx,
@@ -87,7 +87,7 @@ export async function resumeWebhook(deps: WebhookDeps, caller: Caller, id: strin
   return toWebhook(row);
 }
 
-/** Posts a delivery again, whatever became of it, and tries for three days more. A webhook that is paused is resumed. @throws webhook_not_found */
+/** Posts a delivery again and retries it for three more days. Resumes a paused webhook. @throws webhook_not_found */
 export async function replayDelivery(
   deps: WebhookDeps,
   caller: Caller,
@@ -107,7 +107,7 @@ export async function replayDelivery(
   return toDelivery(row);
 }
 
-/** The origin alone: paths of webhooks are often secrets. */
+/** Records only the origin: paths of webhooks are often secret. */
 async function record(deps: WebhookDeps, caller: Caller, action: string, id: string, origin: string): Promise<void> {
   await deps.recordEvent(deps.tx, {
     action,
@@ -120,7 +120,7 @@ async function record(deps: WebhookDeps, caller: Caller, action: string, id: str
 function wrongAction(action: string): Error {
   return appError("invalid_request", {
     detail: `${JSON.stringify(action)} is not a known event action.`,
-    hint: "Write actions such as key.create, or key.* for all of keys.",
+    hint: "Use actions such as key.create, or key.* for all actions of keys.",
     errors: [{ pointer: "/actions", detail: "contains an unknown action" }],
   });
 }

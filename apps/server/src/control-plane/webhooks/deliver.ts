@@ -10,13 +10,13 @@ import { findDueWebhooks, findNextDelivery, findNextTurn, type WaitingDelivery }
 import { type PostResult, postDelivery } from "./post-delivery.ts";
 import { signingName } from "./webhooks-store.ts";
 
-/** How long to wait after the first, second, ... attempt that failed; the last one repeats until the delivery is given up. */
+/** Pauses after the first, second, ... failed attempt. The last one repeats until the delivery is given up. */
 const BACKOFF_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400];
-/** Of a turn, in which a webhook that answers gets one delivery after the other. One that is under way is waited for. */
+/** Duration of one job. A webhook that answers gets one delivery after another. A running attempt may finish. */
 const TURN_MS = 5_000;
 const MAX_FAILING = "3 days";
 
-/** Seconds after so many attempts that failed one after the other. */
+/** The pause after this many consecutive failures. */
 export function backoffSeconds(failures: number): number {
   return BACKOFF_S[Math.min(failures, BACKOFF_S.length) - 1] ?? 0;
 }
@@ -30,9 +30,9 @@ export interface DeliverDeps {
 }
 
 /**
- * Posts what is due to webhooks of an organization, to those first that were tried longest ago, and adds the job of the next turn when more
- * waits. A turn lasts for 5 seconds and one attempt. After a failure nothing is posted to the webhook until its pause is over. A delivery may
- * be posted twice after a crash: receivers know it by its id.
+ * Posts the due deliveries of an organization's webhooks, least recently tried webhooks first. Adds a job for the next
+ * turn if more wait. A turn lasts 5 seconds and one attempt. A failed webhook gets nothing until its pause ends. After
+ * a crash a delivery may be posted twice; receivers recognize it by its id.
  */
 export async function deliverWebhooks(deps: DeliverDeps, orgId: string, signal: AbortSignal): Promise<void> {
   const { db } = deps;
@@ -51,7 +51,7 @@ async function deliverInOrder(deps: DeliverDeps, webhookId: string, until: numbe
   } while (performance.now() < until);
 }
 
-/** Whether it was delivered. */
+/** Whether the delivery succeeded. */
 async function deliver(deps: DeliverDeps, delivery: WaitingDelivery, signal: AbortSignal): Promise<boolean> {
   const { event, id, timestamp, webhook } = delivery;
   const owner = { org_id: webhook.org_id, database_id: null };
@@ -63,9 +63,9 @@ async function deliver(deps: DeliverDeps, delivery: WaitingDelivery, signal: Abo
     signal,
   );
   if (!result.is_delivered) {
-    // the server stops: the webhook has not failed
+    // the server is stopping: the webhook did not fail
     signal.throwIfAborted();
-    deps.log.info({ delivery: id, status: result.status }, "a webhook was not delivered");
+    deps.log.info({ delivery: id, status: result.status }, "could not deliver a webhook");
   }
   await keepResult(deps, delivery, result);
   return result.is_delivered;

@@ -4,7 +4,7 @@ import type { ControlDatabase } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
 import { toEvent } from "../events/events-store.ts";
 
-/** A delivery whose time has come, with all that posting it takes. */
+/** A due delivery, with everything needed to post it. */
 export interface WaitingDelivery {
   readonly id: string;
   readonly attempts: number;
@@ -14,10 +14,10 @@ export interface WaitingDelivery {
   readonly event: ReturnType<typeof toEvent>;
 }
 
-/** A webhook that takes deliveries at this moment. */
+/** Whether a webhook accepts deliveries now. */
 const isOpen = sql<boolean>`paused_at is null and (retry_at is null or retry_at <= now())`;
 
-/** Ids of webhooks for which a delivery is due, those first that were tried longest ago. */
+/** Ids of webhooks with due deliveries, least recently tried first. */
 export async function findDueWebhooks(db: ControlDatabase, orgId: string, most: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`select w.id from control.webhooks w
     where w.org_id = ${orgId} and ${isOpen} and exists (
@@ -26,7 +26,7 @@ export async function findDueWebhooks(db: ControlDatabase, orgId: string, most: 
   return rows.map(({ id }) => id);
 }
 
-/** The delivery of a webhook that is due for longest; undefined when none is, or the webhook is paused. */
+/** The longest due delivery of a webhook. Undefined if none is due or the webhook is paused. */
 export async function findNextDelivery(db: ControlDatabase, webhookId: string): Promise<WaitingDelivery | undefined> {
   const webhook = await db
     .selectFrom("control.webhooks")
@@ -51,7 +51,7 @@ export async function findNextDelivery(db: ControlDatabase, webhookId: string): 
   return { id, attempts, timestamp, webhook, event: toEvent(event) };
 }
 
-/** Seconds until something is due for a webhook of the organization that is not paused; undefined when nothing waits. */
+/** Seconds until the next delivery is due for a webhook that is not paused. Undefined if none waits. */
 export async function findNextTurn(db: ControlDatabase, orgId: string): Promise<number | undefined> {
   const { rows } = await sql<{ delay_s: number | null }>`
     select greatest(0, extract(epoch from min(greatest(first.at, w.retry_at)) - now()))::float8 as delay_s
@@ -61,7 +61,7 @@ export async function findNextTurn(db: ControlDatabase, orgId: string): Promise<
   return rows[0]?.delay_s ?? undefined;
 }
 
-/** Organizations for which a delivery is due. */
+/** Organizations with due deliveries. */
 export async function findDueOrganizations(db: ControlDatabase): Promise<string[]> {
   const { rows } = await sql<{ org_id: string }>`select distinct w.org_id from control.webhooks w
     where ${isOpen} and exists (
@@ -71,7 +71,7 @@ export async function findDueOrganizations(db: ControlDatabase): Promise<string[
   return rows.map(({ org_id: orgId }) => orgId);
 }
 
-/** Forgets what has ended long ago: of each webhook the newest stay. */
+/** Removes old completed deliveries. Each webhook keeps its newest ones. */
 export async function forgetDeliveries(db: ControlDatabase): Promise<void> {
   await sql`delete from control.deliveries d using control.webhooks w cross join lateral (
       select id from control.deliveries where webhook_id = w.id and state <> 'pending' order by id desc offset ${MAX_ENDED} limit 1) last

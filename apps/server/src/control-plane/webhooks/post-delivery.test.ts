@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { postDelivery } from "./post-delivery.ts";
 
-test("a redirect is not followed", async () => {
+test("does not follow a redirect", async () => {
   const asked: string[] = [];
   await using server = createServer((request, response) => {
     asked.push(request.url ?? "");

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 15_000;
 export interface Posted {
   readonly url: string;
   readonly delivery_id: string;
-  /** Seconds since 1970, of the attempt. */
+  /** Time of the attempt in seconds since 1970. */
   readonly timestamp: number;
   readonly body: string;
   readonly signing_secret: string;
@@ -21,8 +21,8 @@ export type PostResult =
   | { readonly is_delivered: false; readonly status: null; readonly error: string };
 
 /**
- * The signature of a delivery, as Standard Webhooks writes it (https://www.standardwebhooks.com): HMAC-SHA256 over id,
- * timestamp and body under the secret behind `whsec_`.
+ * Signs a delivery by Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 over id, timestamp and body,
+ * with the secret after `whsec_`.
  */
 export function signDelivery(posted: Pick<Posted, "delivery_id" | "timestamp" | "body" | "signing_secret">): string {
   const key = Buffer.from(posted.signing_secret.replace(/^whsec_/, ""), "base64");
@@ -30,7 +30,7 @@ export function signDelivery(posted: Pick<Posted, "delivery_id" | "timestamp" | 
   return `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
 }
 
-/** Posts once. No redirect is followed: it would lead past the check of the address. An answer's body is not read. */
+/** Posts once. Follows no redirect, which would bypass the address check, and does not read the answer's body. */
 export async function postDelivery(posted: Posted, signal: AbortSignal): Promise<PostResult> {
   try {
     const url = checkWebhookUrl(posted.url, posted.allow_private);
@@ -76,10 +76,11 @@ function post(url: URL, posted: Posted, signal: AbortSignal): Promise<number> {
 }
 
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return "It could not be reached.";
+  if (!(error instanceof Error)) return "The address could not be reached.";
   if (error.name === "TimeoutError" || error.name === "AbortError")
-    return `It did not answer within ${TIMEOUT_MS / 1000} s.`;
+    return `The receiver did not answer within ${TIMEOUT_MS / 1000} s.`;
   const code = "code" in error ? String(error.code) : "";
-  if (code === "EPRIVATE" || code === "webhook_refused") return "Its address is of this machine or a private network.";
-  return `It could not be reached${code === "" ? "" : ` (${code})`}.`;
+  if (code === "EPRIVATE" || code === "webhook_refused")
+    return "The address belongs to this machine or a private network.";
+  return `The address could not be reached${code === "" ? "" : ` (${code})`}.`;
 }

@@ -35,7 +35,7 @@ async function addEvents({ deps }: TestServer, org: TestOrg, count: number): Pro
   }
 }
 
-test("webhooks that never answer hold one worker: another organization's webhook gets its events and its database starts", async () => {
+test("webhooks that never answer occupy one worker; other organizations are unaffected", async () => {
   await using server = await openServer({ env: { SERVICE_WEBHOOK_PRIVATE: "1" } });
   let hanging = 0;
   const receiver = createServer((request, response) => {
@@ -48,7 +48,7 @@ test("webhooks that never answer hold one worker: another organization's webhook
   }).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   const address = receiver.address();
-  if (address === null || typeof address === "string") throw new Error("The receiver listens on no port.");
+  if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
   const origin = `http://127.0.0.1:${address.port}`;
   const attacker = await makePerson(server);
   const org = await makeOrg(server, attacker);
@@ -75,7 +75,7 @@ test("webhooks that never answer hold one worker: another organization's webhook
       expect(rows).toHaveLength(3);
       expect((await victim.see()).state).toBe("AVAILABLE");
     });
-    // the attacker's first turn hangs still
+    // the attacker's first job is still waiting
     expect(hanging).toBe(4);
     const { rows } = await sql`select from control.jobs
       where name = 'deliver-webhooks' and payload ->> 'org_id' = ${org.id} and lease is not null`.execute(

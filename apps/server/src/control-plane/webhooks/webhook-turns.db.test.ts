@@ -16,7 +16,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 let receiver: Server;
 let origin: string;
-/** Paths of the requests that came; those to `/broken` are answered with 500. */
+/** Paths of received requests. `/broken` answers 500. */
 let asked: string[];
 beforeEach(async () => {
   asked = [];
@@ -27,7 +27,7 @@ beforeEach(async () => {
   }).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   const address = receiver.address();
-  if (address === null || typeof address === "string") throw new Error("The receiver listens on no port.");
+  if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
   origin = `http://127.0.0.1:${address.port}`;
 });
 afterEach(() => {
@@ -74,7 +74,7 @@ const count = async (webhook: string, state: string) => {
 };
 
 describe("webhooks of an organization", () => {
-  test("take turns: those that were tried longest ago come first", async () => {
+  test("take turns, least recently tried first", async () => {
     const stage = await openOrgStage(server);
     for (let at = 0; at < 6; at += 1) await addHook(stage, `/well-${at}`);
     await addEvents(stage, 1);
@@ -87,7 +87,7 @@ describe("webhooks of an organization", () => {
 });
 
 describe("a webhook", () => {
-  test("that fails is asked by one delivery at a time, and not before its pause is over", async () => {
+  test("that fails gets one delivery at a time, after its pause", async () => {
     const stage = await openOrgStage(server);
     await addHook(stage, "/broken");
     await addEvents(stage, 5);
@@ -96,7 +96,7 @@ describe("a webhook", () => {
     expect(asked).toEqual(["/broken"]);
   });
 
-  test("that failed too often is paused with an event, keeps what waits, and delivers it once a person resumes it", async () => {
+  test("that fails too often is paused with an event; a person resumes it and gets the waiting deliveries", async () => {
     const stage = await openOrgStage(server);
     const hook = await addHook(stage, "/broken");
     await addEvents(stage, 2);
@@ -131,7 +131,7 @@ describe("a webhook", () => {
     expect(await count(hook, "delivered")).toBe(3);
   });
 
-  test("that failed for three days is paused, and resumed by whoever posts one of its deliveries again", async () => {
+  test("that failed for three days is paused, and a replay resumes it", async () => {
     const stage = await openOrgStage(server);
     const hook = await addHook(stage, "/broken");
     await addEvents(stage, 1);
@@ -148,7 +148,7 @@ describe("a webhook", () => {
     expect(asked).toEqual(["/broken", "/broken"]);
   });
 
-  test("has a bounded number of deliveries that wait, of which the oldest is dropped with a note, and of those that have ended", async () => {
+  test("keeps a bounded number of waiting and completed deliveries, dropping the oldest", async () => {
     const stage = await openOrgStage(server);
     const hook = await addHook(stage, "/well");
     await addEvents(stage, 1);
@@ -170,7 +170,7 @@ describe("a webhook", () => {
         server.deps.db,
       );
     expect(rows).toEqual(
-      Array(2).fill({ last_error: "It was dropped: more than 1000 deliveries waited, and it was the oldest." }),
+      Array(2).fill({ last_error: "Dropped: more than 1000 deliveries were waiting, and this was the oldest." }),
     );
     await copy("delivered", 2_100);
     await forgetDeliveries(server.deps.db);

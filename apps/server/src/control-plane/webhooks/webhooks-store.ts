@@ -9,7 +9,7 @@ import { isUuid } from "../../database/uuid.ts";
 type WebhookRow = Selectable<ResourceTables["control.webhooks"]>;
 type DeliveryRow = Selectable<ResourceTables["control.deliveries"]>;
 
-/** What the signing secret of a webhook is sealed as. */
+/** The name under which a webhook's signing secret is encrypted. */
 export function signingName(webhookId: string): string {
   return `webhook ${webhookId}`;
 }
@@ -25,7 +25,7 @@ export async function listWebhooks(db: ControlDatabase, orgId: string, page: Pag
   return toPage(rows, page.limit, toWebhook, (row) => ({ after: "", id: row.id }));
 }
 
-/** Deliveries of a webhook, the newest first. @throws webhook_not_found */
+/** Deliveries of a webhook, newest first. @throws webhook_not_found */
 export async function listDeliveries(db: ControlDatabase, orgId: string, webhookId: string, page: PageQuery) {
   const webhook = await findWebhook(db, orgId, webhookId);
   const from = readPageCursor(page.cursor, "id");
@@ -94,7 +94,7 @@ export function toDelivery(row: DeliveryRow): Delivery {
 function notFound(what: "webhook" | "delivery", id: string): Error {
   return appError("webhook_not_found", {
     detail: `There is no ${what} ${JSON.stringify(id.slice(0, 60))} here.`,
-    hint: "List the webhooks of the organization to see those that there are.",
+    hint: "List the webhooks of the organization to see their ids.",
     meta: { id: id.slice(0, 60) },
   });
 }

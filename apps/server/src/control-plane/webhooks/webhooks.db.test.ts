@@ -23,14 +23,14 @@ interface Received {
 }
 let receiver: Server;
 let received: Received[];
-/** What is answered, one after another; the last one stays. */
+/** Statuses to answer in order. The last one repeats. */
 let statuses: number[];
 let url: string;
 let hookPath: string;
 beforeEach(async () => {
   received = [];
   statuses = [200];
-  // a port may have been an earlier test's, whose deliveries still come
+  // the port may be one that an earlier test used, with deliveries still arriving
   hookPath = `/hook-path-${randomUUID()}`;
   receiver = createServer(async (request, response) => {
     if (request.url !== hookPath && request.url?.startsWith("/hook-path")) return response.writeHead(410).end();
@@ -42,7 +42,7 @@ beforeEach(async () => {
   }).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   const address = receiver.address();
-  if (address === null || typeof address === "string") throw new Error("It listens on no port.");
+  if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
   url = `http://127.0.0.1:${address.port}${hookPath}`;
 });
 afterEach(() => {
@@ -90,7 +90,7 @@ const ROWS: Scenario<HookStage>[] = [
   { as: "outsider", route: "webhookDelete", params: id, status: 404 },
   {
     as: "outsider",
-    named: "outsider, by way of their own organization",
+    named: "outsider, through their own organization",
     route: "webhookDelete",
     params: (stage) => ({ org: stage.other_org.name, id: stage.hook }),
     status: 404,
@@ -127,7 +127,7 @@ describe("a webhook", () => {
     server.ask("keyCreate", { as: stage.admin, params: { org: stage.org.name }, body: { name } } as never);
   const deliveries = async (stage: HookStage) =>
     (await server.ask("deliveryList", { as: stage.admin, params: { org: stage.org.name, id: stage.hook } })).json.items;
-  /** A turn in which the pauses after failures are over. */
+  /** Runs one turn as if all pauses were over. */
   const attempt = async (stage: HookStage, allowPrivate = true) => {
     const { db, pool } = server.deps;
     await pool.query("update control.webhooks set retry_at = null where id = $1", [stage.hook]);
@@ -154,7 +154,7 @@ describe("a webhook", () => {
       expect(await deliveries(stage)).toMatchObject([{ state: "delivered", attempts: 1, last_status: 200 }]),
     );
     const [got] = received;
-    if (got === undefined) throw new Error("Nothing was received.");
+    if (got === undefined) throw new Error("Expected a request.");
     expect(JSON.parse(got.body)).toMatchObject({ action: "key.create", target: "ci", actor: stage.admin.email });
     const deliveryId = String(got.headers["webhook-id"]);
     const timestamp = Number(got.headers["webhook-timestamp"]);
@@ -166,7 +166,7 @@ describe("a webhook", () => {
     );
   });
 
-  test("gets the actions that it asked for, and nothing of others", async () => {
+  test("gets only the actions that it subscribes to", async () => {
     const stage = await openStage(server, ["secret.set", "webhook.*"]);
     const other = await openStage(server);
     await makeKey(stage, "ci");
@@ -176,10 +176,10 @@ describe("a webhook", () => {
     expect(await deliveries(stage)).toHaveLength(1);
   });
 
-  test("that fails is tried again later, is told of as failing, and is well again", async () => {
+  test("that fails is retried later, shown as failing, and recovers", async () => {
     const stage = await openStage(server);
     statuses = [500, 302, 200];
-    // a worker takes the job of a turn before it begins
+    // a worker deletes the job before a turn starts
     await server.deps.pool.query("delete from control.jobs where key = $1", [`deliver-webhooks ${stage.org.id}`]);
     await attempt(stage);
     const [first] = await deliveries(stage);
@@ -221,14 +221,14 @@ describe("a webhook", () => {
     expect((await deliveries(stage)).at(-1).state).toBe("delivered");
   });
 
-  test("of a private address is not posted to, also when it was stored before", async () => {
+  test("at a private address is refused at delivery, even if stored before", async () => {
     const stage = await openStage(server);
     await attempt(stage, false);
     expect(received).toEqual([]);
-    expect((await deliveries(stage))[0].last_error).toBe("Its address is of this machine or a private network.");
+    expect((await deliveries(stage))[0].last_error).toBe("The address belongs to this machine or a private network.");
   });
 
-  test("stores its signing secret sealed", async () => {
+  test("has an encrypted signing secret", async () => {
     const stage = await openStage(server);
     const { rows } = await server.deps.pool.query("select * from control.webhooks where id = $1", [stage.hook]);
     const raw = Buffer.from(stage.secret.replace("whsec_", ""), "base64");

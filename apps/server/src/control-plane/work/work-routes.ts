@@ -11,7 +11,7 @@ export interface WorkRouteDeps extends FindPodDeps {
   readonly line_streams: LineStreams;
 }
 
-/** The work on a database's tables as its pod answers it: failing cells, columns that are computed again, jobs. */
+/** Passes on work on a database's tables from its pod: failing cells, recomputes and jobs. */
 export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void {
   routes.add("errorList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");

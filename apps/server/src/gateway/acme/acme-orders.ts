@@ -4,16 +4,16 @@ import { rootCertificates } from "node:tls";
 import type { Authorization } from "acme-client";
 import type { AcmeConfig } from "../../config/config-gateway.ts";
 
-/** How an authority looks whether a host is ours: it asks port 80, or begins a handshake of its own protocol. */
+/** How an authority validates a host: a request to port 80, or a TLS handshake with its own protocol. */
 export type ChallengeKind = "http-01" | "tls-alpn-01";
 
-/** What an authority wants to see at the host. */
+/** The expected response to a validation. */
 export interface Challenge {
   readonly token: string;
   readonly key_authorization: string;
 }
 
-/** PEM both. */
+/** Both in PEM. */
 export interface KeyedCertificate {
   readonly chain: string;
   readonly key: string;
@@ -23,31 +23,31 @@ export interface OrderInput {
   /** PEM. */
   readonly account_key: string;
   readonly host: string;
-  /** Has every gateway show it, before the authority looks. */
+  /** Publishes the challenge to all gateways before the authority checks. */
   show(challenge: Challenge): Promise<void>;
 }
 
-/** An authority that certificates are ordered from (RFC 8555). */
+/** An authority that issues certificates (RFC 8555). */
 export interface AcmeOrders extends Disposable {
   makeAccountKey(): Promise<string>;
-  /** Orders a certificate for one host and resolves when there is one; throws what the authority said otherwise. */
+  /** Orders a certificate for one host and resolves with it. Throws the authority's error otherwise. */
   order(input: OrderInput): Promise<KeyedCertificate>;
-  /** What is shown to one who begins a handshake with the protocol of the authority (RFC 8737). */
+  /** Creates the certificate for a validation handshake (RFC 8737). */
   makeProof(host: string, challenge: Challenge): Promise<KeyedCertificate>;
 }
 
 const REQUEST_MS = 20_000;
-/** Between two looks at whether the authority is ready: begun with the first, doubled up to the other. */
+/** Pauses between polls of the authority: the minimum, doubled up to the maximum. */
 const POLL = { backoffAttempts: 10, backoffMin: 250, backoffMax: 15_000 } as const;
 const CURVE = "P-256";
 
-/** Opens the way to the authority of the settings; nothing is asked yet. */
+/** Creates the client of the configured authority without a request. */
 export async function openAcmeOrders(config: AcmeConfig): Promise<AcmeOrders> {
   const { Client, axios, crypto } = await import("acme-client");
-  // its own, beside those that Node knows
+  // a private authority, in addition to Node's
   const ca = config.ca_file === undefined ? {} : { ca: [...rootCertificates, readFileSync(config.ca_file, "utf8")] };
   const agent = new Agent({ ...ca, keepAlive: true });
-  // one for the whole process: nothing else uses it. Whoever orders tries again later, and not within a request
+  // for the whole process: nothing else uses axios here. Failed orders are retried later, outside of requests
   Object.assign(axios.defaults, { httpsAgent: agent, timeout: REQUEST_MS });
   Object.assign(axios.defaults, { acmeSettings: { retryMaxAttempts: 1, retryDefaultDelay: 1 } });
   const kinds: readonly ChallengeKind[] = config.http_port === undefined ? ["tls-alpn-01"] : ["http-01", "tls-alpn-01"];
@@ -56,7 +56,7 @@ export async function openAcmeOrders(config: AcmeConfig): Promise<AcmeOrders> {
   const clients = new Map<string, Promise<InstanceType<typeof Client>>>();
   const open = async (accountKey: string) => {
     const client = new Client({ directoryUrl: config.directory, accountKey, ...binding, ...POLL });
-    // one that is there already is answered as it is
+    // returns an existing account unchanged
     await client.createAccount({
       termsOfServiceAgreed: true,
       ...(email === undefined ? {} : { contact: [`mailto:${email}`] }),
@@ -79,7 +79,7 @@ export async function openAcmeOrders(config: AcmeConfig): Promise<AcmeOrders> {
       const client = await findClient(account_key);
       const order = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
       for (const authorization of await client.getAuthorizations(order)) {
-        // it was looked at not long ago
+        // still valid from a recent validation
         if (authorization.status === "valid") continue;
         const challenge = pickChallenge(authorization, kinds);
         await show({
@@ -109,5 +109,5 @@ function pickChallenge({ challenges }: Authorization, kinds: readonly ChallengeK
     if (found !== undefined) return found;
   }
   const offered = challenges.map(({ type }) => type).join(", ");
-  throw new Error(`The authority looks at hosts by ${offered} alone, and not by ${kinds.join(" or ")}.`);
+  throw new Error(`The authority validates hosts only by ${offered}, not by ${kinds.join(" or ")}.`);
 }

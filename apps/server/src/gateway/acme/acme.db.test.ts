@@ -24,7 +24,7 @@ const DOMAIN = "apps.test";
 const why = whyNoPebble();
 const METRICS_TOKEN = "a-token-of-the-operator-that-is-long-enough";
 
-describe.skipIf(why !== undefined)("certificates that are ordered", () => {
+describe.skipIf(why !== undefined)("ordered certificates", () => {
   let server: TestServer;
   let people: OrgStage;
   let folder: string;
@@ -75,13 +75,13 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     return rows;
   }
 
-  /** What a person is told of the host. */
+  /** The host's certificate state as shown to a person. */
   async function told(pebble: Pebble) {
     const config = { gateway: { ...server.deps.config.gateway, ...settings(pebble) } };
     return (await findService({ db: server.deps.db, config }, people.org, "main", "ingest")).certificate;
   }
 
-  /** What a client is shown that begins a handshake. */
+  /** The certificate in a client's handshake. */
   async function shown(servername: string, more: ConnectionOptions = {}, to = port): Promise<PeerCertificate> {
     return await new Promise((resolve, reject) => {
       const socket = connect({ host: "127.0.0.1", port: to, servername, ca: lasting.root, ...more }, () => {
@@ -103,7 +103,7 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     });
   }
 
-  test("a host has one when its database has a service, without a second port; made-up hosts and empty databases have none", async () => {
+  test("a host of a database with a service gets one without a second port; others get none", async () => {
     await using stage = await openGatewayStage(server, { config: settings(lasting), deps: { log } });
     const key = await stage.makeKey(people.org, people.owner, "caller");
     const id = await stage.addDatabase(people.org);
@@ -123,7 +123,7 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     await stage.runPod(service, 1);
     await stage.serve(service.id, 1);
     await eventually(() => expect(stage.gateway.table.byId(id)?.services[0]?.instance).toBe(1));
-    // how long a handshake waits for one is host-certificates.test.ts's to say: a busy machine may take longer to order
+    // host-certificates.test.ts checks how long a handshake waits; an order may take longer on a busy machine
     await eventually(async () => expect(await get(host.toUpperCase(), { host, "x-api-key": key })).toBe(200), {
       timeout_ms: 25_000,
     });
@@ -148,7 +148,7 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     await sql`delete from control.databases where id = ${empty}`.execute(server.deps.db);
   }, 60_000);
 
-  test("another gateway shows the same one, orders none, and keeps it for a start without PostgreSQL", async () => {
+  test("another gateway uses the same one without an order, and keeps it for a start without PostgreSQL", async () => {
     const [otherPort = 0] = await findFreePorts(1);
     const config = { ...settings(lasting), port: otherPort };
     const [before] = await stored();
@@ -171,7 +171,7 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect((await shown(host, {}, otherPort)).serialNumber).toBe(serial);
   });
 
-  test("another authority is asked at once; one is renewed in time, shown until there is another, and told of when it has ended", async () => {
+  test("a new authority is used at once; renewal is in time; an expired certificate is reported", async () => {
     await using passing = await startPebble({ tls_port: 1, http_port: httpPort, life_s: 12, needs_binding: true });
     const said = createSilentLog();
     const [before] = await stored();
@@ -188,7 +188,9 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
         const [former, found] = [latest, await look(false)];
         latest = found;
         expect(found.serialNumber).not.toBe(former.serialNumber);
-        expect(Date.parse(found.valid_from), "it was renewed in time").toBeLessThanOrEqual(Date.parse(former.valid_to));
+        expect(Date.parse(found.valid_from), "Expected a renewal in time.").toBeLessThanOrEqual(
+          Date.parse(former.valid_to),
+        );
       },
       { timeout_ms: 60_000, interval_ms: 100 },
     );
@@ -197,13 +199,13 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
       timeout_ms: 40_000,
       interval_ms: 200,
     });
-    const refused = "a host's certificate has ended and could not be renewed: clients refuse it";
+    const refused = "a host's certificate has expired and could not be renewed: clients refuse it";
     await eventually(() => expect(said.lines.map(({ message }) => message)).toContain(refused), {
       timeout_ms: 20_000,
     });
     server.deps.problems.push(() => stage.gateway.problems());
     const { json } = await server.send("GET", "/health", { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
-    const ended = "The certificates of 1 hosts of the gateway have ended.";
+    const ended = "The certificates of 1 hosts of the gateway have expired.";
     expect(json.problems).toMatchObject([{ code: "certificate_ended", what: ended, since: expect.any(String) }]);
     expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
     expect((await stored())[0]?.failure).toContain(host);

@@ -6,7 +6,7 @@ import type { HostCertificates } from "./host-certificates.ts";
 export interface CertificateCounts {
   issued(): void;
   failed(): void;
-  /** What an operator has to know, without a name of a tenant. */
+  /** Problems for the operator, without names of tenants. */
   problems(): HealthProblem[];
 }
 
@@ -16,7 +16,7 @@ interface Seen {
   readonly now: number;
 }
 
-/** Counts orders and the hosts that are well, whose certificate has ended, and that have none. `see` is asked when somebody reads. */
+/** Counts orders, and hosts with a valid, expired or missing certificate. `see` runs when the metrics are read. */
 export function countCertificates(registry: Registry, see: () => Seen): CertificateCounts {
   const registers = [registry];
   const count = () => {
@@ -31,7 +31,7 @@ export function countCertificates(registry: Registry, see: () => Seen): Certific
   };
   new Gauge({
     name: "appdb_gateway_certificates",
-    help: "Hosts of the gateway, by whether their certificate is good, has ended or is missing.",
+    help: "Hosts of the gateway by certificate state: valid, expired or missing.",
     labelNames: ["state"],
     registers,
     collect() {
@@ -40,7 +40,7 @@ export function countCertificates(registry: Registry, see: () => Seen): Certific
   });
   const ordered = new Counter({
     name: "appdb_gateway_certificate_orders_total",
-    help: "Certificates that were ordered, by outcome.",
+    help: "Ordered certificates by outcome.",
     labelNames: ["outcome"],
     registers,
   });
@@ -53,7 +53,7 @@ export function countCertificates(registry: Registry, see: () => Seen): Certific
       if (ended > 0) {
         problems.push({
           code: "certificate_ended",
-          what: `The certificates of ${ended} hosts of the gateway have ended.`,
+          what: `The certificates of ${ended} hosts of the gateway have expired.`,
         });
       }
       if (missing > 0) {

@@ -5,7 +5,7 @@ import type { Envelope } from "../../secrets/envelope.ts";
 import type { MasterKey } from "../../secrets/master-key.ts";
 import type { Challenge, KeyedCertificate } from "./acme-orders.ts";
 
-/** Which host of which database. */
+/** A host and its database. */
 export interface CertifiedHost {
   readonly database_id: string;
   readonly org_id: string;
@@ -16,15 +16,15 @@ export interface HostChallenge extends Challenge {
   readonly host: string;
 }
 
-/** What is stored of a host: its key stays sealed until it is shown. */
+/** The stored certificate of a host. Its key stays encrypted until it is used. */
 export interface StoredCertificate extends CertifiedHost {
   readonly chain: string | null;
   readonly data_key_id: string | null;
   readonly sealed_key: Buffer | null;
   readonly challenge: HostChallenge | null;
-  /** Whether it is of the authority that is asked now. */
+  /** Whether it comes from the current authority. */
   readonly is_current: boolean;
-  /** Whether nothing forbids an order now, by the clock of PostgreSQL. */
+  /** Whether an order is allowed now, by PostgreSQL's clock. */
   readonly may_order: boolean;
   readonly version: number;
 }
@@ -35,13 +35,13 @@ export interface CertificateStoreDeps {
   readonly master_key: MasterKey;
 }
 
-/** No secret is called so: theirs are names of environment variables. */
+/** Cannot collide with a secret: those have names of environment variables. */
 const NAME = "key of the certificate";
 const ACCOUNT_BOUND = "account of ACME";
-/** One process orders at a time. Any two numbers that nothing else locks. */
+/** Advisory lock: one process orders at a time. The numbers are arbitrary but unused elsewhere. */
 const LOCK = [7_341_908, 1] as const;
 
-/** Certificates of hosts below a domain, by one authority, in PostgreSQL: private keys are sealed under the data key of their database. */
+/** Stores hosts' certificates of one authority. Private keys are encrypted with the database's data key. */
 export class CertificateStore {
   readonly #deps: CertificateStoreDeps;
   readonly #directory: string;
@@ -51,7 +51,7 @@ export class CertificateStore {
     this.#directory = directory;
   }
 
-  /** Of all databases, or of one. */
+  /** Reads the certificates of all databases, or of one. */
   async read(databaseId?: string): Promise<StoredCertificate[]> {
     const { rows } = await sql<StoredCertificate>`
       select c.database_id, d.org_id, c.host, c.chain, c.data_key_id, c.sealed_key, c.challenge, c.version,
@@ -76,7 +76,7 @@ export class CertificateStore {
     });
   }
 
-  /** Tells all gateways what the authority wants to see. */
+  /** Publishes a challenge to all gateways. */
   async showChallenge({ database_id: databaseId, host }: CertifiedHost, challenge: Challenge): Promise<void> {
     const told: HostChallenge = { ...challenge, host };
     await sql`insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, challenge)
@@ -86,7 +86,7 @@ export class CertificateStore {
     );
   }
 
-  /** No other is ordered before `wait_s`, whatever a clock says: authorities count orders. */
+  /** Stores a certificate. Allows no order before `wait_s`, whatever a clock shows: authorities limit orders. */
   async keep(
     { database_id: databaseId, host, org_id: orgId }: CertifiedHost,
     made: KeyedCertificate,
@@ -112,8 +112,8 @@ export class CertificateStore {
   }
 
   /**
-   * Writes down that an order failed, and tells of the first after a good one in the same transaction. The next may come after `first_s`,
-   * doubled with each failure up to `most_s`. Answers when, in s.
+   * Records a failed order, and an event for the first failure after a success, in one transaction. The next order is
+   * allowed after `first_s`, doubled with each failure up to `most_s`. Returns the wait in s.
    */
   async fail(
     { database_id: databaseId, host }: CertifiedHost,
@@ -133,7 +133,7 @@ export class CertificateStore {
     });
   }
 
-  /** The key of the account at the authority, made when there is none that can be opened. */
+  /** Opens the key of the account at the authority, or creates one. */
   async findAccountKey(make: () => Promise<string>): Promise<string> {
     const { db, master_key: masterKey } = this.#deps;
     return await db.transaction().execute(async (tx) => {
@@ -159,7 +159,7 @@ export class CertificateStore {
     return row && new Secret(masterKey.unwrap(row, `${ACCOUNT_BOUND} ${this.#directory}`).toString()).reveal();
   }
 
-  /** Does the work unless another process is at it, and answers whether it did; whichever way this one ends, the next can begin. */
+  /** Runs the work unless another process does. Returns whether it ran. Always releases the lock. */
   async whileAlone(work: () => Promise<void>): Promise<boolean> {
     return await this.#deps.db.connection().execute(async (connection) => {
       const [group, one] = LOCK;

@@ -18,7 +18,7 @@ const LOOK_MS = 1_000;
 const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
 
-/** Reads a certificate with its key. @throws config_invalid when one cannot be read, or they do not belong together */
+/** Reads a certificate and its key. @throws config_invalid if one cannot be read or they do not match */
 export function readCertificate({ cert_file: certFile, key_file: keyFile }: CertificateFiles): Certificate {
   try {
     const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
@@ -27,7 +27,7 @@ export function readCertificate({ cert_file: certFile, key_file: keyFile }: Cert
   } catch (cause) {
     throw appError("config_invalid", {
       detail: `The certificate ${certFile} cannot be used with the key ${keyFile}: ${cause instanceof Error ? cause.message : String(cause)}.`,
-      hint: "SERVICE_TLS_CERT and SERVICE_TLS_KEY name files in PEM that belong together.",
+      hint: "SERVICE_TLS_CERT and SERVICE_TLS_KEY must name matching PEM files.",
       meta: { settings: ["SERVICE_TLS_CERT", "SERVICE_TLS_KEY"] },
       cause,
     });
@@ -38,16 +38,16 @@ export interface WatchCertificateDeps {
   readonly log: Logger;
   readonly files: CertificateFiles;
   readonly domain: string;
-  /** Called with what is served from now on. */
+  /** Called with each new certificate. */
   take(certificate: Certificate): void;
   readonly look_ms?: number;
-  /** ms since 1970: certificates end by the day. */
+  /** Time in ms since 1970, for validity periods. */
   readonly now?: () => number;
 }
 
 /**
- * Looks for a renewed certificate, and tells the log of one that ends soon, has ended, or is not for the domain. Files that cannot be
- * used leave the former one as it is: they may be half written.
+ * Watches the files for a renewed certificate. Logs one that expires soon, has expired, or does not cover the domain.
+ * Unusable files, possibly half written, change nothing.
  */
 export function watchCertificate(deps: WatchCertificateDeps, first: Certificate): Disposable & { hasEnded(): boolean } {
   const { log, files, now = Date.now } = deps;
@@ -68,12 +68,12 @@ export function watchCertificate(deps: WatchCertificateDeps, first: Certificate)
         if (!next.cert.equals(current.cert) || !next.key.equals(current.key)) {
           current = next;
           deps.take(next);
-          log.info({ ends_at: new X509Certificate(next.cert).validTo }, "the gateway shows a renewed certificate");
+          log.info({ ends_at: new X509Certificate(next.cert).validTo }, "the gateway uses a renewed certificate");
           say();
         }
       } catch (error) {
         seen = stamp;
-        log.error({ err: error }, "a renewed certificate cannot be used; the gateway shows the former one");
+        log.error({ err: error }, "a renewed certificate cannot be used; the gateway keeps the previous one");
       }
     }
     if (now() - saidAt > DAY_MS) say();
@@ -97,8 +97,8 @@ function tellProblems(log: Logger, { cert }: Certificate, domain: string, nowMs:
   const read = new X509Certificate(cert);
   const leftMs = Date.parse(read.validTo) - nowMs;
   const fields = { ends_at: read.validTo };
-  if (leftMs <= 0) log.error(fields, "the gateway's certificate has ended: clients refuse it");
-  else if (leftMs < SOON_MS) log.warn(fields, "the gateway's certificate ends soon");
+  if (leftMs <= 0) log.error(fields, "the gateway's certificate has expired: clients refuse it");
+  else if (leftMs < SOON_MS) log.warn(fields, "the gateway's certificate expires soon");
   if (read.checkHost(`d0.${domain}`) === undefined) {
     log.error({ needed: `*.${domain}`, names: read.subjectAltName }, "the gateway's certificate is for other hosts");
   }

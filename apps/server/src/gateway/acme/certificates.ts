@@ -25,42 +25,42 @@ export interface CertificatesDeps {
   readonly notifications: Notifications;
   readonly metrics: Registry;
   readonly recordEvent: RecordEvent;
-  /** What is shown until PostgreSQL was read, by host. */
+  /** Certificates by host, used until PostgreSQL was read. */
   readonly kept?: Readonly<Record<string, KeyedCertificate>>;
-  /** Called when another one is shown. */
+  /** Called when a certificate changes. */
   readonly keep?: (certificates: Readonly<Record<string, KeyedCertificate>>) => void;
-  /** How soon an order that failed is tried again: doubled with each failure, up to the most. */
+  /** Delay before a failed order is retried, doubled with each failure up to the maximum. */
   readonly retry?: { readonly first_s: number; readonly most_s: number };
-  /** ms since 1970: certificates begin and end by the day. */
+  /** Time in ms since 1970, for validity periods. */
   readonly now?: () => number;
 }
 
 export interface Certificates extends AsyncDisposable {
   readonly hosts: HostCertificates;
-  /** What an authority is answered that asks for a token by http; undefined for one that was not given. */
+  /** The response to an http-01 request. Undefined for an unknown token. */
   findToken(token: string): string | undefined;
-  /** Orders what is needed by now; to be called when databases or their services change. */
+  /** Orders missing certificates. Call it when databases or their services change. */
   look(): void;
-  /** What an operator has to know, without a name of a tenant. */
+  /** Problems for the operator, without names of tenants. */
   problems(): HealthProblem[];
 }
 
 const MAX_REASON = 1_000;
 const RETRY = { first_s: 60, most_s: 21_600 } as const;
-/** A notification that was lost, and a clock that was set, are made good for after this. */
+/** Recovers from lost notifications and changed clocks. */
 const LOOK_MS = 30_000;
 const MIN_POLL_MS = 50;
-/** While another gateway orders. */
+/** Poll interval while another gateway orders. */
 const OTHER_ORDERS_MS = 2_000;
-/** Nobody waits longer for an authority. */
+/** Maximum duration of an order. */
 const ORDER_MS = 180_000;
-/** Below the time that a client has for its handshake. */
+/** Less than a client's handshake timeout. */
 const HANDSHAKE_WAIT_MS = 8_000;
 
 /**
- * Keeps a certificate for each host below the domain that has a service: ordered when there is none, and again when two thirds of its life
- * are over, by a clock that nobody sets as well as by the day. What there is is shown until there is another, also when it has ended: a
- * client says so then, and says nothing that can be understood when nothing is shown.
+ * Keeps a certificate for each host with a service: orders a missing one, and renews it after two thirds of its life.
+ * Renewal uses a monotonic clock in addition to the date. An expired certificate stays in use until it is replaced,
+ * because clients then show a clear error.
  */
 export async function startCertificates(deps: CertificatesDeps): Promise<Certificates> {
   const { domain, log, orders, store, table, now = Date.now } = deps;
@@ -70,7 +70,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
   const known = new Map<string, StoredCertificate>();
   /** By the database's id. */
   const asked = new Map<string, HostChallenge>();
-  /** By the steady clock, when a host is looked at next. */
+  /** When each host is checked next, by the monotonic clock. */
   const next = new Map<string, number>();
   const counts = countCertificates(deps.metrics, () => ({ hosts, wanted: wanted(), now: now() }));
   for (const [host, certificate] of Object.entries(deps.kept ?? {})) show(host, certificate);
@@ -98,7 +98,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     asked.set(row.database_id, challenge);
     hosts.setProof(challenge.host, await orders.makeProof(challenge.host, challenge));
   }
-  // one after the other: what was read later is never overwritten by what was read before
+  // one read at a time: an older result must not replace a newer one
   let reading: Promise<void> = Promise.resolve();
   let readAt = Number.NEGATIVE_INFINITY;
   function read(databaseId?: string): Promise<void> {
@@ -154,7 +154,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       if (isStopped) return;
       counts.failed();
       const reason = error instanceof AppError ? error.message : String(error instanceof Error ? error.message : error);
-      const shownReason = hasCode(error) ? "The authority was not reached." : reason.slice(0, MAX_REASON);
+      const shownReason = hasCode(error) ? "The authority could not be reached." : reason.slice(0, MAX_REASON);
       const waitS = await store.fail(needed, shownReason, deps.retry ?? RETRY, async (tx) => {
         const database = findByHost(table, domain, host);
         if (database === undefined) return;
@@ -179,16 +179,16 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
         again_in_s: Math.round(waitS),
         ends_at: shown && new Date(shown.ends_at).toISOString(),
       };
-      if (shown === undefined) log.error(told, "a host has no certificate: none could be ordered");
+      if (shown === undefined) log.error(told, "a host has no certificate: the order failed");
       else if (shown.ends_at <= now())
-        log.error(told, "a host's certificate has ended and could not be renewed: clients refuse it");
-      else log.warn(told, "a host's certificate could not be renewed; the former one is shown");
+        log.error(told, "a host's certificate has expired and could not be renewed: clients refuse it");
+      else log.warn(told, "a host's certificate could not be renewed; the previous one stays in use");
     }
   };
   const round = async () => {
     if (isStopped || !wanted().some(isDue)) return true;
     return await store.whileAlone(async () => {
-      // another gateway may have been quicker
+      // another gateway may have been faster
       await read();
       for (const needed of wanted().filter(isDue)) {
         if (isStopped) return;
@@ -219,7 +219,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       isAlone = await round();
       isLost = false;
     } catch (error) {
-      if (!isLost) log.warn({ err: error }, "certificates cannot be ordered: PostgreSQL does not answer");
+      if (!isLost) log.warn({ err: error }, "cannot order certificates: PostgreSQL does not answer");
       isLost = true;
     }
     const soonest = Math.min(...wanted().map(({ host }) => next.get(host) ?? 0));
@@ -231,13 +231,13 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     deps.notifications.listen("control_certificates", (id) => {
       read(id).catch((error: unknown) => {
         isLost = true;
-        log.warn({ err: error }, "certificates cannot be read: PostgreSQL does not answer");
+        log.warn({ err: error }, "cannot read certificates: PostgreSQL does not answer");
       });
     });
   const stop = await listen().catch(() => undefined);
   await read().catch((error: unknown) => {
     isLost = true;
-    log.warn({ err: error }, "the gateway goes on with the certificates that it kept: PostgreSQL does not answer");
+    log.warn({ err: error }, "the gateway uses its saved certificates: PostgreSQL does not answer");
   });
   return {
     hosts,
@@ -255,19 +255,19 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
   };
 }
 
-/** Whose host it is: one label below the domain. */
+/** The database of a host, which is one label below the domain. */
 function findByHost(table: Pick<RoutingTable, "byLabel">, domain: string, host: string): RoutedDatabase | undefined {
   return host.endsWith(`.${domain}`) ? table.byLabel(host.slice(0, -domain.length - 1)) : undefined;
 }
 
-/** A database without a service answers nobody. */
+/** The hosts of databases with services. Others serve nothing. */
 function wantedHosts(table: Pick<RoutingTable, "all">, domain: string): CertifiedHost[] {
   return [...table.all()]
     .filter(({ services }) => services.length > 0)
     .map(({ id, label, org_id: orgId }) => ({ database_id: id, org_id: orgId, host: `${label}.${domain}` }));
 }
 
-/** Of the network: such an error may name addresses within the operator's own, which the log has and nobody else. */
+/** A network error may name internal addresses, so only the log gets its text. */
 function hasCode(error: unknown): boolean {
   return error instanceof Error && !(error instanceof AppError) && "code" in error && error.code !== undefined;
 }
@@ -280,7 +280,7 @@ function renewAt({ begins_at: beginsAt, ends_at: endsAt }: ShownCertificate): nu
 async function within<T>(mostMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`The authority gave no answer within ${mostMs / 1_000} s.`)), mostMs);
+    timer = setTimeout(() => reject(new Error(`The authority did not answer within ${mostMs / 1_000} s.`)), mostMs);
   });
   try {
     return await Promise.race([work, late]);

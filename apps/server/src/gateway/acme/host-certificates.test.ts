@@ -19,13 +19,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a client is shown that names the host; undefined: nothing. */
+/** The certificate in a handshake that names the host, or undefined. */
 function shake(hosts: HostCertificates, name: string, protocol = "TLSv1.3"): Promise<unknown> {
   const socket = { getProtocol: () => protocol } as TLSSocket;
   return new Promise((resolve) => hosts.SNICallback.call(socket, name, (_error, context) => resolve(context)));
 }
 
-test("a handshake waits for the certificate of its host, for a while, and for that of no other", async () => {
+test("a handshake waits a while for its own host's certificate only", async () => {
   const hosts = createHostCertificates({ isExpected: (host) => host === HOST, wait_ms: 10_000 });
   const waiting = shake(hosts, HOST.toUpperCase());
   expect(await shake(hosts, "made-up.apps.test")).toBeUndefined();
@@ -36,7 +36,7 @@ test("a handshake waits for the certificate of its host, for a while, and for th
   expect(await shake(hasty, HOST)).toBeUndefined();
 });
 
-test("what an authority comes for is shown to it, and to nobody else", async () => {
+test("only the authority gets the validation certificate", async () => {
   const hosts = createHostCertificates({ isExpected: () => true, wait_ms: 1 });
   hosts.set(HOST, certificate);
   const usual = await shake(hosts, HOST);

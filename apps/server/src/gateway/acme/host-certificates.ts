@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { KeyedCertificate } from "./acme-orders.ts";
 
-/** The protocol that an authority names when it looks whether a host is ours. */
+/** The ALPN protocol of an authority that validates a host. */
 const ACME_PROTOCOL = "acme-tls/1";
 const PROTOCOLS = ["h2", "http/1.1"] as const;
 
@@ -12,21 +12,21 @@ export interface ShownCertificate extends KeyedCertificate {
   readonly ends_at: number;
 }
 
-/** What is shown in handshakes: all of it is in memory. */
+/** The certificates for handshakes, all in memory. */
 export interface HostCertificates {
   get(host: string): ShownCertificate | undefined;
   all(): Iterable<readonly [host: string, certificate: ShownCertificate]>;
   set(host: string, certificate: KeyedCertificate): ShownCertificate;
   forget(host: string): void;
-  /** What an authority is shown at the host; undefined when it has seen it. */
+  /** Sets the validation certificate of a host. Undefined removes it. */
   setProof(host: string, proof: KeyedCertificate | undefined): void;
-  /** For the server: which certificate a client is shown that names a host. */
+  /** For the server: the certificate of the host that a client names. */
   readonly SNICallback: (
     this: TLSSocket,
     name: string,
     done: (error: Error | null, context?: SecureContext) => void,
   ) => void;
-  /** For the server: which protocol is spoken. */
+  /** For the server: the protocol. */
   readonly ALPNCallback: (
     this: TLSSocket,
     asked: { readonly servername: string; readonly protocols: readonly string[] },
@@ -34,9 +34,9 @@ export interface HostCertificates {
 }
 
 export interface HostCertificatesDeps {
-  /** Whether there may be a certificate for the host, though there is none yet. */
+  /** Whether the host may get a certificate soon. */
   isExpected(host: string): boolean;
-  /** How long a handshake waits for one. */
+  /** How long a handshake waits for a certificate. */
   readonly wait_ms: number;
 }
 
@@ -81,7 +81,7 @@ export function createHostCertificates({ isExpected, wait_ms: waitMs }: HostCert
       const host = name.toLowerCase();
       const found = shown.get(host)?.context;
       const proof = proofs.get(host);
-      // TLS 1.3 has said its protocol by now, TLS 1.2 says it later: there is nothing else to show then
+      // TLS 1.3 knows the protocol here. TLS 1.2 learns it later, when only the validation certificate could be used
       const isEarly = this.getProtocol() === "TLSv1.2";
       if (proof !== undefined && (authorities.has(this) || (isEarly && found === undefined))) return done(null, proof);
       if (found !== undefined || !isExpected(host)) return done(null, found);
@@ -98,7 +98,7 @@ export function createHostCertificates({ isExpected, wait_ms: waitMs }: HostCert
   };
 }
 
-/** Of the first of a chain, in ms since 1970. */
+/** The validity of a chain's first certificate, in ms since 1970. */
 export function readCertificateDates({ chain }: KeyedCertificate): Pick<ShownCertificate, "begins_at" | "ends_at"> {
   const { validFrom, validTo } = new X509Certificate(chain);
   return { begins_at: Date.parse(validFrom), ends_at: Date.parse(validTo) };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createByteBudget, STRANGERS } from "./byte-budget.ts";
 
-test("refuses bytes beyond the share of one owner and serves the next owner", () => {
+test("refuses bytes above one owner's share and accepts another owner's", () => {
   const budget = createByteBudget(400);
   expect(budget.take("a", 100)).toBe(true);
   expect(budget.take("a", 1)).toBe(false);
@@ -9,13 +9,13 @@ test("refuses bytes beyond the share of one owner and serves the next owner", ()
   expect(budget.held).toBe(200);
 });
 
-test("refuses bytes beyond the whole budget", () => {
+test("refuses bytes above the whole budget", () => {
   const budget = createByteBudget(400);
   for (const owner of ["a", "b", "c", STRANGERS]) expect(budget.take(owner, 100)).toBe(true);
   expect(budget.take("d", 1)).toBe(false);
 });
 
-test("counts nothing for refused bytes and has room again after release", () => {
+test("does not count refused bytes and has room after release", () => {
   const budget = createByteBudget(400);
   budget.add("a", 300);
   expect(budget.take("a", 1)).toBe(false);

@@ -1,25 +1,25 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** Owns the bytes of callers that have shown no good key, so that they never use up an organization's share. */
+/** Owner of bytes from callers without a valid key, so that they never use an organization's share. */
 export const STRANGERS = "";
-/** One owner holds at most this part of the budget. */
+/** One owner may hold one part in this many. */
 const SHARE = 4;
 
-/** Counts the bytes of bodies and answers that the gateway keeps in memory, by owner: the id of an organization, or `STRANGERS`. */
+/** Counts bytes of bodies and answers in the gateway's memory, by owner: the id of an organization, or `STRANGERS`. */
 export interface ByteBudget {
-  /** The bytes that are counted now, of all owners. */
+  /** Counted bytes of all owners. */
   readonly held: number;
-  /** The most that one owner may hold. */
+  /** Maximum bytes of one owner. */
   readonly share_bytes: number;
-  /** Counts bytes; counts none and returns false when the owner's share or the whole budget has no room for them. */
+  /** Reserves bytes. Returns false, reserving none, if the owner's share or the whole budget is too small. */
   take(owner: string, bytes: number): boolean;
-  /** Counts bytes that are in memory already and cannot be refused. */
+  /** Counts bytes that are already in memory and cannot be refused. */
   add(owner: string, bytes: number): void;
-  /** Ends the count of bytes that `take` or `add` counted. */
+  /** Releases bytes that `take` or `add` counted. */
   give(owner: string, bytes: number): void;
 }
 
-/** Creates a budget of `most_bytes` over all owners; each owner has a quarter of it. */
+/** Creates a budget of `mostBytes` for all owners. Each owner may use a quarter. */
 export function createByteBudget(mostBytes: number): ByteBudget {
   const owners = new Map<string, number>();
   const shareBytes = Math.floor(mostBytes / SHARE);
@@ -48,11 +48,11 @@ export function createByteBudget(mostBytes: number): ByteBudget {
   };
 }
 
-/** Shows the count in the metrics. */
+/** Adds the counted bytes to the metrics. */
 export function addBudgetMetrics(registry: Registry, budget: Pick<ByteBudget, "held">): void {
   new Gauge({
     name: "appdb_gateway_held_bytes",
-    help: "Bytes of bodies and answers that the gateway keeps in memory.",
+    help: "Bytes of bodies and answers in the gateway's memory.",
     registers: [registry],
     collect() {
       this.set(budget.held);

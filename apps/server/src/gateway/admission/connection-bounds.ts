@@ -4,13 +4,13 @@ import { networkOf } from "@appdb/system/network/network-of";
 import type { GatewayLimits } from "../../config/config-gateway.ts";
 import { countDown } from "../exchange/request-counts.ts";
 
-/** Bounds the connections of all servers of a gateway together. */
+/** Limits the connections of all servers of a gateway together. */
 export interface ConnectionBounds {
-  /** Closes connections beyond the bounds at once: they cost nothing but their acceptance. */
+  /** Closes connections above the limits right after they are accepted. */
   watch(server: EventEmitter): void;
 }
 
-/** @param isTrusted whether an address is a trusted proxy, which has all clients behind it and no bound of its own */
+/** @param isTrusted whether an address is a trusted proxy, which carries all clients and has no limit of its own */
 export function createConnectionBounds(
   limits: Pick<GatewayLimits, "connections" | "address_connections">,
   isTrusted: (address: string) => boolean,

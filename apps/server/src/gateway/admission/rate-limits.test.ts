@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRateLimits } from "./rate-limits.ts";
 
-test("a key may be used as often as is said in a second, each key of each database by itself, and again when time has passed", () => {
+test("limits each key of each database to its rate, and refills over time", () => {
   let now = 0;
   const rates = createRateLimits(3, () => now);
   const take = (key = "a", database = "main") => rates.take(database, key)?.is_allowed;

@@ -1,13 +1,13 @@
-/** Requests of a key to a database, counted by tokens that come back over time: as many at once as in a second. */
+/** Token buckets of a key's requests to a database. The burst size is one second's rate. */
 export interface RateLimits {
-  /** Takes one; null when nothing is bounded. */
+  /** Takes a token. Null if there is no limit. */
   take(databaseId: string, keyId: string): RateAnswer | null;
 }
 
 export interface RateAnswer {
   readonly is_allowed: boolean;
   readonly left: number;
-  /** Until there is one again; at least 1. */
+  /** Time until the next token, at least 1. */
   readonly wait_s: number;
 }
 
@@ -20,9 +20,9 @@ type Buckets = Map<string, Bucket>;
 
 const FORGET_AT = 100_000;
 
-/** @param rate a second; 0 bounds nothing */
+/** @param rate per second; 0 disables the limit */
 export function createRateLimits(rate: number, now: () => number = () => performance.now()): RateLimits {
-  // by database, then by key: one name of both would be made and hashed with each request
+  // nested maps: a combined key would have to be built and hashed for each request
   const databases = new Map<string, Buckets>();
   let count = 0;
   return {
@@ -51,7 +51,7 @@ export function createRateLimits(rate: number, now: () => number = () => perform
   };
 }
 
-/** A key that has sent nothing for a second is one that was never seen. Answers how many were forgotten. */
+/** A key without requests for a second equals an unknown one. Returns how many were removed. */
 function forgetFull(databases: Map<string, Buckets>, rate: number, at: number): number {
   let forgotten = 0;
   for (const [databaseId, buckets] of databases) {

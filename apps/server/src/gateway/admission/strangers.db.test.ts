@@ -123,9 +123,9 @@ const preflight = (origin: string) => ({
   "access-control-request-method": "POST",
 });
 
-test("a request without a good key wakes no sleeping database", async () => {
+test("a request without a valid key wakes no sleeping database", async () => {
   const { host, name, state } = await openSleeping(null);
-  // the gateway hears of the state a moment later
+  // the gateway gets the state a moment later
   const health = await eventually(async () => {
     const answer = await ask(host, HEALTH);
     expect(answer.json).toMatchObject({ status: 503, code: "database_asleep" });
@@ -150,7 +150,7 @@ test("the gateway answers a preflight to a sleeping service by its release", asy
   expect(await state()).toBe("STOPPED");
 });
 
-/** Opens streams that let nothing of their answers through, and keeps their connections alive. */
+/** Opens streams that block their answers, and keeps their connections alive. */
 function openHolders(host: string, sessions: number, streams: number, headers: Record<string, string>) {
   const opened: ClientHttp2Stream[] = [];
   const open = Array.from({ length: sessions }, () => {
@@ -176,7 +176,7 @@ function openHolders(host: string, sessions: number, streams: number, headers: R
   };
 }
 
-test("a request without a key may announce no body", async () => {
+test("a request without a key cannot announce a body", async () => {
   const { host } = await openService();
   const session = openSession();
   const headers = { ":authority": host, ":method": "GET", ...HEALTH, "content-length": "10" };
@@ -186,7 +186,7 @@ test("a request without a key may announce no body", async () => {
   expect((await ask(host, HEALTH)).status).toBe(200);
 });
 
-test("clients without a key that take no answers hold no place of a service", async () => {
+test("clients without a key that read no answers occupy no slot of a service", async () => {
   const { host } = await openService();
   using holders = openHolders(host, 4, PLACES, HEALTH);
   await eventually(() => expect(holders.opened).toHaveLength(4 * PLACES));
@@ -196,7 +196,7 @@ test("clients without a key that take no answers hold no place of a service", as
   await eventually(() => expect(holders.opened.filter((stream) => !stream.closed)).toEqual([]));
 });
 
-test("clients with a key that take no answers hold no place of a service", async () => {
+test("clients with a key that read no answers occupy no slot of a service", async () => {
   const { host } = await openService();
   const call = { ":path": "/ingest/docs", "x-api-key": key };
   using holders = openHolders(host, 2, PLACES, call);
@@ -206,12 +206,12 @@ test("clients with a key that take no answers hold no place of a service", async
   expect((await ask(host, call)).status).toBe(200);
 });
 
-test("a service that never answers its health is given up", async () => {
+test("a health check that never answers times out", async () => {
   const { host } = await openService(() => undefined);
   expect((await ask(host, HEALTH)).json).toMatchObject({ status: 504, code: "service_timeout" });
 });
 
-test("one address has no more connections than it may", async () => {
+test("connections from one address are limited", async () => {
   const { host } = await openService();
   const sessions = Array.from({ length: 60 }, () => openSession());
   const open = () => sessions.filter((session) => !session.destroyed && !session.connecting);

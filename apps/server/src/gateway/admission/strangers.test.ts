@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { createStrangers } from "./strangers.ts";
 
-/** What of an answer the count listens to. */
+/** The parts of a response that the count uses. */
 function aResponse() {
   const res = Object.assign(new EventEmitter(), { is_destroyed: false, destroy: () => (res.is_destroyed = true) });
   return res;
@@ -16,7 +16,7 @@ function begin(strangers: ReturnType<typeof createStrangers>, clientAddress: str
 
 const REFUSED = expect.objectContaining({ code: "overloaded" });
 
-test("one address has 32 requests without a key at a time", () => {
+test("one address may have 32 concurrent requests without a key", () => {
   const strangers = createStrangers(60_000);
   const held = Array.from({ length: 32 }, () => begin(strangers, "192.0.2.1"));
   expect(() => begin(strangers, "192.0.2.1")).toThrow(REFUSED);
@@ -33,25 +33,25 @@ test("addresses of one IPv6 network count as one", () => {
   begin(strangers, "2001:db8:0:2::1");
 });
 
-test("all addresses together have 512 requests without a key at a time", () => {
+test("all addresses together may have 512 concurrent requests without a key", () => {
   const strangers = createStrangers(60_000);
   for (let at = 0; at < 512; at += 1) begin(strangers, `192.0.2.${at % 64}`, `org-${at % 8}`);
   expect(() => begin(strangers, "198.51.100.1")).toThrow(REFUSED);
 });
 
-test("strangers of one organization leave places for those of others", () => {
+test("one organization's requests leave room for those of others", () => {
   const strangers = createStrangers(60_000);
   for (let at = 0; at < 128; at += 1) begin(strangers, `192.0.2.${at % 64}`, "mallory");
   expect(() => begin(strangers, "198.51.100.1", "mallory")).toThrow(REFUSED);
   begin(strangers, "198.51.100.1", "acme");
 });
 
-test("a request whose answer does not leave in time is ended and counts no more", async () => {
+test("a request whose answer does not leave in time is ended and no longer counts", async () => {
   const strangers = createStrangers(5);
   const held = Array.from({ length: 32 }, () => begin(strangers, "192.0.2.1"));
   await expect.poll(() => held.every(({ is_destroyed: isDestroyed }) => isDestroyed)).toBe(true);
   begin(strangers, "192.0.2.1");
-  // a late end of an ended request counts nothing down
+  // the late end of an ended request is not counted again
   held[0]?.emit("close");
   for (let at = 0; at < 31; at += 1) begin(strangers, "192.0.2.1");
   expect(() => begin(strangers, "192.0.2.1")).toThrow(REFUSED);

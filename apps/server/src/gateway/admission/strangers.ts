@@ -3,23 +3,23 @@ import type { Exchange } from "../exchange/exchange.ts";
 import * as refusals from "../exchange/refusals.ts";
 import { countDown } from "../exchange/request-counts.ts";
 
-/** Requests without a key that are under way at once, in one gateway. */
+/** Concurrent requests without a key, in one gateway. */
 export const STRANGERS_AT_ONCE = 512;
-/** Of these, requests to the services of one organization. */
+/** The maximum for one organization's services. */
 export const STRANGERS_OF_ORGANIZATION = 128;
-/** Of these, requests of one address (of IPv6: one /64 network). */
+/** The maximum for one address (for IPv6: one /64 network). */
 export const STRANGERS_OF_ADDRESS = 32;
 
-/** Such a request may take this many times as long as a client may be silent. */
+/** Such a request may take this many times the client's silence limit. */
 export const STRANGER_TIMES = 2;
 
-/** Bounds the requests that need no key: health checks, preflights and the docs page. They take no place of a service. */
+/** Limits requests that need no key: health checks, preflights and the docs page. They use no slot of a service. */
 export interface Strangers {
-  /** Counts a request until its answer has left, its client is gone, or `most_ms` have passed. @throws overloaded */
+  /** Counts a request until its answer has left, its client disconnects, or `mostMs` have passed. @throws overloaded */
   begin(exchange: Pick<Exchange, "res" | "client_address" | "database">): void;
 }
 
-/** @param mostMs how long such a request may take, its answer included; then its connection or stream ends */
+/** @param mostMs maximum duration, including the answer; then the connection or stream is closed */
 export function createStrangers(mostMs: number): Strangers {
   const addresses = new Map<string, number>();
   const organizations = new Map<string, number>();
@@ -46,7 +46,7 @@ export function createStrangers(mostMs: number): Strangers {
       };
       const timer = setTimeout(() => {
         res.destroy();
-        // an answer in a queue behind others of its connection tells nobody of its end
+        // a response queued behind others of its connection emits no event on failure
         end();
       }, mostMs);
       res.once("close", end);

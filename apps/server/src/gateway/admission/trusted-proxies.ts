@@ -1,16 +1,16 @@
 import { BlockList, isIP } from "node:net";
 import type { GatewayRequest } from "../exchange/exchange.ts";
 
-/** What a proxy that is believed says of a request. */
+/** A request's origin according to a trusted proxy. */
 export interface Forwarded {
   /** The client's address. */
   readonly address: string;
   readonly is_secure: boolean;
-  /** What the client asked for. */
+  /** The host that the client requested. */
   readonly host: string;
 }
 
-/** What a proxy says; undefined for a request that comes from somebody else, or when nobody is believed. */
+/** Reads the proxy's headers. Undefined if the sender is not a trusted proxy. */
 export type ReadForwarded = (req: GatewayRequest, isSecure: boolean, host: string) => Forwarded | undefined;
 
 const NAMED: Readonly<Record<string, readonly string[]>> = {
@@ -20,7 +20,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
 };
 const HOST = /^[A-Za-z0-9.-]{1,253}(:\d{1,5})?$|^\[[0-9a-fA-F:.]{2,45}\](:\d{1,5})?$/;
 
-/** Tells trusted proxies by their address. `proxies` as the settings have them: addresses, networks, and the names of the usual networks. */
+/** Creates a check for trusted addresses. `proxies`: addresses, networks and network names, as in the settings. */
 export function createIsTrusted(proxies: readonly string[]): (address: string) => boolean {
   if (proxies.length === 0) return () => false;
   const believed = new BlockList();
@@ -37,7 +37,7 @@ export function createIsTrusted(proxies: readonly string[]): (address: string) =
   };
 }
 
-/** `proxies` likewise. */
+/** Creates the reader of a proxy's headers. `proxies` is as above. */
 export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
   if (proxies.length === 0) return () => undefined;
   const isBelieved = createIsTrusted(proxies);
@@ -55,7 +55,7 @@ export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
   };
 }
 
-/** From the right: each proxy adds whom it heard, and what stands left of the first that is not believed may be made up. */
+/** From the right: each proxy appends its peer, and everything left of the first untrusted address may be forged. */
 function clientOf(peer: string, said: string | string[] | undefined, isBelieved: (address: string) => boolean): string {
   let client = peer;
   for (const entry of String(said ?? "")
@@ -69,12 +69,12 @@ function clientOf(peer: string, said: string | string[] | undefined, isBelieved:
   return client;
 }
 
-/** What the nearest proxy said: one that adds to the list instead of writing it anew adds at its end. */
+/** The value of the nearest proxy, which comes last if the proxy appends instead of replacing. */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return value === undefined ? undefined : String(value).split(",").at(-1)?.trim();
 }
 
-/** An IPv4 address of a connection of IPv6 is the same client. */
+/** Unwraps an IPv4 address in IPv6 form. */
 function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
 }

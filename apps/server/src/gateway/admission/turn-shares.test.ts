@@ -2,14 +2,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createTurnShares } from "./turn-shares.ts";
 
-test("an owner has a share in each turn, and another owner one of its own", async () => {
+test("each owner has a share of each turn", async () => {
   const shares = createTurnShares(100);
   expect([shares.count("a", 60), shares.count("a", 60), shares.count("b", 60)]).toEqual([true, false, true]);
   await nextTurn();
   expect(shares.count("a", 60)).toBe(true);
 });
 
-test("streams that wait go on in order, some in each turn", async () => {
+test("waiting streams continue in order, some in each turn", async () => {
   const shares = createTurnShares(131_072);
   const seen: string[] = [];
   for (const name of ["1", "2", "3"]) shares.whenNext("a", () => seen.push(name));

@@ -1,13 +1,13 @@
-/** Bytes of bodies that one owner has moved in one turn of the event loop; more wait for the next turn. */
+/** Bytes of bodies that one owner may move in one turn of the event loop. The rest waits for the next turn. */
 const TURN_BYTES = 1024 ** 2;
-/** What a stream that goes on brings at least before it is asked again. */
+/** The least that a resumed stream moves before the check. */
 const PIECE_BYTES = 65_536;
 
-/** Shares the event loop's turns: an owner with hundreds of bodies at once holds up nobody else for longer than one share. */
+/** Divides the event loop's turns: an owner with hundreds of bodies delays others by one share at most. */
 export interface TurnShares {
-  /** Counts bytes that an owner's stream brought. False when its share of this turn is used up. */
+  /** Counts bytes of an owner's stream. False if its share of this turn is used up. */
   count(owner: string, bytes: number): boolean;
-  /** Calls back in a turn in which the owner has a share left. Streams of one owner go on in order. */
+  /** Calls back in a turn in which the owner has a share left, in order. */
   whenNext(owner: string, goOn: () => void): void;
 }
 

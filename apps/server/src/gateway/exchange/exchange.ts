@@ -5,7 +5,7 @@ import type { ManifestCors } from "@appdb/contract/manifest";
 import type { RequestTrace } from "@appdb/engine/ports";
 import type { RoutedDatabase } from "../routing/routing-table.ts";
 
-/** HTTP/1.1 and HTTP/2 alike. */
+/** A request of HTTP/1.1 or HTTP/2. */
 export type GatewayRequest = IncomingMessage | Http2ServerRequest;
 export type GatewayResponse = Writable & {
   readonly headersSent: boolean;
@@ -15,54 +15,54 @@ export type GatewayResponse = Writable & {
   removeHeader(name: string): void;
 };
 
-/** One request and its answer, and what became known of it on the way. */
+/** One request, its answer, and what is learned about it on the way. */
 export interface Exchange {
   readonly req: GatewayRequest;
   readonly res: GatewayResponse;
   readonly id: string;
-  /** By the steady clock. */
+  /** By the monotonic clock. */
   readonly started_at: number;
-  /** How the client reaches us, as the connection or a proxy that is believed says. */
+  /** Whether the client uses https, by the connection or a trusted proxy. */
   readonly is_secure: boolean;
-  /** The gateway itself serves the connection by TLS. */
+  /** Whether the gateway itself terminates TLS. */
   readonly has_tls: boolean;
   readonly host: string;
   readonly client_address: string;
-  /** The client waits to be told to go on before it sends its body. */
+  /** The client sent `Expect: 100-continue` and waits. */
   readonly awaits_continue: boolean;
   database: RoutedDatabase | undefined;
-  /** Of the service that is asked for: what it says of pages of other origins. */
+  /** The CORS settings of the requested service. */
   cors?: ManifestCors | null | undefined;
-  /** Within the database; empty while nobody knows. */
+  /** The name within the database. Empty until known. */
   service: string;
-  /** Its id; empty likewise. */
+  /** The service's id. Empty until known. */
   service_id: string;
-  /** What the service is asked for, with the query. */
+  /** The path within the service, with the query. */
   path: string;
-  /** Its name, never its text. */
+  /** The key's name, never its text. */
   key: string;
-  /** Whose request it is, once the key was found to be good. */
+  /** The caller's key, once it is verified. */
   caller: { readonly id: string; readonly name: string } | null;
-  /** A short body that was read, to be sent on; undefined while it is with the request. */
+  /** A short body that was read. Undefined while it is still in the request. */
   body: Buffer | undefined;
-  /** Bytes of its body that count as held for its organization. */
+  /** Bytes of the body that count for its organization. */
   held_bytes: number;
-  /** Of a request that goes on to a service, where somebody traces; ends when the answer has. */
+  /** Set for a traced request that is sent on to a service. Ends with the answer. */
   trace: RequestTrace | undefined;
-  /** The service says that the application's code failed, with a status of 4xx. */
+  /** The service reported that the application's code failed, despite a 4xx status. */
   has_failed: boolean;
-  /** Of what the gateway itself answered in place of the service. */
+  /** The error code if the gateway answered itself. */
   code?: string;
-  /** What every answer says beside what the service says. */
+  /** Headers that every answer gets in addition to the service's. */
   headers: OutgoingHttpHeaders;
 }
 
-/** Whether nobody waits for the answer any more. */
+/** Whether the client has disconnected. */
 export function isGone({ req, res }: Pick<Exchange, "req" | "res">): boolean {
   return res.destroyed || ("stream" in req && req.stream.destroyed);
 }
 
-/** Which host the client asked for. */
+/** The requested host. */
 export function hostOf({ headers }: GatewayRequest): string {
   return headers[":authority"]?.toString() ?? headers.host ?? "";
 }

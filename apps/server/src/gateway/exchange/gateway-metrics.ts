@@ -2,26 +2,26 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 const BUCKETS_S = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
-/** What the gateway tells of all its requests together; names of tenants are in none. */
+/** Metrics of all requests of the gateway, without names of tenants. */
 export interface GatewayMetrics {
-  /** `has_failed`: the application's code failed, whatever the status. */
+  /** `hasFailed`: the application's code failed, whatever the status. */
   count(status: number, ms: number, hasFailed?: boolean): void;
 }
 
-/** `in_flight` is asked when somebody reads the metrics. */
+/** `inFlight` runs when the metrics are read. */
 export function createGatewayMetrics(registry: Registry, inFlight: () => number): GatewayMetrics {
   const registers = [registry];
   const seconds = new Histogram({
     name: "appdb_gateway_request_seconds",
-    help: "How long requests to services took, refused ones included.",
+    help: "Duration of requests to services, including refused ones.",
     buckets: BUCKETS_S,
     registers,
   });
-  // by the hundred of the status: a counter with a label costs more than the rest of what is counted
+  // by status class: a labelled counter costs more than the rest of the metrics
   const unread = [0, 0, 0, 0, 0, 0];
   new Counter({
     name: "appdb_gateway_requests_total",
-    help: "Requests to services, by the hundred of the status that was answered.",
+    help: "Requests to services, by status class.",
     labelNames: ["status"],
     registers,
     collect() {
@@ -32,7 +32,7 @@ export function createGatewayMetrics(registry: Registry, inFlight: () => number)
   let unreadFailed = 0;
   new Counter({
     name: "appdb_gateway_requests_failed_total",
-    help: "Requests to services that failed: status 5xx, or the application's code failed.",
+    help: "Requests to services that failed: status 5xx, or an error in the application's code.",
     registers,
     collect() {
       this.inc(unreadFailed);
@@ -41,7 +41,7 @@ export function createGatewayMetrics(registry: Registry, inFlight: () => number)
   });
   new Gauge({
     name: "appdb_gateway_in_flight",
-    help: "Requests that services work at.",
+    help: "Requests to services in progress.",
     registers,
     collect() {
       this.set(inFlight());

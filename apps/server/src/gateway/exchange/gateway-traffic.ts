@@ -7,12 +7,12 @@ import type { CountedRoute } from "../../database/service-tables.ts";
 import { bucketOf } from "../../edge/latencies.ts";
 
 const WRITE_MS = 2_000;
-/** Minutes that are kept while PostgreSQL does not answer. */
+/** Minutes kept while PostgreSQL does not answer. */
 const MAX_WAITING = 15;
-/** Of one service in one minute; more, and longer ones, are counted together: a caller chooses them. */
+/** Maximum paths of one service in one minute. Others, and longer ones, are counted together: callers choose them. */
 const MAX_PATHS = 64;
 const ROUTE_CHARACTERS = 208;
-/** How long the end of the gateway waits for the last numbers to be written. */
+/** How long a stopping gateway waits for the last write. */
 const LAST_MS = 1_000;
 const MINUTE_MS = 60_000;
 
@@ -32,10 +32,10 @@ export interface CountedRequest {
   readonly has_failed?: boolean;
 }
 
-/** Counts what services were asked and how they answered, by the minute. */
+/** Counts requests to services and their results by minute. */
 export interface GatewayTraffic extends AsyncDisposable {
   count(serviceId: string, request: CountedRequest): void;
-  /** Writes what was counted since the last time, in one statement; else it is done every few seconds. */
+  /** Writes the counts since the last write, in one statement. Also runs every few seconds. */
   write(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ interface Counted {
 }
 type Minute = Map<string, Map<string, Counted>>;
 
-/** Starts to count; what was counted goes to `control.traffic`. Numbers that cannot be written for long are lost, requests never are. */
+/** Counts requests into `control.traffic`. Drops counts that cannot be written for long, never requests. */
 export function createTraffic({ db, log, now = Date.now }: TrafficDeps): GatewayTraffic {
   const writer = randomBytes(6).toString("base64url");
   const waiting = new Map<number, Minute>();
@@ -56,7 +56,7 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Gateway
   let isLost = false;
   const turn = (at: number) => {
     currentAt = at;
-    // there already where the clock was set back
+    // exists if the clock was set back
     current = waiting.get(at) ?? new Map();
     waiting.set(at, current);
     for (const oldest of waiting.keys()) {
@@ -71,12 +71,12 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Gateway
     const ended = [...waiting.keys()].filter((at) => at !== currentAt);
     try {
       await writeRows(db, writer, rows);
-      // the one that went on is written whole again
+      // the current minute is written whole again
       for (const at of ended) waiting.delete(at);
       isLost = false;
     } catch (error) {
       isChanged = true;
-      if (!isLost) log.warn(sayError(error), "what services were asked cannot be written; it is kept for some minutes");
+      if (!isLost) log.warn(sayError(error), "cannot write traffic counts; they are kept for some minutes");
       isLost = true;
     }
   };
@@ -126,14 +126,14 @@ function toRows(at: number, minute: Minute): Row[] {
     routes: Object.fromEntries(
       [...routes].map(([route, { latencies, ...errors }]) => [
         route,
-        // a list with holes would be one of nulls
+        // JSON would turn holes into nulls
         { ...errors, latencies: Array.from(latencies, (count) => count ?? 0) },
       ]),
     ),
   }));
 }
 
-/** Of services that were forgotten meanwhile nothing is written. */
+/** Skips services that were removed meanwhile. */
 async function writeRows(db: ControlDatabase, writer: string, rows: readonly Row[]): Promise<void> {
   await sql`insert into control.traffic (service_id, minute, writer, routes)
     select r.service_id, r.minute, ${writer}, r.routes

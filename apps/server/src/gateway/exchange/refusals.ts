@@ -2,26 +2,26 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { RoutedDatabase, RoutedService } from "../routing/routing-table.ts";
 
-/** What the gateway itself says instead of a service. None names what the caller may not know. */
+/** Errors that the gateway answers itself. They reveal nothing that the caller may not know. */
 
 export function noDatabase(host: string): Error {
   return appError("not_found", {
     detail: `No database is served at ${JSON.stringify(host.slice(0, 100))}.`,
-    hint: "The addresses of services are listed by: cli service list cloud://<org>:<db>",
+    hint: "List the addresses of services: cli service list cloud://<org>:<db>",
   });
 }
 
 export function badTarget(): Error {
   return appError("invalid_request", {
-    detail: "The request's target is not a path that begins with a slash, or it names two hosts.",
-    hint: "Send the path alone, and the host in one Host header.",
+    detail: "The request's target must be a path that starts with a slash, with one host.",
+    hint: "Send only the path, and one Host header.",
   });
 }
 
 export function noKey(wasShown: boolean): Error {
   return appError("unauthorized", {
-    detail: wasShown ? "The API key is not valid, or was revoked." : "The request shows no API key.",
-    hint: "Send one: X-api-key: sk_... (made by: cli key create <name>)",
+    detail: wasShown ? "The API key is not valid, or was revoked." : "The request has no API key.",
+    hint: "Send one: X-api-key: sk_... (create it: cli key create <name>)",
   });
 }
 
@@ -36,21 +36,21 @@ export function keysUnavailable(): Error {
 export function noService(path: string): Error {
   return appError("service_not_found", {
     detail: `The database has no service at ${path.slice(0, 200)}.`,
-    hint: "Its services and their routes are listed by: cli service list cloud://<org>:<db>",
+    hint: "List its services and routes: cli service list cloud://<org>:<db>",
   });
 }
 
 export function keyNotGranted(service: string): Error {
   return appError("forbidden", {
     detail: `The API key may not call the service ${service}.`,
-    hint: "Show a key that was granted it, or make one: cli key create <name> --grant access:cloud://<org>:<db>/services",
+    hint: "Use a key with that grant, or create one: cli key create <name> --grant access:cloud://<org>:<db>/services",
   });
 }
 
 export function tooLarge(mostBytes: number): Error {
   const most = mostBytes >= 1_073_741_824 ? `${mostBytes / 1_073_741_824} GiB` : `${mostBytes / 1_048_576} MiB`;
   return appError("payload_too_large", {
-    detail: `The body is larger than ${most}, the most that is taken here for its content type.`,
+    detail: `The body is larger than ${most}, the maximum for its content type.`,
     hint: "Send it in parts.",
     meta: { most_bytes: mostBytes },
   });
@@ -58,15 +58,15 @@ export function tooLarge(mostBytes: number): Error {
 
 export function noBodyOfStrangers(): Error {
   return appError("payload_too_large", {
-    detail: "The request needs no API key and takes no body.",
-    hint: "Send it without a body.",
+    detail: "A request without an API key cannot have a body here.",
+    hint: "Send it without a body, or with an API key.",
     meta: { most_bytes: 0 },
   });
 }
 
 export function tooManyAtOnce(service: string, most: number): Error {
   return appError("overloaded", {
-    detail: `${most} requests to the service ${service} are under way, the most that it may have at once.`,
+    detail: `The service ${service} has ${most} requests in progress, the maximum.`,
     hint: "Send the request again in a moment.",
     meta: { most, retry_after_s: 1 },
   });
@@ -74,16 +74,16 @@ export function tooManyAtOnce(service: string, most: number): Error {
 
 export function tooManyOfOrganization(most: number): Error {
   return appError("overloaded", {
-    detail: `The services of the organization have ${most} requests under way, the most at once.`,
+    detail: `The services of the organization have ${most} requests in progress, the maximum.`,
     hint: "Send the request again in a moment.",
     meta: { most, retry_after_s: 1 },
   });
 }
 
-/** No number: a stranger learns nothing of the limits. */
+/** Without a number: callers without a key must not learn the limits. */
 export function tooManyStrangers(): Error {
   return appError("overloaded", {
-    detail: "Too many requests without an API key are under way.",
+    detail: "Too many requests without an API key are in progress.",
     hint: "Send the request again in a moment.",
     meta: { retry_after_s: 1 },
   });
@@ -91,7 +91,7 @@ export function tooManyStrangers(): Error {
 
 export function noMemory(shareBytes: number): Error {
   return appError("overloaded", {
-    detail: `The gateway has no memory left for the request; one organization may use ${Math.floor(shareBytes / 1_048_576)} MiB.`,
+    detail: `The gateway has no memory left for the request. One organization may use ${Math.floor(shareBytes / 1_048_576)} MiB.`,
     hint: "Send the request again in a moment, and send fewer large requests at once.",
     meta: { share_bytes: shareBytes, retry_after_s: 1 },
   });
@@ -99,8 +99,8 @@ export function noMemory(shareBytes: number): Error {
 
 export function tooOften(rate: number, retryAfterS: number): Error {
   return appError("rate_limited", {
-    detail: `The API key has sent more than ${rate} requests in a second.`,
-    hint: "Send fewer at once; RateLimit headers say how many are left.",
+    detail: `The API key sent more than ${rate} requests in a second.`,
+    hint: "Send fewer requests at once. RateLimit headers show how many are left.",
     meta: { rate, retry_after_s: retryAfterS },
   });
 }
@@ -118,16 +118,16 @@ export function notRunning(database: RoutedDatabase, service: RoutedService): Er
   });
 }
 
-/** The reason is told to members by the control plane alone. */
+/** Only the control plane shows members the reason. */
 export function suspended({ organization }: RoutedDatabase): Error {
   return appError("organization_suspended", {
-    detail: `The operator of the server has suspended the organization ${organization}.`,
+    detail: `The operator of the server suspended the organization ${organization}.`,
     hint: "Ask the operator of the server to end the suspension. Its data are kept.",
     meta: { organization },
   });
 }
 
-/** A database that does not start; a later request may find it running. */
+/** A database that failed to start. A later request may succeed. */
 export function failed(database: RoutedDatabase): Error {
   const uri = databaseUriOf(database.organization, database.name);
   return appError("database_failed", {
@@ -143,12 +143,12 @@ export function asleep(database: RoutedDatabase): Error {
   return appError("database_asleep", {
     detail: `The database ${uri} is ${database.state}.`,
     hint: stays ? `Start it: cli db start ${uri}` : "Send the request again in a moment.",
-    // nothing wakes it: another try would be in vain
+    // nothing wakes it, so a retry is useless
     meta: stays ? { state: database.state } : { state: database.state, retry_after_s: 2 },
   });
 }
 
-/** Tells a caller without a key that a service does not serve. It names neither the database nor its state. */
+/** The error for a caller without a key. Reveals neither the database nor its state. */
 export function notServing(isAsleep: boolean): Error {
   return isAsleep
     ? appError("database_asleep", {
@@ -167,31 +167,31 @@ export function broken(service: string, mayRepeat: boolean): Error {
   return appError("service_broken", {
     detail: mayRepeat
       ? `The service ${service} does not answer.`
-      : `The service ${service} broke off before it answered; whether it did what was asked is not known.`,
+      : `The service ${service} closed the connection before it answered. The request may have been carried out.`,
     hint: mayRepeat
       ? "Send the request again in a moment."
-      : "Look whether it was done before you send it again, or send an Idempotency-Key with what you send.",
+      : "Check whether it was carried out before you send it again, or send it with an Idempotency-Key.",
     meta: mayRepeat ? { retry_after_s: 2 } : {},
   });
 }
 
 export function serviceTimedOut(service: string, ms: number): Error {
   return appError("service_timeout", {
-    detail: `The service ${service} was silent for ${ms / 1_000} s; the request was given up.`,
-    hint: "Ask for less at once, or have the operator raise SERVICE_REQUEST_TIMEOUT_S.",
+    detail: `The service ${service} was silent for ${ms / 1_000} s, so the request was cancelled.`,
+    hint: "Request less at once, or ask the operator to raise SERVICE_REQUEST_TIMEOUT_S.",
   });
 }
 
 export function bodyTooSlow(): Error {
   return appError("request_timeout", {
-    detail: "The body of the request did not come in time.",
-    hint: "Send it again, without a pause in it.",
+    detail: "The body of the request did not arrive in time.",
+    hint: "Send it again without a pause.",
   });
 }
 
 export function refusedWebSocket(): Error {
   return appError("no_websockets", {
-    detail: "The request asks for a WebSocket, but services do not support them.",
-    hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
+    detail: "The request asks for a WebSocket, which services do not support.",
+    hint: "To get changes, open a query route as a live query: GET it with the header accept: text/event-stream",
   });
 }

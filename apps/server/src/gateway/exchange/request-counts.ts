@@ -5,9 +5,9 @@ import * as refusals from "./refusals.ts";
 type Service = Pick<RoutedService, "id" | "name">;
 type Owner = Pick<RoutedDatabase, "org_id">;
 
-/** Counts the requests with a good key that are under way, by service and by organization. */
+/** Counts running requests with a valid key, by service and by organization. */
 export interface RequestCounts {
-  /** The requests that are under way in all services. */
+  /** Running requests of all services. */
   readonly total: number;
   /** Counts a request. @throws overloaded */
   begin(owner: Owner, service: Service): void;
@@ -40,7 +40,7 @@ export function createRequestCounts(limits: Pick<GatewayLimits, "in_flight" | "o
   };
 }
 
-/** Counts one less, and forgets a name that has none left. */
+/** Decrements a count and removes a name at zero. */
 export function countDown(counts: Map<string, number>, name: string): void {
   const left = (counts.get(name) ?? 1) - 1;
   if (left === 0) counts.delete(name);

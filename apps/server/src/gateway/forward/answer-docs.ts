@@ -2,12 +2,13 @@ import type { DocsFiles } from "@appdb/http/docs-files";
 import type { Strangers } from "../admission/strangers.ts";
 import { type Exchange, isGone } from "../exchange/exchange.ts";
 
-/** `/ingest/docs`, and what that page loads. */
+/** `/ingest/docs` and the page's assets. */
 const DOCS = /^\/.+?(\/docs(?:\/assets\/[a-z.-]+)?)$/;
 
 /**
- * Answers a browser that shows no key, because an address that is typed cannot, with the page that asks for one. It is the same page for every
- * path, and says nothing of what services there are. Undefined for other requests. @throws overloaded
+ * Answers a browser without a key with the page that asks for a key, because a typed address cannot include one. The
+ * page is the same for every path and reveals no services. Undefined for other requests.
+ * @throws overloaded
  */
 export async function answerDocs(
   exchange: Exchange,
@@ -25,7 +26,7 @@ export async function answerDocs(
   if (file === undefined || res.headersSent || isGone({ req, res })) return undefined;
   strangers.begin(exchange);
   res.writeHead(200, { ...headers, ...file.headers, vary: "accept, authorization, x-api-key" });
-  // of HTTP/2, which may have a body without saying so
+  // HTTP/2 requests may have a body without declaring it
   req.resume();
   res.end(req.method === "HEAD" ? undefined : file.body);
   return 200;

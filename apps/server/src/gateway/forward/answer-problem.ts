@@ -4,10 +4,10 @@ import { corsHeaders, preflightHeaders } from "@appdb/http/cors";
 import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import { type Exchange, isGone } from "../exchange/exchange.ts";
 
-/** How long a refused body may go on to come: who writes without reading would not see the answer otherwise. */
+/** How long a refused body may continue: a client that writes without reading would miss the answer otherwise. */
 const LINGER_MS = 2_000;
 
-/** Answers with a problem; what is no AppError becomes `internal_error` without its inner text. Answers its status. */
+/** Answers with a problem document and returns its status. Other errors become `internal_error` without their text. */
 export function answerProblem(
   exchange: Pick<Exchange, "req" | "res" | "id" | "headers" | "cors" | "code">,
   error: unknown,
@@ -43,8 +43,8 @@ export function answerProblem(
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /**
- * Answers a page's browser that asks what it may send, by the `cors` of the service's release. Undefined for other requests, and for
- * services that say nothing of other origins: an application object may answer for itself.
+ * Answers a browser's preflight request by the `cors` of the service's release. Undefined for other requests, and for
+ * services without `cors`: an application object may answer itself.
  */
 export function answerPreflight({ cors, headers, req, res }: Exchange): number | undefined {
   const { origin } = req.headers;
@@ -55,7 +55,7 @@ export function answerPreflight({ cors, headers, req, res }: Exchange): number |
   return 204;
 }
 
-/** A page that may read the service's answers may read why there is none. */
+/** Lets a page that may read the service's answers read the error too. */
 function corsOf({ cors, req }: Pick<Exchange, "cors" | "req">): Record<string, string> {
   const { origin } = req.headers;
   return cors == null || origin === undefined ? {} : corsHeaders(origin, cors);

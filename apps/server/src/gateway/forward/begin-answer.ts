@@ -4,8 +4,8 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { broken } from "../exchange/refusals.ts";
 
 /**
- * Begins to tell a client what a service answered. What a pod says may be no answer: Node throws at a status or a header that is none, which
- * in an event's listener would end the gateway of all. Nothing was sent then, and the gateway may answer itself.
+ * Sends the head of a service's answer to the client. Node throws on an invalid status or header, which would crash the
+ * gateway if thrown in an event listener. Nothing was sent then, so the gateway can answer itself.
  * @throws service_broken
  */
 export function beginAnswer(
@@ -19,7 +19,7 @@ export function beginAnswer(
     if (status < 200 || status > 599) throw new RangeError(`a status of ${status}`);
     res.writeHead(status, headers);
   } catch {
-    // HTTP/2 keeps those that it took
+    // HTTP/2 keeps the headers that it accepted
     for (const name of res.getHeaderNames()) if (!name.startsWith(":")) res.removeHeader(name);
     throw broken(service, false);
   }

@@ -2,17 +2,17 @@ import type { GatewayLimits } from "../../config/config-gateway.ts";
 import { type ByteBudget, STRANGERS } from "../admission/byte-budget.ts";
 import { type Exchange, isGone } from "../exchange/exchange.ts";
 
-/** A client takes what is left of an answer at this pace or faster. */
+/** Minimum pace at which a client must read the rest of an answer. */
 const BYTES_A_MS = 16;
 
-/** Whose share of memory a request uses. */
+/** The organization whose memory share a request uses. */
 export function ownerOf({ caller, database }: Pick<Exchange, "caller" | "database">): string {
   return caller === null || database === undefined ? STRANGERS : database.org_id;
 }
 
 /**
- * Watches an answer that is written but has not left yet. Its bytes count until they leave. The connection or stream of a client that does not
- * take them within `client_ms`, and a second for each 16,000 bytes, is ended.
+ * Counts the bytes of a written answer until they leave. Ends the connection or stream of a client that does not read
+ * them within `client_ms`, plus a second per 16,000 bytes.
  */
 export function followAnswer(
   exchange: Pick<Exchange, "req" | "res" | "caller" | "database">,
@@ -20,7 +20,7 @@ export function followAnswer(
   { client_ms: clientMs }: Pick<GatewayLimits, "client_ms">,
 ): void {
   const { res } = exchange;
-  // of short answers over HTTP/1.1 nearly always
+  // usually true for short answers over HTTP/1.1
   if (res.writableFinished || isGone(exchange)) return;
   const bytes = res.writableLength;
   const owner = ownerOf(exchange);
@@ -38,7 +38,7 @@ export function followAnswer(
   const timer = setTimeout(
     () => {
       res.destroy();
-      // an answer in a queue behind others of its connection tells nobody of its end
+      // a response queued behind others of its connection emits no event on failure
       end();
     },
     clientMs + bytes / BYTES_A_MS,

@@ -4,7 +4,7 @@ import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import type { Exchange } from "../exchange/exchange.ts";
 import { ownCookies, ownSiteData } from "./own-cookies.ts";
 
-/** Between two neighbours alone. */
+/** Headers of a single connection. */
 const HOP_BY_HOP = new Set([
   "connection",
   "keep-alive",
@@ -19,7 +19,7 @@ const HOP_BY_HOP = new Set([
   "expect",
 ]);
 
-/** What the gateway says itself: nobody else is believed. */
+/** Headers that the gateway sets itself and never accepts from others. */
 const OWN = new Set([
   "host",
   REQUEST_ID_HEADER,
@@ -34,7 +34,7 @@ const OWN = new Set([
 
 const SITE_DATA = "clear-site-data";
 
-/** What a service is told: the client's headers as they were read once, so that gateway and service understand the same. */
+/** The headers for a service, from the client's parsed ones, so that gateway and service interpret them alike. */
 export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
   const { req, id, is_secure: isSecure, service, host } = exchange;
   const sent: OutgoingHttpHeaders = { host };
@@ -49,12 +49,12 @@ export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
   sent["x-forwarded-proto"] = isSecure ? "https" : "http";
   sent["x-forwarded-host"] = host;
   sent["x-forwarded-prefix"] = `/${service}`;
-  // a body without a length has to be marked off: written bare, what follows would be read as another request
+  // without a length the body must be chunked: otherwise its rest could be read as another request
   if (hasBody(exchange) && sent["content-length"] === undefined) sent["transfer-encoding"] = "chunked";
   return sent;
 }
 
-/** What a service is told by a link: without the credential, which the gateway has looked at, and without what only HTTP needs. */
+/** The headers for a service on a link, without the credential and without headers that only HTTP needs. */
 export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, string | string[]> {
   const { headers } = req;
   const sent: Record<string, string | string[]> = {};
@@ -70,7 +70,7 @@ export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, stri
   return sent;
 }
 
-/** A service never sees the session of a person who uses the dashboard. */
+/** Hides the dashboard's session from services. */
 function dropDashboardCookies(headers: { cookie?: OutgoingHttpHeader | undefined }): void {
   const { cookie } = headers;
   if (cookie === undefined) return;
@@ -79,7 +79,7 @@ function dropDashboardCookies(headers: { cookie?: OutgoingHttpHeader | undefined
   else headers.cookie = kept;
 }
 
-/** What a client is told of what the service said. */
+/** The headers for a client, from a service's answer. */
 export function answerHeaders(
   headers: IncomingHttpHeaders,
   { headers: own, host }: Pick<Exchange, "headers" | "host">,
@@ -101,7 +101,7 @@ export function answerHeaders(
   return Object.assign(sent, own);
 }
 
-/** The same of names and values one after the other, for HTTP/1.1, which writes them as they stand; without the length of the body, which is for the caller to say. */
+/** The same as a flat list for HTTP/1.1, which is written unchanged. The caller sets the length of the body. */
 export function flatAnswerHeaders(
   flat: readonly string[],
   { headers: own, host }: Pick<Exchange, "headers" | "host">,
@@ -126,7 +126,7 @@ export function flatAnswerHeaders(
   return sent;
 }
 
-/** Whether bytes follow the headers. */
+/** Whether the request has a body. */
 export function hasBody({ req }: Pick<Exchange, "req">): boolean {
   const { headers } = req;
   if (headers["transfer-encoding"] !== undefined) return true;
@@ -139,7 +139,7 @@ function namedByConnection(headers: IncomingHttpHeaders): Set<string> | undefine
   const { connection } = headers;
   if (connection === undefined || connection === "keep-alive" || connection === "close") return undefined;
   return new Set(
-    // a pod may have said it twice on the link
+    // a pod may repeat the header on the link
     String(connection)
       .toLowerCase()
       .split(",")

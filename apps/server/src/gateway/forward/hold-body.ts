@@ -11,7 +11,7 @@ export function holdBody(exchange: Held, budget: ByteBudget, bytes: number): voi
   exchange.held_bytes += bytes;
 }
 
-/** Ends the count; safe to repeat. */
+/** Ends the count. Safe to repeat. */
 export function letGoOfBody(exchange: Held, budget: ByteBudget): void {
   if (exchange.held_bytes === 0) return;
   budget.give(ownerOf(exchange), exchange.held_bytes);

@@ -23,7 +23,7 @@ const links: LinkServer[] = [];
 beforeAll(async () => {
   server = await openServer();
   traces = await startTraceCollector();
-  // of requests that belong to no trace none is taken down
+  // samples no request without a parent trace
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url, OTEL_TRACES_SAMPLER_ARG: "0" };
   tracer = await openTracer(env, { name: "gateway", version: "1.2.3", role: "gateway" }, createSilentLog());
   stage = await openGatewayStage(server, { limits: { request_ms: 1_000 }, deps: { tracer } });
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** A service whose pod answers by a link and, with `{"instance": 1}`, by HTTP. */
+/** A service whose pod answers by link and, with `{"instance": 1}`, by HTTP. */
 async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>) {
   const name = `db${++count}`;
   const database = await stage.makeDatabase(people.org, { name });
@@ -67,7 +67,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
   };
   const insert = (body = '{"a":1}') =>
     call("/docs", { method: "POST", body, headers: { "content-type": "application/json" } });
-  // the first request has the link opened
+  // the first request opens the link
   await eventually(async () => expect((await insert()).text).not.toContain('"instance"'));
   return { call, database: name, insert, link, socket: pod.places.link_socket };
 }
@@ -80,7 +80,7 @@ const echo = async ({ body, ...head }: LinkRequest): Promise<LinkAnswer> => ({
   body: Buffer.from(JSON.stringify({ ...head, body: body.toString() })),
 });
 
-test("short requests to routes that a pod named go by the link, without the key; all others by HTTP", async () => {
+test("short requests to announced routes use the link, without the key; others use HTTP", async () => {
   const { call, insert } = await openLinked(echo);
   const linked = await insert('{"title":"é"}');
   expect(linked.status).toBe(201);
@@ -112,7 +112,7 @@ test("short requests to routes that a pod named go by the link, without the key;
   }
 });
 
-test("the dashboard's cookies reach no service", async () => {
+test("the dashboard's cookies never reach a service", async () => {
   const { call } = await openLinked(echo);
   const headers = { cookie: "a=1; appdb.session_token=secret; __Secure-appdb.session_token=secret; b=2" };
   for (const path of ["/by_title", "/other"]) {
@@ -123,7 +123,7 @@ test("the dashboard's cookies reach no service", async () => {
   }
 });
 
-test("a request that is traced goes on as part of the gateway's span, by the link and by HTTP; of strangers nothing is taken down", async () => {
+test("traces continue the gateway's span by link and HTTP; requests without a key are not traced", async () => {
   const { call, database } = await openLinked(echo);
   const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
   const headers = { traceparent: `00-${trace_id}-00f067aa0ba902b7-01` };
@@ -151,7 +151,7 @@ test("a request that is traced goes on as part of the gateway's span, by the lin
   expect(JSON.stringify(traces.spans)).not.toContain(key);
 });
 
-test("an answer that streams is passed on as it comes, and one that breaks off does not look whole", async () => {
+test("a streamed answer is passed on at once, and an interrupted one is visibly incomplete", async () => {
   const { insert } = await openLinked(async ({ body }) => {
     const pieces = async function* () {
       for (let n = 0; n < 50; n += 1) yield Buffer.alloc(20_000, "x");
@@ -163,7 +163,7 @@ test("an answer that streams is passed on as it comes, and one that breaks off d
   await expect(insert('"breaks"')).rejects.toThrow();
 });
 
-test("a pod that drains is asked by HTTP, one that hangs up is not asked twice, and a silent one is given up", async () => {
+test("a draining pod is asked by HTTP, a closed one only once, and a silent one times out", async () => {
   let isSilent = false;
   let asked = 0;
   const { insert, link, socket } = await openLinked(async (request) => {

@@ -12,7 +12,7 @@ import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 
-/** One organization has a quarter: five bodies of 60,000 bytes do not fit. */
+/** One organization may use a quarter: five bodies of 60,000 bytes exceed it. */
 const MEMORY_BYTES = 1_048_576;
 const LONG = 60_000;
 const ASK_AGAIN_MS = 4_000;
@@ -47,7 +47,7 @@ async function held(): Promise<number> {
 const nothingIsHeld = () => eventually(async () => expect(await held()).toBe(0), { timeout_ms: 20_000 });
 
 let count = 0;
-/** A service whose pod answers `POST /docs` and `GET /big` by the link, and the rest by HTTP. */
+/** A service whose pod answers `POST /docs` and `GET /big` by link, and the rest by HTTP. */
 async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>, answer?: Answer, isOther = false) {
   const [org, person] = isOther ? [people.other_org, people.outsider] : [people.org, people.owner];
   const database = await stage.makeDatabase(org, { name: `db${++count}` });
@@ -73,7 +73,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>,
     return { status: got.status, text, retry_after: got.headers.get("retry-after") };
   };
   await eventually(async () => expect((await post("{}", "/docs?warm")).text).toBe("warm"));
-  /** A connection that is written to by hand, the same request `times` over; it reads nothing where `is_deaf`. */
+  /** A raw connection with the same request `times` times. It reads nothing if `is_deaf`. */
   const raw = (head: string, body = "", { is_deaf: isDeaf = false, times = 1 } = {}) => {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.on("error", () => undefined);
@@ -83,7 +83,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>,
     sockets.push(socket);
     return socket;
   };
-  /** A request that says a body of `LONG` bytes and sends one of them. */
+  /** A request that declares a body of `LONG` bytes and sends one. */
   const begin = () =>
     raw(`POST /ingest/docs HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${LONG}\r\n`, "[");
   return { url, post, raw, begin, link, pod };
@@ -92,7 +92,7 @@ const WARM: LinkAnswer = { status: 200, headers: [], body: Buffer.from("warm") }
 const never = () => new Promise<never>(() => undefined);
 const echo = async ({ body }: LinkRequest): Promise<LinkAnswer> => ({ status: 200, headers: [], body });
 
-test("an organization that uses its memory up is refused, and others are served", async () => {
+test("an organization that exceeds its memory is refused, and others are served", async () => {
   const mine = await openLinked(echo);
   const theirs = await openLinked(echo, undefined, true);
   const slow = Array.from({ length: 4 }, () => mine.begin());
@@ -106,7 +106,7 @@ test("an organization that uses its memory up is refused, and others are served"
   expect((await mine.post(JSON.stringify("x".repeat(LONG)))).status).toBe(200);
 });
 
-test("the gateway keeps no body that the service has, while the service works at it", async () => {
+test("the gateway releases a body while the service works on it", async () => {
   let asked = 0;
   const { post, url } = await openLinked(async () => {
     asked += 1;
@@ -118,7 +118,7 @@ test("the gateway keeps no body that the service has, while the service works at
   for (const { status } of await Promise.all(calls)) expect(status).toBe(504);
 });
 
-test("one organization has no more requests under way than it may, over all of its services", async () => {
+test("an organization's concurrent requests are limited over all of its services", async () => {
   let asked = 0;
   const hold = async () => {
     asked += 1;
@@ -134,14 +134,14 @@ test("one organization has no more requests under way than it may, over all of i
   await Promise.all(calls);
 });
 
-test("a longer body than the gateway buffers goes to the service as a stream", async () => {
+test("a long body streams to the service", async () => {
   const { post } = await openLinked(async () => ({ status: 200, headers: [], body: Buffer.from("by the link") }));
   const body = (bytes: number) => `"${"x".repeat(bytes - 2)}"`;
   expect((await post(body(BUFFERED_BODY_BYTES))).text).toBe("by the link");
   expect((await post(body(BUFFERED_BODY_BYTES + 1))).text).toContain('"instance":1');
 });
 
-test("a pod that reads no body has bytes held until it is killed", async () => {
+test("a pod that reads no body occupies memory only until it is killed", async () => {
   const { post, pod, raw } = await openLinked(echo, (req) => void req.pause());
   const head = "POST /ingest/upload HTTP/1.1\r\nContent-Type: text/csv\r\nContent-Length: 5000000\r\n";
   raw(head, "x".repeat(4_000_000));
@@ -163,19 +163,19 @@ test.each([
   ["whole by the link, and goes", "/big?whole", false],
   ["by HTTP, and goes", "/other", false],
 ])(
-  "a client that takes no answer %s has bytes held until its time is over",
+  "a client that reads no answer %s occupies memory only until its timeout",
   { timeout: 60_000 },
   async (_name, path, stays) => {
     const { raw } = await openLinked(
       async ({ search }) => ({
         status: 200,
         headers: [],
-        // more than two sockets keep
+        // more than two sockets buffer
         body: search === "whole" ? Buffer.alloc(LONG, "x") : pieces(2_000),
       }),
       ({ url }, res) => void res.end(url === "/other" ? Buffer.alloc(32_000_000, "x") : "by http"),
     );
-    // one answer alone may fit into what the system keeps of a connection
+    // one answer alone may fit into the system's socket buffers
     const times = path === "/big?whole" ? 200 : 1;
     const ask = () => raw(`GET /ingest${path} HTTP/1.1\r\n`, "", { is_deaf: true, times });
     let socket = ask();
@@ -183,7 +183,7 @@ test.each([
     await eventually(
       async () => {
         if ((await held()) > 0) return;
-        // on a busy machine the link is slow, and short answers by HTTP come in its place
+        // on a busy machine the link is slow, and short answers arrive by HTTP instead
         if (performance.now() - askedAt > ASK_AGAIN_MS) {
           socket = ask();
           askedAt = performance.now();
@@ -198,7 +198,7 @@ test.each([
   },
 );
 
-test("a link that breaks has nothing held", async () => {
+test("a broken link occupies no memory", async () => {
   const { raw, link } = await openLinked(async () => ({ status: 200, headers: [], body: pieces(2_000) }));
   const socket = raw("GET /ingest/big HTTP/1.1\r\n", "", { is_deaf: true });
   await eventually(async () => expect(await held()).toBeGreaterThan(0));

@@ -4,14 +4,14 @@ import { ownCookies } from "./own-cookies.ts";
 
 const HOST = "d0f3a.apps.example.com:8443";
 
-test("a cookie for a domain above its host is one of the host alone", () => {
+test("a cookie for a parent domain becomes one of the host", () => {
   for (const above of ["apps.example.com", ".apps.example.com", "EXAMPLE.com", "com", "other.apps.example.com", ""]) {
     expect(ownCookies([`a=1; Path=/; Domain=${above}; Secure`], HOST), above).toEqual(["a=1; Path=/; Secure"]);
   }
   expect(ownCookies(["a=1;domain = example.com;DOMAIN=example.com"], HOST)).toEqual(["a=1"]);
 });
 
-test("other cookies stay as they are", () => {
+test("other cookies stay unchanged", () => {
   const kept = [
     "a=1; Path=/",
     "domain=example.com; HttpOnly",
@@ -21,7 +21,7 @@ test("other cookies stay as they are", () => {
   expect(ownCookies(kept, HOST)).toEqual(kept);
 });
 
-test("a service sets no cookie that the dashboard would read", () => {
+test("a service cannot set cookies that the dashboard reads", () => {
   const set = [
     "a=1",
     "appdb.session_token=x; Path=/",
@@ -31,7 +31,7 @@ test("a service sets no cookie that the dashboard would read", () => {
   expect(ownCookies(set, HOST)).toEqual(["a=1"]);
 });
 
-test("a service has a browser forget what is of its own origin, and no cookies", () => {
+test("a service can clear its own origin's data, but no cookies", () => {
   const exchange = { headers: {}, host: HOST };
   for (const all of ['"cookies"', '"*"', ' "Cookies" , "*"']) {
     expect(answerHeaders({ "clear-site-data": all }, exchange)).toEqual({});

@@ -1,9 +1,9 @@
 import { setsDashboardCookie } from "@appdb/http/dashboard-cookies";
 
 /**
- * Cookies as a service may set them: for its own host, or what is below. One for a domain above would be sent to the services of other
- * organizations as well: its `Domain` is taken off, and it is a cookie of the host alone. One that the dashboard would read as its own is
- * left out. `host` is what the client asked for.
+ * Restricts a service's cookies to its own host and subdomains. A cookie for a parent domain would reach other
+ * organizations' services, so its `Domain` is removed. A cookie that the dashboard would read is dropped. `host` is the
+ * requested host.
  */
 export function ownCookies(cookies: readonly string[], host: string): string[] {
   const own = host.toLowerCase().replace(/:\d*$/, "");
@@ -20,8 +20,8 @@ export function ownCookies(cookies: readonly string[], host: string): string[] {
 }
 
 /**
- * What a service may have a browser forget: what is of its own origin. Cookies are kept by a browser for the whole domain and for all ports of
- * a host, so that a service would sign people out of the dashboard. Undefined when nothing is left.
+ * Restricts Clear-Site-Data to the service's own origin. Browsers store cookies per domain and for all ports, so
+ * clearing them would sign people out of the dashboard. Undefined if nothing is left.
  */
 export function ownSiteData(value: string): string | undefined {
   const kept = value.split(",").filter((part) => !/^\s*"?(cookies|\*)"?\s*$/i.test(part));

@@ -2,15 +2,15 @@ import { Agent } from "node:http";
 import type { Duplex } from "node:stream";
 import { connectPod } from "../../pods/connect-pod.ts";
 
-/** Shorter than pods keep an idle connection: theirs never ends just when a request is written to it. */
+/** Shorter than the pods' own idle timeout, so that a pod never closes a connection just when a request is written. */
 const IDLE_MS = 30_000;
 const IDLE_SOCKETS = 256;
 const CONNECT_MS = 5_000;
 
-/** Connections to the plain HTTP of pods, kept between requests; by the path of the socket, which names an instance. */
+/** Keep-alive connections to pods over plain HTTP, by socket path, which names an instance. */
 export interface PodAgents extends Disposable {
   of(socket: string): Agent;
-  /** Ends idle connections of what serves no more; requests that are under way end as they would. */
+  /** Closes idle connections to pods that no longer serve. Running requests finish. */
   keepOnly(sockets: ReadonlySet<string>): void;
 }
 
@@ -40,7 +40,7 @@ export function createPodAgents(): PodAgents {
 }
 
 function endIdle(agent: Agent): void {
-  // what becomes idle later is not kept either
+  // connections that become idle later are closed too
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
@@ -53,7 +53,7 @@ class PodAgent extends Agent {
     this.#socket = socket;
   }
 
-  /** A pod owns the folder of its socket: it is looked at before it is connected to. */
+  /** Checks the socket before connecting, because the pod owns its folder. */
   override createConnection(
     _options: unknown,
     done: (error: Error | null, socket?: Duplex) => void,
@@ -66,7 +66,7 @@ class PodAgent extends Agent {
     }
   }
 
-  // every connection of an agent leads to the same place, whatever host a request names
+  // all connections of an agent go to one socket, whatever the request's host
   override getName(): string {
     return "";
   }

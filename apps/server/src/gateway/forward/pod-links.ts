@@ -5,7 +5,7 @@ import { connectPod } from "../../pods/connect-pod.ts";
 import type { ServiceLocation, ServicePaths } from "../../pods/service-paths.ts";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 
-/** A link that takes requests, and which ones. */
+/** An open link, with the routes that it accepts. */
 export interface OpenPodLink {
   readonly link: Link;
   /** `POST /docs` */
@@ -14,31 +14,31 @@ export interface OpenPodLink {
 
 export interface PodLinksDeps {
   readonly log: Logger;
-  /** Where the bytes count that links keep for pods and from them. */
+  /** Counts the bytes that links buffer in both directions. */
   readonly budget: ByteBudget;
-  /** What an instance takes for its bearer; undefined where that is not known. */
+  /** The bearer token of an instance. Undefined if unknown. */
   findToken(service: ServiceLocation, instance: number): Promise<Secret | undefined>;
 }
 
-/** A service, and whose memory its links use. */
+/** A service with the owner of its links' memory. */
 export type OwnedService = ServiceLocation & { readonly org_id: string };
 
-/** Links to the pods that serve, by the path of the socket, which names an instance. */
+/** Links to serving pods, by socket path, which names an instance. */
 export interface PodLinks extends Disposable {
-  /** The link to an instance, if it is open; else it is being opened, for requests to come. */
+  /** Returns the open link to an instance. Otherwise starts to open one for later requests. */
   find(places: ServicePaths, service: OwnedService, instance: number): OpenPodLink | undefined;
-  /** Hangs up on what serves no more, once what is under way has ended. */
+  /** Closes links to pods that no longer serve, after their running requests. */
   keepOnly(sockets: ReadonlySet<string>): void;
 }
 
 const CONNECT_MS = 5_000;
-/** A link that could not be had is tried again after this; requests go by HTTP meanwhile. */
+/** Pause before a failed link is tried again. Requests use HTTP meanwhile. */
 const TRY_AGAIN_MS = 1_000;
 const LOOK_MS = 1_000;
 
 interface Kept {
   open: OpenPodLink | undefined;
-  /** By the steady clock. */
+  /** By the monotonic clock. */
   next_try_at: number;
 }
 
@@ -63,7 +63,7 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
       if (links.get(places.link_socket) !== kept) link[Symbol.dispose]();
       else kept.open = { link, routes: routesOf(link.about) };
     } catch (error) {
-      log.debug({ err: error, service: service.id }, "no link to a pod; its requests go by HTTP");
+      log.debug({ err: error, service: service.id }, "no link to a pod; its requests use HTTP");
     }
   };
   const timer = setInterval(() => {
@@ -101,7 +101,7 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
   };
 }
 
-/** What a pod says of itself is not believed in its shape. */
+/** Validates what a pod says about itself. */
 function routesOf(about: unknown): ReadonlySet<string> {
   const routes = typeof about === "object" && about !== null && "routes" in about ? about.routes : undefined;
   return new Set(Array.isArray(routes) ? routes.filter((route) => typeof route === "string") : []);

@@ -6,28 +6,28 @@ import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
 import { type Holding, type LoopShare, pump } from "./pump.ts";
 
 export interface ProxyLimits {
-  /** Of the body; one that says a larger length was refused before. */
+  /** Maximum bytes of the body. A larger declared length was refused before. */
   readonly body_bytes: number;
-  /** How long the service may be silent. */
+  /** Maximum silence of the service. */
   readonly request_ms: number;
-  /** How long a client may be silent within a body. */
+  /** Maximum silence of a client within a body. */
   readonly client_ms: number;
-  /** Where the bytes of a slow reader count; `share_bytes` is the most of one organization. */
+  /** Counts bytes that wait for a slow reader. `share_bytes` is the maximum of one organization. */
   readonly holding: Holding;
   readonly share_bytes: number;
   readonly turns: LoopShare;
 }
 
 /**
- * What became of a request. `not_sent`: nobody was reached, and nothing of it was taken: it may go elsewhere. `again`: it was sent, but
- * may be sent twice without harm. `refused`: the gateway has to say why. `gone`: the client is.
+ * The result of sending. `not_sent`: nothing was sent, so another pod may be tried. `again`: it was sent, but repeating
+ * is safe. `refused`: the gateway must answer. `gone`: the client disconnected.
  */
 export type Sent =
   | { readonly outcome: "answered"; readonly status: number }
   | { readonly outcome: "not_sent" | "again" | "gone" }
   | { readonly outcome: "refused"; readonly error: Error };
 
-/** Sends a request to a pod's plain HTTP, streaming both ways, and resolves when the service has ended its answer. */
+/** Sends a request to a pod over HTTP, streaming both ways. Resolves when the service has ended its answer. */
 export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimits): Promise<Sent> {
   const { req, res } = exchange;
   return new Promise((resolve) => {
@@ -76,7 +76,7 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
         return settle({ outcome: "refused", error: error instanceof Error ? error : new Error(String(error)) });
       }
       stopAnswer = sendAnswer(exchange, answer, limits, (isWhole) => {
-        // a body that the service did not want is not sent to its end
+        // stop a body that the service did not want
         if (!req.complete) upstream.destroy();
         if (!isWhole) res.destroy();
         settle({ outcome: "answered", status: answer.statusCode ?? 502 });
@@ -90,12 +90,12 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
       else settle({ outcome: "refused", error: broken(exchange.service, false) });
     };
     upstream.on("error", onFailed);
-    // of a pod that would speak another protocol there is no error
+    // a pod that switches protocols causes no error event
     upstream.on("close", onFailed);
   });
 }
 
-/** Nothing of the body is taken before somebody listens: until then the request may go elsewhere. */
+/** Reads no body before the pod is connected: until then the request may go to another pod. */
 function onConnected(upstream: ClientRequest, begin: () => void): void {
   upstream.once("socket", (socket) => {
     if (socket.connecting) socket.once("connect", begin);
@@ -116,7 +116,7 @@ function sendBody(
   };
   let seen = -1;
   const timer = setInterval(() => {
-    // what has come and was not taken yet is not the sender's delay
+    // received but unread bytes are not the sender's delay
     if (req.complete || req.readableLength > 0 || bytes !== seen) seen = bytes;
     else giveUp(bodyTooSlow());
   }, clientMs);
@@ -134,7 +134,7 @@ function sendBody(
   };
 }
 
-/** What is left of an ended answer is the client's to take: the service has done its work. */
+/** Resolves when the service's part ends. The client may still read the rest. */
 function sendAnswer(
   exchange: Exchange,
   answer: IncomingMessage,

@@ -7,7 +7,7 @@ import { pump } from "./pump.ts";
 const holding = { take: () => true, give: () => undefined };
 const PIECE = Buffer.alloc(65_536);
 
-/** A body of which all has come. */
+/** A body that has fully arrived. */
 function bodyOf(pieces: number): Readable {
   const body = new Readable({ highWaterMark: 100 * PIECE.length, read: () => undefined });
   for (let left = pieces; left > 0; left--) body.push(PIECE);
@@ -15,7 +15,7 @@ function bodyOf(pieces: number): Readable {
   return body;
 }
 
-test("many bodies of one owner move no more in a turn than its share, and all of them arrive", async () => {
+test("many bodies of one owner share its part of a turn, and all arrive", async () => {
   const shares = createTurnShares(4 * PIECE.length);
   let turn = 0;
   let isOver = false;
@@ -47,7 +47,7 @@ test("many bodies of one owner move no more in a turn than its share, and all of
   await Promise.all(ends);
   isOver = true;
   expect(bytes).toBe(20 * 20 * PIECE.length);
-  // a stream that is paused has brought one piece more
+  // a paused stream has read one more piece
   const [first = 0, ...later] = moved.values();
   expect(first).toBeLessThanOrEqual(4 + 20);
   expect(Math.max(...later)).toBeLessThanOrEqual(8);

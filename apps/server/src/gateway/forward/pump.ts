@@ -1,14 +1,14 @@
 import type { Readable, Writable } from "node:stream";
 
-/** Where the bytes are counted that wait for a slow reader. */
+/** Counts bytes that wait for a slow reader. */
 export interface Holding {
   take(bytes: number): boolean;
   give(bytes: number): void;
 }
 
-/** The owner's part of the event loop's turns. */
+/** The owner's share of each turn of the event loop. */
 export interface LoopShare {
-  /** False when what was brought in this turn is enough. */
+  /** False when this turn's share is used up. */
   count(bytes: number): boolean;
   whenNext(goOn: () => void): void;
 }
@@ -18,13 +18,13 @@ export interface PumpInput {
   readonly to: Pick<Writable, "write" | "writableLength" | "destroyed" | "on" | "off">;
   readonly holding: Holding;
   readonly turns: LoopShare;
-  /** There is no room for what waits; the pump has stopped. */
+  /** Called after the pump stopped because the budget is full. */
   refused(): void;
 }
 
 /**
- * Writes what is read, at the pace of the slower side, and never more than both streams keep by themselves. While the reader has not taken
- * what was written, those bytes count. Returns what stops it; after that nothing counts.
+ * Writes what is read, at the pace of the slower side, buffering no more than both streams do themselves. Counts unread
+ * bytes. Returns a function that stops the pump and its count.
  */
 export function pump({ from, to, holding, refused, turns }: PumpInput): () => void {
   let held = 0;
@@ -51,7 +51,7 @@ export function pump({ from, to, holding, refused, turns }: PumpInput): () => vo
     }
     from.pause();
     if (held > 0) return;
-    // a paused stream fills up to its mark
+    // a paused stream fills up to its high-water mark
     const bytes = to.writableLength + from.readableHighWaterMark;
     if (holding.take(bytes)) {
       held = bytes;
@@ -70,7 +70,7 @@ export function pump({ from, to, holding, refused, turns }: PumpInput): () => vo
     to.off("drain", onDrain);
     letGo();
   };
-  // it comes where a client leaves between two pieces, and `close` follows it
+  // emitted if a client disconnects between two pieces; `close` follows
   to.on("error", NOTHING);
   to.on("drain", onDrain);
   from.on("data", onData);

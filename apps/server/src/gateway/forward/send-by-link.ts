@@ -11,11 +11,11 @@ import { holdBody, letGoOfBody } from "./hold-body.ts";
 import type { OpenPodLink } from "./pod-links.ts";
 import type { Sent } from "./proxy-request.ts";
 
-/** The longest body that is read before it is sent on. A longer one streams by HTTP, at the pace of the service. */
+/** The longest body that is buffered. A longer one streams over HTTP, at the service's pace. */
 export const BUFFERED_BODY_BYTES = 65_536;
 const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
 
-/** Whether a request can go by a link: to a route that the pod named, with a short body of JSON or none, asked by no page and for no stream. */
+/** Whether a request may use a link: an announced route, a short JSON body or none, no page's origin, and no stream. */
 export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "routes">): boolean {
   const { req, path, awaits_continue: awaitsContinue } = exchange;
   const { headers, method = "GET" } = req;
@@ -29,8 +29,8 @@ export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "rout
 }
 
 /**
- * Sends a request by a link and resolves when its answer has ended. The exchange keeps a body that was read until the link has it, and the
- * body of a `GET` until the answer: that one may be sent again.
+ * Sends a request by link. Resolves when its answer has ended. The exchange keeps a buffered body until the link has
+ * sent it. A `GET` keeps it until the answer, because it may be sent again.
  */
 export async function sendByLink(
   exchange: Exchange,
@@ -61,7 +61,7 @@ export async function sendByLink(
     }
     const timer = setTimeout(() => {
       call.cancel(serviceTimedOut(exchange.service, requestMs));
-      // it waits for a client that takes nothing, and would hold its place as long
+      // otherwise a client that reads nothing would occupy a slot that long
       if (res.headersSent) res.destroy();
     }, requestMs);
     const onClose = () => call.cancel(GONE);
@@ -71,7 +71,7 @@ export async function sendByLink(
       if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
       return await sendStream(exchange, answer, answer.body, { budget, wentOn: () => timer.refresh() });
     } catch (error) {
-      // one whose head is none has a body that nobody will read
+      // an answer with an invalid head: its body is not read
       call.cancel(GONE);
       throw error;
     } finally {
@@ -88,10 +88,10 @@ export async function sendByLink(
   }
 }
 
-const GONE = new Error("The client is gone.");
+const GONE = new Error("The client disconnected.");
 const EMPTY = Buffer.alloc(0);
 
-/** All of a body whose length was said; Node holds the sender to it. @throws GONE, body_timeout */
+/** Reads a body with a declared length, which Node enforces. @throws GONE, body_timeout */
 function readBody({ req }: Exchange, mostMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
@@ -104,7 +104,7 @@ function readBody({ req }: Exchange, mostMs: number): Promise<Buffer> {
       resolve(pieces.length === 1 ? (pieces[0] ?? EMPTY) : Buffer.concat(pieces));
     });
     req.once("close", () => {
-      // comes behind every end as well, and Node is told of each rejection that comes too late
+      // `close` follows every end, and each late rejection costs time in Node
       if (hasEnded) return;
       clearTimeout(timer);
       reject(GONE);
@@ -112,19 +112,19 @@ function readBody({ req }: Exchange, mostMs: number): Promise<Buffer> {
   });
 }
 
-/** Shorter ones are sent in one piece with their head. */
+/** A shorter answer is written together with its head. */
 const SHORT_BYTES = 16_384;
 
 function sendWhole(exchange: Exchange, { headers, status }: LinkAnswer, body: Buffer): Sent {
   const { res } = exchange;
   writeHead(exchange, status, headers, status === 204 || status === 304 ? undefined : body.length);
-  // Node joins a head with a text alone; in this encoding each byte is a character
+  // Node joins only strings with the head; in this encoding each byte is one character
   if (body.length > SHORT_BYTES) res.end(body);
   else endWithText(exchange, body.toString("latin1"));
   return { outcome: "answered", status };
 }
 
-/** In one piece with the head: `end(text)` would write a second, empty one with it. */
+/** Writes the body with the head: `end(text)` would add a second, empty write. */
 function endWithText({ req, res }: Exchange, text: string): void {
   if (req.httpVersionMajor !== 1 || req.socket.writableCorked > 0) {
     res.end(text, "latin1");
@@ -136,7 +136,7 @@ function endWithText({ req, res }: Exchange, text: string): void {
   res.end();
 }
 
-/** What a pod says of its length is not said on: Node does not hold a body to it, and what is more would be the next answer of the connection. */
+/** Ignores the pod's length: Node does not enforce it, and excess bytes would become the connection's next answer. */
 function writeHead(exchange: Exchange, status: number, headers: readonly string[], length: number | undefined): void {
   if (exchange.req.httpVersionMajor === 1) {
     const sent = flatAnswerHeaders(headers, exchange);
@@ -150,7 +150,7 @@ function writeHead(exchange: Exchange, status: number, headers: readonly string[
   beginAnswer(exchange, status, sent);
 }
 
-/** `wentOn`: the service was heard, and the time for which it may be silent starts again. */
+/** `wentOn`: called when the service sends something, to restart the silence timeout. */
 async function sendStream(
   exchange: Exchange,
   { headers, status }: LinkAnswer,
@@ -174,7 +174,7 @@ async function sendStream(
     }
     res.end();
   } catch {
-    // a client can tell a broken answer by its connection
+    // the closed connection shows the client that the answer is incomplete
     res.destroy();
   }
   return { outcome: "answered", status };
@@ -194,7 +194,7 @@ function drained(exchange: Exchange): Promise<void> {
   });
 }
 
-/** A name that comes several times has several values. */
+/** Collects repeated names into lists. */
 function toHeaders(flat: readonly string[]): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = Object.create(null);
   for (let at = 0; at + 1 < flat.length; at += 2) {

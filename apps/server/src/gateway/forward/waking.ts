@@ -16,11 +16,11 @@ import {
 
 /** How long a request waits for a database that wakes. */
 const WAKE_MS = 30_000;
-/** How long it waits for a service that starts in one that is awake. */
+/** How long a request waits for a service that starts in an awake database. */
 const START_MS = 5_000;
-/** Requests that wait for one database; more are refused at once. */
+/** Maximum waiting requests of one database. More are refused at once. */
 const MAX_WAITING = 1_000;
-/** The reconciler works by events; this is for one that was missed. */
+/** Recovers from a missed event of the reconciler. */
 const LOOK_MS = 1_000;
 
 export interface WakingDeps {
@@ -30,10 +30,10 @@ export interface WakingDeps {
   readonly table: RoutingTable;
 }
 
-/** Requests to services that do not serve just now. */
+/** Requests to services that do not serve yet. */
 export interface Waking {
   /**
-   * Resolves once the service serves, after it has woken its database where a request may.
+   * Wakes the database if allowed, and resolves once the service serves.
    * @throws database_asleep, database_failed, service_not_available, overloaded
    */
   waitFor(exchange: Exchange, service: RoutedService): Promise<void>;
@@ -46,7 +46,7 @@ export function createWaking(deps: WakingDeps): Waking {
     if (wakes.has(database.id)) return;
     const wake = wakeDatabase(deps, database)
       .catch((error: unknown) => {
-        deps.log.warn({ err: error, db: database.id }, "a database was not woken by a request");
+        deps.log.warn({ err: error, db: database.id }, "a request could not wake a database");
       })
       .finally(() => wakes.delete(database.id));
     wakes.set(database.id, wake);
@@ -79,7 +79,7 @@ export function createWaking(deps: WakingDeps): Waking {
   };
 }
 
-/** 0 for what does not come by itself. */
+/** 0 if the service does not start automatically. */
 function waitTime(database: RoutedDatabase, service: RoutedService): number {
   if (!service.is_wanted || service.state === "FAILED") return 0;
   switch (database.state) {
@@ -89,7 +89,7 @@ function waitTime(database: RoutedDatabase, service: RoutedService): number {
       return database.is_woken ? WAKE_MS : 0;
     case "AVAILABLE":
     case "UPDATING":
-      // its services follow a database that woke
+      // services start after their database wakes
       return database.is_woken ? WAKE_MS : START_MS;
     default:
       return 0;
@@ -101,13 +101,13 @@ function refusal(database: RoutedDatabase, service: RoutedService): Error {
   return isAsleep(database, service) ? refusals.asleep(database) : refusals.notRunning(database, service);
 }
 
-/** Whether a service does not serve because its database sleeps or starts; one that failed does neither. */
+/** Whether a service is down because its database sleeps or starts. A failed database does neither. */
 export function isAsleep(database: RoutedDatabase, service: RoutedService): boolean {
   const isUp = database.state === "AVAILABLE" || database.state === "UPDATING" || database.state === "FAILED";
   return service.is_wanted && !isUp;
 }
 
-/** Has a database started, as a person would; one that is something else by now is left alone. */
+/** Starts a database like a person's request. Does nothing if its state has changed. */
 async function wakeDatabase({ db, recordEvent }: WakingDeps, { id, organization }: RoutedDatabase): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const row = await tx
@@ -141,7 +141,7 @@ async function wakeDatabase({ db, recordEvent }: WakingDeps, { id, organization 
         principal: undefined,
         ip_address: null,
         client: null,
-        detail: "a request woke it",
+        detail: "woken by a request",
       },
     );
     await enqueueReconcileDatabase(tx, id);

@@ -6,27 +6,27 @@ import type { KeySnapshots } from "../../edge/key-snapshots.ts";
 import type { KeptState } from "./kept-state.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
 
-/** A database that nobody asks for is not followed for longer. */
+/** The keys of an unused database are dropped after this time. */
 const IDLE_MS = 600_000;
 const LOOK_MS = 60_000;
 const RETRY_MS = 1_000;
-/** How long the first requests of a database wait for its keys. */
+/** How long a database's first requests wait for its keys. */
 const OPEN_MS = 2_000;
 
 export interface DatabaseKeysDeps {
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly log: Logger;
-  /** Of a gateway that is to start without PostgreSQL. */
+  /** Saved keys for a start without PostgreSQL. */
   readonly kept?: Pick<KeptState, "findKeys" | "keepKeys"> | undefined;
 }
 
-/** Checks keys of the databases that are asked for, in memory. */
+/** Checks keys of the requested databases in memory. */
 export interface DatabaseKeys extends Disposable {
-  /** At once for a database whose keys are known; a promise when they have to be got first. */
+  /** Returns the result if the database's keys are in memory, otherwise a promise. */
   verify(database: RoutedDatabase, key: string): Verified | Promise<Verified>;
 }
 
-/** Follows the keys of each database from its first request on, and stops when nobody asks for it any more. */
+/** Loads and follows a database's keys from its first request until it is unused. */
 export function createDatabaseKeys(deps: DatabaseKeysDeps): DatabaseKeys {
   const followed = new Map<string, Followed>();
   const timer = setInterval(() => {
@@ -41,7 +41,7 @@ export function createDatabaseKeys(deps: DatabaseKeysDeps): DatabaseKeys {
     verify(database, key) {
       const { id, organization, name } = database;
       let one = followed.get(id);
-      // keys are of names: of one that was renamed they are others
+      // keys belong to names: after a rename, load them again
       if (one === undefined || one.organization !== organization || one.name !== name) {
         one?.stop();
         one = follow(deps, database);
@@ -88,7 +88,7 @@ function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedData
   };
   const openOnce = () => {
     opening ??= open().catch((error: unknown) => {
-      log.warn({ err: error, db: id }, "keys of a database cannot be had");
+      log.warn({ err: error, db: id }, "could not load the keys of a database");
       nextTry = performance.now() + RETRY_MS;
       opening = undefined;
     });
@@ -114,7 +114,7 @@ function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedData
     verify(key) {
       const mayTry = !isLive && performance.now() >= nextTry;
       if (verifier === undefined) return mayTry ? openOrKept(key) : { outcome: "stale" };
-      // by what was kept, until the control plane is heard again
+      // saved keys, until the control plane answers again
       if (mayTry) void openOnce();
       return verifier.verify(key);
     },

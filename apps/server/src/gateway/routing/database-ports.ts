@@ -11,19 +11,19 @@ export interface DatabasePortsDeps {
   readonly log: Logger;
   readonly table: RoutingTable;
   readonly host: string;
-  /** A server for the requests of one database, which does not listen yet. */
+  /** Creates a server for the requests of one database, without listening. */
   createServer(databaseId: string): Server;
 }
 
-/** The servers of databases without a domain, each at a port of its own. */
+/** The servers of databases without a domain, each at its own port. */
 export interface DatabasePorts {
-  /** Opens and closes servers as the routing table says, and resolves when that is done. */
+  /** Opens and closes servers to match the routing table. Resolves when done. */
   follow(): Promise<void>;
-  /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
+  /** Refuses new requests. Resolves when the running ones have ended, or after `mostMs`. */
   stop(mostMs: number): Promise<void>;
 }
 
-/** A database gets a port once, and keeps it; one that is taken by another program is given up for another. */
+/** A database keeps its first port. If another program uses the port, the database gets a new one. */
 export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
   const { table, log } = deps;
   const servers = new Map<string, Server>();
@@ -68,7 +68,7 @@ async function openPort(deps: DatabasePortsDeps, { id, port }: RoutedDatabase): 
   if (port !== null) {
     const kept = await listen(deps, id, port);
     if (kept !== undefined) return kept;
-    deps.log.warn({ db: id, port }, "a database gets another port: another program has the one that it had");
+    deps.log.warn({ db: id, port }, "a database gets another port: its own is in use by another program");
   }
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const server = await listen(deps, id, 0);
@@ -80,7 +80,7 @@ async function openPort(deps: DatabasePortsDeps, { id, port }: RoutedDatabase): 
   return undefined;
 }
 
-/** False when it cannot be this one: another database has it, or another gateway was faster. */
+/** False if another database has the port, or another gateway was faster. */
 async function writePort(db: ControlDatabase, id: string, before: number | null, port: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("control.databases")
@@ -94,7 +94,7 @@ async function writePort(db: ControlDatabase, id: string, before: number | null,
   return numUpdatedRows > 0n;
 }
 
-/** Undefined when the port is taken. */
+/** Undefined if the port is in use. */
 async function listen(deps: DatabasePortsDeps, id: string, port: number): Promise<Server | undefined> {
   const server = deps.createServer(id);
   try {

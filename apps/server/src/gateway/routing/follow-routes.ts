@@ -4,7 +4,7 @@ import { type ControlDatabase, sayError } from "../../database/pool.ts";
 import { readRoutes } from "./read-routes.ts";
 import type { RoutingTable } from "./routing-table.ts";
 
-/** A notification that was lost is made good for after this. */
+/** Recovers from lost notifications. */
 const READ_AGAIN_MS = 10_000;
 
 export interface FollowRoutesDeps {
@@ -15,8 +15,8 @@ export interface FollowRoutesDeps {
 }
 
 /**
- * Keeps the routing table as PostgreSQL has it. Resolves after the first reading, or when PostgreSQL did not answer it: the table stays
- * as it is until it does.
+ * Keeps the routing table in sync with PostgreSQL. Resolves after the first read, even if it failed. While PostgreSQL
+ * does not answer, the table stays unchanged.
  */
 export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposable> {
   const { db, log, notifications, table } = deps;
@@ -31,15 +31,14 @@ export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposa
       const found = await readRoutes(db, id);
       if (id === undefined) table.replace(found);
       else table.set(id, found[0]);
-      if (isLost) log.info({}, "the gateway reads where requests go again");
+      if (isLost) log.info({}, "the gateway reads routes again");
       isLost = false;
     } catch (error) {
-      if (!isLost)
-        log.warn(sayError(error), "the gateway goes on with the routes that it knows: PostgreSQL does not answer");
+      if (!isLost) log.warn(sayError(error), "the gateway uses its last known routes: PostgreSQL does not answer");
       isLost = true;
     }
   };
-  // one after the other: what was read later is never overwritten by what was read before
+  // one read at a time: an older result must not replace a newer one
   const readSoon = (id: string | undefined) => {
     if (waiting.has(id)) return last;
     waiting.add(id);
@@ -51,7 +50,7 @@ export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposa
     try {
       stop ??= await notifications.listen("control_service_routes", (id) => void readSoon(id));
     } catch (error) {
-      log.warn({ err: error }, "the gateway is not told of new routes; it reads them now and then");
+      log.warn({ err: error }, "the gateway gets no notifications of new routes; it polls them");
     }
   };
   await listen();

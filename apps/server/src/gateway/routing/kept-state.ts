@@ -39,25 +39,25 @@ const stateSchema = z.object({
   certificates: z.record(z.string(), certificateSchema).default({}),
 });
 
-/** What checks keys of a database: the key of whoever signs, SPKI in base64, and the last snapshot. */
+/** The saved keys of a database: the signer's public key (SPKI in base64) and the last snapshot. */
 export type KeptKeys = z.output<typeof keysSchema>;
 
-/** PEM both. */
+/** Both in PEM. */
 export type KeptCertificate = z.output<typeof certificateSchema>;
 
-/** What a gateway goes on with when it starts and PostgreSQL does not answer: in a file that only its owner reads. */
+/** State for a gateway that starts without PostgreSQL, in a file that only its owner can read. */
 export interface KeptState extends Disposable {
-  /** As they were when it was last written. */
+  /** The databases as last saved. */
   readonly databases: readonly RoutedDatabase[];
   keepRoutes(databases: Iterable<RoutedDatabase>): void;
   findKeys(databaseId: string): KeptKeys | undefined;
   keepKeys(databaseId: string, keys: KeptKeys): void;
-  /** By host, as they were when it was last written. */
+  /** The certificates by host, as last saved. */
   readonly certificates: Readonly<Record<string, KeptCertificate>>;
   keepCertificates(certificates: Readonly<Record<string, KeptCertificate>>): void;
 }
 
-/** Opens the file; one that is not there or cannot be read is as one that is empty. Changes are written after a moment, and at the end. */
+/** Opens the file. A missing or unreadable file counts as empty. Changes are saved after a delay, and on disposal. */
 export function openKeptState(path: string, log: Logger): KeptState {
   const state = read(path, log);
   let timer: NodeJS.Timeout | undefined;
@@ -67,7 +67,7 @@ export function openKeptState(path: string, log: Logger): KeptState {
     try {
       writePrivateFile(path, JSON.stringify(state));
     } catch (error) {
-      log.warn({ err: error }, "the gateway could not keep its routes for a start without PostgreSQL");
+      log.warn({ err: error }, "the gateway could not save its routes for a start without PostgreSQL");
     }
   };
   const writeSoon = () => {
@@ -108,7 +108,7 @@ function read(path: string, log: Logger): State {
     return stateSchema.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
     const isNew = error instanceof Error && "code" in error && error.code === "ENOENT";
-    if (!isNew) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
+    if (!isNew) log.warn({ err: error }, "the gateway cannot read its saved routes; it waits for PostgreSQL");
     return { databases: [], keys: {}, certificates: {} };
   }
 }

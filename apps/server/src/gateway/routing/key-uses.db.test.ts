@@ -4,7 +4,7 @@ import { openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer } from "../../testing/open-server.ts";
 import { openOrgStage } from "../../testing/people.ts";
 
-test("a key that callers of a service show is one that was used, and a wrong one is not", async () => {
+test("records the use of a valid key, not of a wrong one", async () => {
   await using server = await openServer();
   await using stage = await openGatewayStage(server);
   const { org, owner } = await openOrgStage(server);
@@ -19,7 +19,7 @@ test("a key that callers of a service show is one that was used, and a wrong one
     (await fetch(`${database.url}/ingest/docs`, { headers: { "x-api-key": key } })).status;
   await eventually(async () => expect(await ask(used)).toBe(200));
   expect(await ask(`${wrong}x`)).toBe(401);
-  // it is written down once a minute, and at the end
+  // it is written once a minute, and on disposal
   await stage.gateway[Symbol.asyncDispose]();
   const list = await server.ask("keyList", { params: { org: org.name }, as: owner });
   const last = Object.fromEntries(

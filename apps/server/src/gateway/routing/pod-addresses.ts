@@ -2,10 +2,10 @@ import type { PodServerPaths } from "../../pods/database-paths.ts";
 import { type ServicePaths, servicePaths } from "../../pods/service-paths.ts";
 import { type RoutingTable, servingInstance } from "./routing-table.ts";
 
-/** Where pods of services have their sockets, named once: a name is a hash and a look at the disk. */
+/** Socket paths of service pods, cached: computing one needs a hash and a disk access. */
 export interface PodAddresses {
   of(databaseId: string, serviceId: string, instance: number): ServicePaths;
-  /** Those of all pods that serve; others are forgotten. */
+  /** The paths of all serving pods. Drops the others. */
   serving(table: RoutingTable): ServicePaths[];
 }
 
@@ -15,7 +15,7 @@ interface Named {
 }
 
 export function createPodAddresses(place: PodServerPaths): PodAddresses {
-  // the instance that was asked for last, by the service's id
+  // the last requested instance, by the service's id
   let known = new Map<string, Named>();
   const find = (databaseId: string, id: string, instance: number): Named => {
     const found = known.get(id);

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
 
-/** What the control plane knows of databases and their services: of all, or of one, which is absent when it is being deleted. */
+/** Reads databases and their services, all or one. A database that is being deleted is missing. */
 export async function readRoutes(db: ControlDatabase, id?: string): Promise<RoutedDatabase[]> {
   const { rows } = await sql<RoutedDatabase>`
     select d.id, d.org_id, o.name as organization, d.name, d.state,

@@ -32,7 +32,7 @@ async function openService() {
   return { ask, database, id, org };
 }
 
-test("a request to a FAILED database is told so", async () => {
+test("a request to a FAILED database gets the state", async () => {
   const { ask, database, org } = await openService();
   await sql`update control.databases set state = 'FAILED' where id = ${database.id}`.execute(server.deps.db);
   await eventually(() => expect(stage.gateway.table.byId(database.id)?.state).toBe("FAILED"));
@@ -44,7 +44,7 @@ test("a request to a FAILED database is told so", async () => {
   expect(await ask("/health", {})).toMatchObject({ status: 503, code: "service_not_available" });
 });
 
-test("a request to a suspended organization is refused, also where its database sleeps", async () => {
+test("a request to a suspended organization is refused, even if its database sleeps", async () => {
   const { ask, database, org } = await openService();
   await sql`update control.databases set state = 'STOPPED' where id = ${database.id}`.execute(server.deps.db);
   await server.deps.db

@@ -2,58 +2,58 @@ import type { ManifestCors } from "@appdb/contract/manifest";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 
-/** A service as the gateway sees it. */
+/** A service in the routing table. */
 export interface RoutedService {
   readonly id: string;
-  /** Within the database, with its folders. */
+  /** The name within the database, with its folders. */
   readonly name: string;
   readonly state: ServiceState;
-  /** What serves; null while nothing does. */
+  /** The serving instance, or null. */
   readonly instance: number | null;
-  /** It shall run while its database is awake. */
+  /** Whether it should run while its database is awake. */
   readonly is_wanted: boolean;
-  /** Which pages of other origins may read what it answers; null or absent: it says nothing of them. */
+  /** Origins whose pages may read its answers. Null or absent: it sets none. */
   readonly cors?: ManifestCors | null | undefined;
 }
 
-/** A database as the gateway sees it: plain data, which is kept over a start without PostgreSQL. */
+/** A database in the routing table. Plain data, because it is saved for a start without PostgreSQL. */
 export interface RoutedDatabase {
   readonly id: string;
   readonly org_id: string;
   readonly organization: string;
   readonly name: string;
   readonly state: DatabaseState;
-  /** A request may wake it. */
+  /** Whether a request may wake it. */
   readonly is_woken: boolean;
-  /** Its organization's requests are refused. Absent in what an older gateway kept. */
+  /** Whether its organization is suspended. Absent in the saved state of an older gateway. */
   readonly is_suspended?: boolean | undefined;
   readonly label: string;
   readonly port: number | null;
   readonly services: readonly RoutedService[];
 }
 
-/** A request's path, split. */
+/** A request's path, split into service and rest. */
 export interface FoundService {
   readonly service: RoutedService;
-  /** From the slash behind the service's name; `/` when nothing follows. */
+  /** Starts with the slash after the service's name; `/` if nothing follows. */
   readonly rest: string;
 }
 
-/** Where requests go, in memory: looked up with each of them, changed whenever PostgreSQL tells of a change. */
+/** All routes in memory: read for each request, updated after each change in PostgreSQL. */
 export interface RoutingTable {
   all(): Iterable<RoutedDatabase>;
   byId(id: string): RoutedDatabase | undefined;
-  /** `label` is what stands before the domain. */
+  /** `label` is the host's part before the domain. */
   byLabel(label: string): RoutedDatabase | undefined;
-  /** The service whose name is the longest that the path begins with. */
+  /** The service with the longest name that the path starts with. */
   find(database: RoutedDatabase, path: string): FoundService | undefined;
-  /** Takes what is known of one database; undefined forgets it. True when something is another thing than before. */
+  /** Sets one database; undefined removes it. Returns whether anything changed. */
   set(id: string, database: RoutedDatabase | undefined): boolean;
-  /** Takes all that there are. */
+  /** Replaces all databases. */
   replace(databases: readonly RoutedDatabase[]): void;
-  /** Calls back after each change, with the database's id. */
+  /** Calls back with the database's id after each change. */
   onChange(heard: (id: string) => void): void;
-  /** Resolves after the next change of the database, or after `most_ms`. */
+  /** Resolves after the database's next change, or after `mostMs`. */
   changed(id: string, mostMs: number): Promise<void>;
 }
 
@@ -120,7 +120,7 @@ interface Entry {
   readonly database: RoutedDatabase;
   readonly text: string;
   readonly services: ReadonlyMap<string, RoutedService>;
-  /** How many parts the longest name of a service has. */
+  /** Number of path parts in the longest service name. */
   readonly parts: number;
 }
 
@@ -145,7 +145,7 @@ function findService(entry: Entry | undefined, path: string): FoundService | und
   return found;
 }
 
-/** Which instance serves; undefined while none does. */
+/** The serving instance, or undefined. */
 export function servingInstance({ state, instance }: RoutedService): number | undefined {
   return instance !== null && (state === "AVAILABLE" || state === "UPDATING") ? instance : undefined;
 }

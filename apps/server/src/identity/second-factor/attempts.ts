@@ -4,17 +4,17 @@ import { networkOf } from "@appdb/system/network/network-of";
 import { sql } from "kysely";
 import type { ControlDatabase } from "../../database/pool.ts";
 
-/** How many attempts in how long, for one account and for one address. */
+/** Maximum attempts in a time window, by account and address. */
 export const ATTEMPT_LIMITS = {
   /** From one network, for one account. */
   sign_in_pair: { count: 10, window_s: 900 },
   /** From all networks, for one account. */
   sign_in_account: { count: 100, window_s: 900 },
-  /** From one browser in which the account has signed in before; those above do not count it. */
+  /** From one browser that has signed in to the account before. The limits above ignore these attempts. */
   sign_in_device: { count: 10, window_s: 900 },
   /** Codes of a second factor. */
   second_factor_account: { count: 5, window_s: 900 },
-  /** The present password in a session. */
+  /** The current password in a session. */
   confirm_account: { count: 10, window_s: 900 },
   sign_in_address: { count: 100, window_s: 900 },
   sign_up_address: { count: 30, window_s: 3600 },
@@ -29,15 +29,15 @@ export const ATTEMPT_LIMITS = {
 export type AttemptKind = keyof typeof ATTEMPT_LIMITS;
 
 export interface Attempts {
-  /** Counts an attempt before it is made, so that many at once are no more than the limit. @throws too_many_attempts */
+  /** Counts an attempt before it is made, so that concurrent ones cannot exceed the limit. @throws too_many_attempts */
   take(kind: AttemptKind, subject: string): Promise<void>;
-  /** Forgets the attempts after one that succeeded. */
+  /** Resets the count after a success. */
   forget(kind: AttemptKind, subject: string): Promise<void>;
-  /** Removes what no longer counts. */
+  /** Removes expired counts. */
   clean(): Promise<void>;
 }
 
-/** Attempts are counted in PostgreSQL: all servers count together, and a restart forgets none. */
+/** Counts attempts in PostgreSQL, shared by all servers and across restarts. */
 export function createAttempts(db: ControlDatabase): Attempts {
   return {
     async take(kind, subject) {
@@ -71,7 +71,7 @@ export function createAttempts(db: ControlDatabase): Attempts {
   };
 }
 
-/** Addresses of people and machines are not kept for this. */
+/** Hashes the subject, so that no addresses of people or machines are stored. */
 function hash(kind: AttemptKind, subject: string): Buffer {
   const counted = kind.endsWith("_address") ? networkOf(subject) : subject;
   return createHash("sha256").update(counted.trim().toLowerCase()).digest();

@@ -1,4 +1,4 @@
-/** Words that people build passwords from, lower case. A password that is little more than these is guessed first. */
+/** Words that people build passwords from, in lower case. Attackers guess passwords of these words first. */
 export const COMMON_WORDS: readonly string[] = `
 abc access account admin administrator aloha amanda america andrea andrew angel angela anthony apple april arsenal ashley august austin
 autumn baby babygirl bailey banana baseball basketball batman beautiful beauty berlin biteme blink blue boomer boston brandon buster

@@ -6,11 +6,11 @@ const ID_BYTES = 12;
 const YEAR_S = 365 * 24 * 3600;
 
 /**
- * The cookie of a browser in which an account has signed in before. Attempts from it are counted apart, so that strangers who guess
- * passwords do not keep the account's own person out. It signs nobody in.
+ * The cookie of a browser that has signed in to an account before. Its attempts are counted separately, so that
+ * attackers who guess passwords cannot lock the person out. It does not sign in.
  */
 export interface KnownDevice {
-  /** The id of the browser; undefined unless it has signed in to this account before. */
+  /** The browser's id. Undefined unless it has signed in to this account before. */
   read(header: string | undefined, email: string): string | undefined;
   /** A Set-Cookie header for a browser that has signed in. */
   write(email: string): string;

@@ -4,8 +4,8 @@ import type { Principal } from "../../audit/principal.ts";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
 /**
- * Refuses a dangerous act in a session that has not proven its person for a while: a stolen session alone does not suffice. API keys
- * are not asked: nobody could confirm for them, and their rights are bounded.
+ * Refuses a dangerous action in a session without a recent proof of identity, because a session may be stolen. API keys
+ * are exempt: they cannot confirm, and their permissions are limited.
  * @throws reauthentication_required
  */
 export async function demandRecentProof(
@@ -22,13 +22,13 @@ export async function demandRecentProof(
     .executeTakeFirst();
   if (found !== undefined) return;
   throw appError("reauthentication_required", {
-    detail: `This needs a proof of your identity from the last ${confirmS / 60} minutes; the one of this session is older.`,
+    detail: `This needs a proof of your identity from the last ${confirmS / 60} minutes. The proof of this session is older.`,
     hint: "Sign in again, then repeat it: cli login",
     meta: { confirm_s: confirmS },
   });
 }
 
-/** Notes that the session has proven its person now. Answers until when that counts. */
+/** Records a proof of identity for the session. Returns its expiry. */
 export async function noteProof(db: ControlDatabase | Tx, sessionId: string, confirmS: number): Promise<Date> {
   const { until } = await db
     .updateTable("identity.sessions")

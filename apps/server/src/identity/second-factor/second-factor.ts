@@ -8,7 +8,7 @@ import type { Attempts } from "./attempts.ts";
 import { findTotpStep, makeTotpSecret, toBase32, totpUri } from "./totp.ts";
 
 export const RECOVERY_CODES = 10;
-/** 120 random bits: a hash without salt, which is quick to make, hides them. */
+/** 120 random bits: a fast hash without a salt is sufficient. */
 const RECOVERY_BYTES = 15;
 const TOTP_CODE = /^\d{6}$/;
 
@@ -18,7 +18,10 @@ export interface SecondFactorDeps {
   readonly master_key: MasterKey;
 }
 
-/** Makes a secret for an authenticator app. No code is asked at sign-in until the person shows a first one. @throws second_factor_conflict */
+/**
+ * Creates an authenticator secret, which sign-ins use once a first code confirmed it.
+ * @throws second_factor_conflict
+ */
 export async function beginSecondFactor(
   { db, master_key: masterKey }: SecondFactorDeps,
   person: { readonly user_id: string; readonly email: string },
@@ -37,13 +40,14 @@ export async function beginSecondFactor(
     )
     .returning("user_id")
     .executeTakeFirst();
-  if (begun === undefined) throw conflict("The account has a second factor.", "Remove it first to set up another one.");
+  if (begun === undefined)
+    throw conflict("The account already has a second factor.", "Remove it before you set up another one.");
   return { secret: toBase32(secret), uri: totpUri(secret, issuer, person.email) };
 }
 
 /**
- * Turns the second factor on by its first code. Answers the recovery codes, which nothing shows again. The caller counts attempts
- * before the transaction begins: a transaction that waits for another connection can starve the pool.
+ * Enables the second factor with its first code. Returns the recovery codes, which are never shown again. Attempts must
+ * be counted before the transaction starts: waiting for a second connection in a transaction can exhaust the pool.
  * @throws second_factor_conflict, second_factor_wrong
  */
 export async function enableSecondFactor(
@@ -54,7 +58,7 @@ export async function enableSecondFactor(
 ): Promise<string[]> {
   const factor = await readFactor(tx, userId);
   if (factor === undefined || factor.enabled_at !== null) {
-    throw conflict("The set-up of a second factor was not begun, or is done.", "Begin the set-up again.");
+    throw conflict("The setup of a second factor was not started, or is already complete.", "Begin the set-up again.");
   }
   if (!(await useTotp(deps, tx, factor, code))) throw wrongCode();
   await tx
@@ -76,7 +80,7 @@ export async function removeSecondFactor(tx: Tx, userId: string): Promise<void> 
 }
 
 /**
- * Checks the code of an account that has a second factor; each code works once. Wrong codes are counted for `counted_as`.
+ * Checks a code of an account's second factor. Each code works once. Wrong codes count for `countedAs`.
  * @throws second_factor_required without a code, second_factor_wrong, too_many_attempts
  */
 export async function demandSecondFactor(
@@ -101,7 +105,7 @@ export async function demandSecondFactor(
   await deps.attempts.forget("second_factor_account", countedAs);
 }
 
-/** Whether sign-ins of the account need a code. */
+/** Whether the account's sign-ins need a code. */
 export async function hasSecondFactor(db: ControlDatabase | Tx, userId: string): Promise<boolean> {
   const factor = await readFactor(db, userId);
   return factor !== undefined && factor.enabled_at !== null;
@@ -122,7 +126,7 @@ async function readFactor(db: ControlDatabase | Tx, userId: string): Promise<Fac
     .executeTakeFirst();
 }
 
-/** True for a code of the app that was not used before. Of two that show one code at once, one is let in. */
+/** True for a valid, unused code of the app. Of two concurrent uses, one succeeds. */
 async function useTotp(
   { master_key: masterKey }: SecondFactorDeps,
   db: ControlDatabase | Tx,
@@ -167,7 +171,7 @@ function conflict(detail: string, hint: string): Error {
 
 function wrongCode(): Error {
   return appError("second_factor_wrong", {
-    detail: "The code is wrong, or was used before.",
-    hint: "Wait for the next code of your authenticator app, or use a recovery code.",
+    detail: "The code is wrong or was used before.",
+    hint: "Wait for the next code in your authenticator app, or use a recovery code.",
   });
 }

@@ -15,7 +15,7 @@ test.each([
   expect(totpCode(SECRET, Math.floor(second / 30))).toBe(code);
 });
 
-test("takes a code of the step before and after, and no other", () => {
+test("accepts codes of the previous and next step only", () => {
   const nowMs = 1_234_567_890_000;
   const step = Math.floor(nowMs / 30_000);
   for (const near of [step - 1, step, step + 1]) expect(findTotpStep(SECRET, totpCode(SECRET, near), nowMs)).toBe(near);
@@ -23,7 +23,7 @@ test("takes a code of the step before and after, and no other", () => {
   expect(findTotpStep(SECRET, "", nowMs)).toBeUndefined();
 });
 
-test("writes the address that authenticator apps read", () => {
+test("writes the URI for authenticator apps", () => {
   expect(toBase32(SECRET)).toBe("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
   const uri = new URL(totpUri(SECRET, "cloud.example.com", "ann+b@example.com"));
   expect(uri.searchParams.get("secret")).toBe("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
@@ -31,6 +31,6 @@ test("writes the address that authenticator apps read", () => {
   expect(decodeURIComponent(uri.pathname)).toContain("cloud.example.com:ann+b@example.com");
 });
 
-test("makes another secret each time", () => {
+test("creates a new secret each time", () => {
   expect(makeTotpSecret().equals(makeTotpSecret())).toBe(false);
 });

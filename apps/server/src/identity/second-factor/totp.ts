@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from "node:crypto";
 
-/** What authenticator apps take by default: RFC 6238 with SHA-1, six digits, a step of 30 seconds. */
+/** Defaults of authenticator apps: RFC 6238 with SHA-1, six digits and steps of 30 seconds. */
 const STEP_S = 30;
 const DIGITS = 6;
-/** Steps that a clock may be off by, in either direction. */
+/** Allowed clock error in steps, in both directions. */
 const TOLERANCE = 1;
 const SECRET_BYTES = 20;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -22,21 +22,21 @@ export function totpCode(secret: Buffer, step: number): string {
   return String(number % 10 ** DIGITS).padStart(DIGITS, "0");
 }
 
-/** The step whose code this is, near the time; undefined for a wrong code. */
+/** The step of a code near the given time. Undefined for a wrong code. */
 export function findTotpStep(secret: Buffer, code: string, nowMs: number): number | undefined {
   const now = Math.floor(nowMs / 1000 / STEP_S);
   const steps = Array.from({ length: 2 * TOLERANCE + 1 }, (_, index) => now - TOLERANCE + index);
   return steps.find((step) => totpCode(secret, step) === code);
 }
 
-/** RFC 4648 base 32 without padding: how people type a secret. */
+/** RFC 4648 base32 without padding, for typing a secret. */
 export function toBase32(bytes: Buffer): string {
   let bits = "";
   for (const byte of bytes) bits += byte.toString(2).padStart(8, "0");
   return (bits.match(/.{1,5}/g) ?? []).map((five) => ALPHABET[Number.parseInt(five.padEnd(5, "0"), 2)]).join("");
 }
 
-/** What the QR code says. */
+/** The URI in the QR code. */
 export function totpUri(secret: Buffer, issuer: string, email: string): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(email)}`;
   return `otpauth://totp/${label}?secret=${toBase32(secret)}&issuer=${encodeURIComponent(issuer)}`;

@@ -40,17 +40,17 @@ test.each([
   "kV9#mQ2xLp7w",
   "zebra-lamp-violin",
   "my dog sleeps on mondays",
-])("takes %s", (password) => {
+])("accepts %s", (password) => {
   expect(findWeakness(password, "bench@example.com")).toBeUndefined();
 });
 
-test("tells what is wrong and what to do, without the password", () => {
+test("explains the weakness and the fix, without the password", () => {
   expect(() => assertStrongPassword("password123", EMAIL)).toThrow(
     expect.objectContaining({ code: "weak_password", message: expect.not.stringContaining("password123") }),
   );
 });
 
-test("looks at the longest password in no time worth mentioning", () => {
+test("checks the longest password quickly", () => {
   expect(findWeakness("ab1".repeat(66), EMAIL)).toBeTypeOf("string");
   expect(findWeakness("kV9#mQ2xLp".repeat(20), EMAIL)).toBeUndefined();
 });

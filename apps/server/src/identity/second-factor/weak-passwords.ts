@@ -2,14 +2,14 @@ import { appError } from "@appdb/contract/errors";
 import { COMMON_WORDS } from "./common-words.ts";
 
 const PRODUCT = "appdb";
-/** Parts, such as words, years and single characters, that a password must have more of. */
+/** A password needs more parts than this: words, years and single characters. */
 const MAX_PARTS = 4;
-/** Shorter names of accounts are left alone: they occur in too many words. */
+/** Shorter account names are ignored, because many words contain them. */
 const SHORTEST_NAME = 3;
 const YEAR_DIGITS = 4;
 const SHORTEST_RUN = 3;
 const LONGEST_REPEATED = 6;
-/** Rows of keys and of the alphabet that fingers follow. */
+/** Rows of the keyboard and of the alphabet. */
 const ROWS = [
   "01234567890",
   "abcdefghijklmnopqrstuvwxyz",
@@ -19,12 +19,12 @@ const ROWS = [
   "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik",
 ];
 const RUNS = ROWS.flatMap((row) => [row, [...row].reverse().join("")]);
-/** Characters that stand for letters. */
+/** Characters that replace letters. */
 const LEET: Readonly<Record<string, string>> = { "@": "a", 4: "a", 3: "e", 0: "o", $: "s", 5: "s", 7: "t", "!": "i" };
 
 /**
- * Refuses a password that is guessed among the first: little more than common words, names of the account or the product, rows of
- * keys, years and repetitions.
+ * Refuses an easily guessed password: little more than common words, names of the account or product, rows of keys,
+ * years and repetitions.
  * @throws weak_password
  */
 export function assertStrongPassword(password: string, email: string): void {
@@ -36,7 +36,7 @@ export function assertStrongPassword(password: string, email: string): void {
   });
 }
 
-/** Why a password is weak; undefined for one that is not. */
+/** Why a password is weak, or undefined. */
 export function findWeakness(password: string, email: string): string | undefined {
   const text = password.normalize("NFKC").toLowerCase();
   const address = email.trim().toLowerCase();
@@ -64,10 +64,10 @@ function isRepeated(text: string): boolean {
   return false;
 }
 
-/** The least number of words, runs, years and single characters that the text consists of. `letters`: what its characters stand for. */
+/** The minimum number of words, runs, years and single characters in the text. `letters`: the text with LEET undone. */
 function countParts(text: string, letters: string, words: ReadonlySet<string>): number {
   const longest = Math.max(...[...words].map((word) => word.length), ...RUNS.map((run) => run.length));
-  // least[end]: parts of the first `end` characters
+  // least[end]: the minimum for the first `end` characters
   const least = [0];
   for (let end = 1; end <= text.length; end++) {
     let best = (least[end - 1] ?? 0) + 1;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { DBAdapter, DBTransactionAdapter, Where } from "better-auth/adapters";
 
-/** The field of a model that is a credential: the database stores its hash. */
+/** The field of each model that is a credential and is stored as a hash. */
 const CREDENTIALS: Readonly<Record<string, string>> = { session: "token", deviceCode: "deviceCode" };
 
-/** What the database stores of a session token or a device code: SHA-256 in hex. The tokens are random, so no salt is needed. */
+/** The stored form of a session token or device code: SHA-256 in hex. Tokens are random, so no salt is needed. */
 export function hashCredential(token: string): string {
   return createHash("sha256").update(token, "utf8").digest("hex");
 }
@@ -12,8 +12,8 @@ export function hashCredential(token: string): string {
 type Row = Record<string, unknown>;
 
 /**
- * Wraps better-auth's adapter so that credentials are hashed on their way to the database. A row that was looked up by its
- * credential has that credential again, because better-auth sets cookies from it. Other rows keep the hash, which signs nobody in.
+ * Wraps better-auth's adapter to hash credentials on their way to the database. A row that was found by its credential
+ * gets the credential back, because better-auth sets cookies from it. Other rows keep the hash, which cannot sign in.
  */
 export function hashCredentials(adapter: DBAdapter): DBAdapter {
   return {
@@ -80,10 +80,10 @@ function hashWhere(model: string, where: Where[]): Where[] {
 function hashValue(value: Where["value"]): Where["value"] {
   if (typeof value === "string") return hashCredential(value);
   if (Array.isArray(value)) return value.map((one) => hashCredential(String(one)));
-  throw new Error("A credential is looked up by its text alone.");
+  throw new Error("A credential can only be looked up by its text.");
 }
 
-/** The row with the credential that it was asked for by. */
+/** Puts the credential of the lookup into the row. */
 function withCredential<T>({ model, where = [] }: Asked, found: T | null): T | null {
   const field = CREDENTIALS[model];
   const asked = where.find((one) => one.field === field);
@@ -93,5 +93,5 @@ function withCredential<T>({ model, where = [] }: Asked, found: T | null): T | n
 
 function refuseChange(model: string, update: Row): void {
   const field = CREDENTIALS[model];
-  if (field !== undefined && field in update) throw new Error(`The ${field} of a ${model} never changes.`);
+  if (field !== undefined && field in update) throw new Error(`The ${field} of a ${model} cannot change.`);
 }

@@ -2,24 +2,24 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { DASHBOARD_COOKIES } from "@appdb/http/dashboard-cookies";
 import type { Secret } from "@appdb/system/secret";
 
-/** The cookie that better-auth sets: `<token>.<HMAC-SHA256 of the token, base64>`, percent-encoded. */
+/** better-auth's session cookie: `<token>.<HMAC-SHA256 of the token, base64>`, percent-encoded. */
 export interface SessionCookie {
   readonly name: string;
-  /** The token of a request's Cookie header; undefined without the cookie or with a forged one. */
+  /** The token of a Cookie header. Undefined if the cookie is missing or forged. */
   read(header: string | undefined): string | undefined;
-  /** A Set-Cookie header; `max_age_s` 0 takes the cookie away. */
+  /** A Set-Cookie header. `maxAgeS` 0 deletes the cookie. */
   write(token: string, maxAgeS: number): string;
 }
 
 /**
- * What names of cookies begin with. Under https a browser takes a `__Host-` cookie from this very host alone: a page on a sibling
- * domain can plant none.
+ * Prefix of cookie names. Over https, browsers accept a `__Host-` cookie only from this exact host, so a page of a
+ * sibling domain cannot set one.
  */
 export function cookiePrefix(isSecure: boolean): string {
   return isSecure ? `__Host-${DASHBOARD_COOKIES}` : DASHBOARD_COOKIES;
 }
 
-/** `secure`: whether the server is reached by https; the cookie then goes over nothing else. */
+/** `secure`: whether the server is reached over https. The cookie then requires https. */
 export function createSessionCookie(secret: Secret, secure: () => boolean): SessionCookie {
   const sign = (token: string) => createHmac("sha256", secret.reveal()).update(token).digest("base64");
   const name = () => `${cookiePrefix(secure())}.session_token`;
@@ -42,7 +42,7 @@ export function createSessionCookie(secret: Secret, secure: () => boolean): Sess
   };
 }
 
-/** The value of a cookie of a request's Cookie header. */
+/** The value of a cookie in a Cookie header. */
 export function findCookie(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? "").split(";")) {
     const equals = part.indexOf("=");
@@ -50,7 +50,7 @@ export function findCookie(header: string | undefined, name: string): string | u
     try {
       return decodeURIComponent(part.slice(equals + 1).trim());
     } catch {
-      // no value of ours has a lonely %
+      // our values never contain a stray %
       return undefined;
     }
   }

@@ -8,7 +8,7 @@ import { readSessionIn } from "../principal.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 
 const MIGRATIONS = readMigrations(join(import.meta.dirname, "../../../migrations"));
-/** The first migration whose tables have hashes. */
+/** The migration that introduced the hashes. */
 const HASHES = 27;
 const LIVES = { browser_s: 2_592_000, cli_s: 7_776_000 };
 const log = createSilentLog();
@@ -26,7 +26,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-test("a session of before the upgrade goes on, and its text is gone", async () => {
+test("a session from before the upgrade continues, and its text is removed", async () => {
   const { pool, db } = opened;
   await migrate(
     pool,

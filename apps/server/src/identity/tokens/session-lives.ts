@@ -1,25 +1,25 @@
 import { type RawBuilder, sql } from "kysely";
 import type { ControlDatabase } from "../../database/pool.ts";
 
-/** A session ends this long after its last use. */
+/** A session ends after this time without use. */
 export const IDLE_S = 30 * 24 * 3600;
-/** How often the use of a session is written down. */
+/** How often the use of a session is recorded. */
 export const TOUCH_S = 300;
 
-/** How long a session lasts at most, however often it is used, in seconds. */
+/** Maximum lifetimes of sessions, in seconds. */
 export interface SessionLives {
   readonly browser_s: number;
   readonly cli_s: number;
 }
 
-/** The absolute end of the session `table`, by the client that it was made for. */
+/** SQL for the absolute end of the session `table`, by its client. */
 export function absoluteEnd(table: string, lives: SessionLives): RawBuilder<Date> {
   const client = sql.ref(`${table}.client`);
   const createdAt = sql.ref(`${table}.created_at`);
   return sql<Date>`(${createdAt} + make_interval(secs => case when ${client} = 'cli' then ${lives.cli_s}::int else ${lives.browser_s}::int end))`;
 }
 
-/** Sets the times of a new session by the clock of the database: several servers share it. */
+/** Sets the times of a new session by the database's clock, which all servers share. */
 export async function startSession(db: ControlDatabase, id: string, lives: SessionLives): Promise<void> {
   await sql`
     update identity.sessions s set created_at = now(), updated_at = now(), authenticated_at = now(),
@@ -29,11 +29,11 @@ export async function startSession(db: ControlDatabase, id: string, lives: Sessi
 
 export interface Prolonged {
   readonly expires_at: Date;
-  /** How long it lasts from now on. */
+  /** Remaining lifetime. */
   readonly rest_s: number;
 }
 
-/** Prolongs a session that was used, up to its absolute end. */
+/** Extends a session after use, up to its absolute end. */
 export async function prolongSession(
   db: ControlDatabase,
   id: string,

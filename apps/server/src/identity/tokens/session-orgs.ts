@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
-/** Gives a new session the organization that the person switched to last, else the one they joined first. */
+/** Sets a new session's organization: the one last switched to, otherwise the one joined first. */
 export async function chooseOrg(db: ControlDatabase | Tx, sessionId: string, userId: string): Promise<void> {
   await sql`
     insert into control.session_orgs (session_id, org_id)
@@ -16,7 +16,7 @@ export async function chooseOrg(db: ControlDatabase | Tx, sessionId: string, use
     on conflict (session_id) do nothing`.execute(db);
 }
 
-/** Switches a session to an organization that its person is a member of. */
+/** Switches a session to another organization of its person. */
 export async function switchOrg(db: ControlDatabase | Tx, sessionId: string, orgId: string): Promise<void> {
   await db
     .insertInto("control.session_orgs")

@@ -2,12 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 
 const TOKEN_BYTES = 32;
 
-/** The text of a link that is good once: 43 characters that nobody guesses. */
+/** A random one-time token for a link: 43 characters. */
 export function makeToken(): string {
   return randomBytes(TOKEN_BYTES).toString("base64url");
 }
 
-/** What is stored of it. */
+/** The stored form of a token. */
 export function hashToken(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }

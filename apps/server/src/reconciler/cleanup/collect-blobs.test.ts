@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { takeTurns } from "./collect-blobs.ts";
 
-test("blobs of organizations go in turns, and each organization's in their order", () => {
+test("organizations' blobs are removed in turns, each organization's in order", () => {
   const rows = ["a1", "a2", "a3", "a4", "b1", "c1", "c2"].map((digest) => ({ org_id: digest.slice(0, 1), digest }));
   expect(takeTurns(rows).map(({ digest }) => digest)).toEqual(["a1", "b1", "c1", "a2", "c2", "a3", "a4"]);
 });

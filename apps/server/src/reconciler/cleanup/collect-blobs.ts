@@ -3,19 +3,19 @@ import { mapBounded } from "../core/map-bounded.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { isStale } from "./unused.ts";
 
-/** Rows that are locked at a time: an upload of one of them waits for so long. */
+/** Rows locked at a time. An upload of one of these blobs waits. */
 const BATCH = 200;
 const AT_ONCE = 8;
-/** Longer than any upload: what was begun before belongs to a server that was killed. */
+/** Longer than any upload: older drafts belong to a killed server. */
 const DRAFT_MS = 86_400_000;
 
-/** Announced by an upload that was killed before it wrote them, or before it said so. */
+/** Announced by an upload that was killed before it was complete. */
 const isAbandoned = sql<boolean>`(not is_stored and used_at < now() - make_interval(secs => ${sql.lit(DRAFT_MS / 1_000)}))`;
 
 /**
- * Removes blobs that no tree names and nobody asked for lately; answers how many. Whoever is told that one is there has it for as long
- * as `UNUSED_DAYS`: being asked for is a use. Row and bytes go in one transaction, so that whoever stores the same bytes meanwhile waits
- * for its row, and then finds that they are gone (`uploadBlobs`).
+ * Removes blobs that no tree names and that were not used lately. Returns how many. A request for a blob counts as a
+ * use, so that an existing blob stays for `UNUSED_DAYS`. Row and bytes go in one transaction: a concurrent upload of
+ * the same blob waits for the row, then stores it again (`uploadBlobs`).
  */
 export async function collectBlobs({ blobs, db }: Pick<ReconcileDeps, "blobs" | "db">): Promise<number> {
   await blobs.clean(new Date(Date.now() - DRAFT_MS));
@@ -32,7 +32,7 @@ export async function collectBlobs({ blobs, db }: Pick<ReconcileDeps, "blobs" | 
   for (let at = 0; at < turns.length; at += BATCH) {
     const batch = turns.slice(at, at + BATCH);
     await db.transaction().execute(async (tx) => {
-      // a tree that has come since was used by somebody, and with it each of its blobs
+      // a newer tree has marked each of its blobs as used
       const gone = await sql<{ org_id: string; digest: string }>`delete from control.blobs where (org_id, digest) in (
         select b.org_id, b.digest from control.blobs b
         join unnest(${batch.map(({ org_id: orgId }) => orgId)}::uuid[], ${batch.map(({ digest }) => digest)}::text[]) old (org_id, digest)
@@ -45,7 +45,7 @@ export async function collectBlobs({ blobs, db }: Pick<ReconcileDeps, "blobs" | 
   return removed;
 }
 
-/** One of each organization after the other: however many blobs of one are to go, those of others do not wait for all of them. */
+/** Interleaves organizations, so that none waits for all blobs of another. */
 export function takeTurns<Row extends { readonly org_id: string }>(rows: readonly Row[]): Row[] {
   const counts = new Map<string, number>();
   const ranked = rows.map((row) => {

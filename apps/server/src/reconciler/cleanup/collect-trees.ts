@@ -12,21 +12,21 @@ import { countedFolders, forgetUnpacked, recountUnpacked } from "../../storage/u
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { isNamed, isStale, UNUSED_MS } from "./unused.ts";
 
-/** Of what is being written, or removed. */
+/** Prefix of folders that are being written or removed. */
 const DRAFT = "draft-";
 
-/** Longer than any is written: its server was killed. */
+/** Longer than any write: older drafts belong to a killed server. */
 const DRAFT_MS = 86_400_000;
-/** Of an organization that stores most of what it may, what nothing uses goes sooner. */
+/** An organization above this share of its storage keeps unused files for a shorter time. */
 const CROWDED_SHARE = 0.8;
 const CROWDED_MS = 86_400_000;
 
 type CollectTreesDeps = Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">;
 
 /**
- * Removes project files that lie unpacked and that nothing uses: they are neither what their database has or is to have, nor what one of
- * its tables was made from, nor young. Then the lists of which nothing is unpacked any more. What is counted as unpacked is what lies there
- * afterwards. Answers how many folders went.
+ * Removes unpacked project files that are old and unused: by their database's observed and desired state, and by its
+ * tables. Then removes lists of trees without unpacked files, and updates the counted storage. Returns how many folders
+ * were removed.
  */
 export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
   const { db, machine } = deps;
@@ -69,7 +69,7 @@ export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
   return removed;
 }
 
-/** How long what nothing uses is kept, for each organization. */
+/** How long each organization keeps unused files. */
 async function readUnusedMs(
   { config, db }: CollectTreesDeps,
   orgIds: readonly string[],
@@ -84,7 +84,7 @@ async function readUnusedMs(
   return found;
 }
 
-/** Of releases of its services: a rollback finds them as they were. */
+/** Trees of its services' releases, for rollbacks. */
 async function treesOfReleases(db: CollectTreesDeps["db"], databaseId: string): Promise<string[]> {
   const rows = await db
     .selectFrom("control.releases as r")
@@ -96,7 +96,7 @@ async function treesOfReleases(db: CollectTreesDeps["db"], databaseId: string): 
   return rows.flatMap(({ tree }) => tree ?? []);
 }
 
-/** Which trees the tables of a database were made from, which its pod alone can tell; undefined when none answers. */
+/** The trees that a database's tables need, which only its pod knows. Undefined without an answer. */
 export async function askNeeded(
   { db, envelope, machine }: Pick<CollectTreesDeps, "db" | "envelope" | "machine">,
   databaseId: string,
@@ -105,7 +105,7 @@ export async function askNeeded(
   return token && (await machine.askTrees(databasePaths(machine.place, databaseId).socket, token));
 }
 
-/** Removes a folder that was not used for long; it is gone at once. One that somebody uses at this moment is put back. */
+/** Removes a folder that is old, by renaming it first. Puts it back if it was used meanwhile. */
 async function takeAway(folder: string, name: string, oldMs: number): Promise<boolean> {
   const path = join(folder, name);
   const away = join(folder, `${DRAFT}${randomBytes(8).toString("hex")}`);
@@ -122,7 +122,7 @@ async function takeAway(folder: string, name: string, oldMs: number): Promise<bo
   return !isBack;
 }
 
-/** By when it was written, or asked for last (`materializeTree`). */
+/** By the time of its write or last use (`materializeTree`). */
 async function isOld(path: string, oldMs: number): Promise<boolean> {
   const found = await awaitIfExists(lstat(path));
   return found !== undefined && found.mtimeMs < Date.now() - oldMs;

@@ -4,8 +4,8 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { isNamed, isStale } from "./unused.ts";
 
 /**
- * Removes images that no database names, and of the machine what no row is of: former ones that no pod reads any more, what killed builds
- * left, caches that are too large. Answers how many went.
+ * Removes images that no database names, and folders without a row: old images without a pod, remains of killed builds
+ * and oversized caches. Returns how many.
  */
 export async function collectUnusedImages(deps: Pick<ReconcileDeps, "db" | "machine">): Promise<number> {
   const { db, machine } = deps;
@@ -22,7 +22,7 @@ interface Image {
   readonly hash: string;
 }
 
-/** Row and folder in one transaction: an update that wants it meanwhile waits, and has it built. */
+/** Row and folder go in one transaction: a concurrent update waits, then builds the image again. */
 async function removeImage({ db, machine }: Pick<ReconcileDeps, "db" | "machine">, image: Image): Promise<boolean> {
   return await db.transaction().execute(async (tx) => {
     const { rows } = await sql<Image>`delete from control.images where (org_id, hash) in (

@@ -1,13 +1,13 @@
 import { sql } from "kysely";
 
-/** What nothing uses any more is kept for so many days: an update that goes back finds it. */
+/** Days that unused data is kept, so that an update can return to it. */
 export const UNUSED_DAYS = 7;
 export const UNUSED_MS = UNUSED_DAYS * 86_400_000;
 
-/** Of a row with `used_at`: whether it was not used for so long. */
+/** For rows with `used_at`: whether the row was unused that long. */
 export const isStale = sql<boolean>`used_at < now() - make_interval(days => ${sql.lit(UNUSED_DAYS)})`;
 
-/** Of an image or a tree: whether a database is to have it, or has it, a release that is kept runs with it, or a deployment that is kept can be undone to it. */
+/** Whether an image or a tree is used by a database's state, a kept release or a kept deployment. */
 export const isNamed = (column: "environment" | "tree", row: string) =>
   sql<boolean>`(exists (select from control.databases d where d.org_id = ${sql.ref(`${row}.org_id`)}
     and ${sql.ref(`${row}.${column === "tree" ? "digest" : "hash"}`)} in (d.desired ->> ${sql.lit(column)}, d.observed ->> ${sql.lit(column)}))

@@ -83,14 +83,14 @@ async function dispatch<S extends Snapshot, Event extends string, Work extends s
   }
 }
 
-/** The machine may have again what it lacked. */
+/** Starts again after a failure of the machine, which may have recovered. */
 async function retry<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   deps: ReconcileDeps,
   snapshot: S,
 ): Promise<Outcome> {
   const { failed_starts: failedStarts, id } = snapshot.row;
-  deps.log.info({ [resource.log_key]: id, failed_starts: failedStarts }, `a failed ${resource.kind} is started again`);
+  deps.log.info({ [resource.log_key]: id, failed_starts: failedStarts }, `starting a failed ${resource.kind} again`);
   await applyChange(resource, deps, snapshot, { event: "retry", set: { retry_at: null } });
   return "moved";
 }

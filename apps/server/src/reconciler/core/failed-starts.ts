@@ -6,10 +6,9 @@ import { inSeconds, retryAfter } from "./failures.ts";
 import type { ReconcileDeps, ReconcileStep, ServiceStep } from "./reconcile-deps.ts";
 import { applyChange, countFailedStart, type Resource, type ResourceColumns, type Snapshot } from "./resource.ts";
 
-/** Seconds before the next start, by the number of failed ones. Without a caller who waits, a machine that lacked something gets time to
- *  have it again. */
+/** Pauses in seconds by the number of failed starts. Without a waiting caller they grow: the machine may recover. */
 const PAUSES_S = { waited_for: [0.2, 0.5, 1, 2], alone: [0.2, 1, 3, 10, 30, 60, 120] } as const;
-/** Shorter pauses are waited for in the job: workers look only now and then for jobs that became due. */
+/** Shorter pauses are waited for inside the job, because workers poll for due jobs only at intervals. */
 const SHORT_S = 2;
 /** Codes of failures that the next start would meet too. */
 const PERMANENT =

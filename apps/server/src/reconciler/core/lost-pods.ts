@@ -5,12 +5,12 @@ import type { OperationError } from "../../operations/run-operation.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
 import { type Resource, type ResourceColumns, type Snapshot, stateAfter } from "./resource.ts";
 
-/** Workers look only now and then for jobs that became due. They hear at once of a job that is due when it is added. */
+/** Workers poll for jobs that become due, but are notified of a job that is due when added. */
 const SHORT_MS = 500;
 
 type LossDeps = Pick<ReconcileDeps, "db" | "log" | "recordEvent">;
 
-/** A resource as it was read before its pod was lost. */
+/** A resource as read before its pod was lost. */
 export interface ServingResource extends Pick<Snapshot, "uri"> {
   readonly row: Pick<Snapshot["row"], "id" | "org_id" | "generation" | "state">;
 }
@@ -18,15 +18,15 @@ export interface ServingResource extends Pick<Snapshot, "uri"> {
 export interface LostPod {
   readonly pod_id: string;
   readonly reason: string;
-  /** Before it is started again. */
+  /** Pause before the restart. */
   readonly pause_ms: number;
-  /** Its process runs but does not answer. */
+  /** Whether its process is running without answering. */
   readonly is_running?: boolean;
 }
 
 /** What happens to a lost pod next, for the log. */
 export function describeNext({ is_running: isRunning }: LostPod): string {
-  return isRunning === true ? "its pod runs, and is ended if it stays silent" : "its pod is started again";
+  return isRunning === true ? "its pod is running, and will be ended if it stays silent" : "its pod will be restarted";
 }
 
 /**
@@ -76,7 +76,7 @@ export async function markFailedByLosses<S extends Snapshot, Event extends strin
   return hasLeft;
 }
 
-/** Marks resources as lost whose pod does not run. Pods that run have their own watch. Returns how many it marked. */
+/** Marks resources without a running pod as lost. Running pods have their own watch. Returns how many it marked. */
 export async function markMissingPodsLost<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   deps: LossDeps & Pick<ReconcileDeps, "machine">,
@@ -92,13 +92,13 @@ export async function markMissingPodsLost<S extends Snapshot, Event extends stri
     const snapshot = await resource.loadSnapshot(deps.db, id);
     // another instance may have taken over meanwhile
     if (snapshot?.row.generation !== generation || podOf(snapshot) !== podId) continue;
-    if (await markPodLost(resource, deps, snapshot, { pod_id: podId, reason: "its pod is gone", pause_ms: 0 }))
+    if (await markPodLost(resource, deps, snapshot, { pod_id: podId, reason: "its pod does not exist", pause_ms: 0 }))
       lost += 1;
   }
   return lost;
 }
 
-/** What the answer of a pod to a health check means. A pod of another version is stopped and counts as silent. */
+/** Judges a pod's answer to a health check. A pod of another version is stopped and counts as silent. */
 export async function judgeHealth(
   { log, machine }: Pick<ReconcileDeps, "log" | "machine">,
   podId: string,
@@ -107,7 +107,7 @@ export async function judgeHealth(
 ): Promise<"ready" | "starting" | "silent"> {
   if (health === undefined) return "silent";
   if (health.version !== VERSION) {
-    log.info({ pod: podId, version: health.version }, "a pod of another version is started again");
+    log.info({ pod: podId, version: health.version }, "restarting a pod of another version");
     await machine.driver.stop(podId, graceMs);
     return "silent";
   }

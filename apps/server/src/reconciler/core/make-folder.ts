@@ -1,13 +1,13 @@
 import { chmod, mkdir } from "node:fs/promises";
 
-/** Makes a folder of the server's that users of pods pass through. They read what belongs to them in it. */
+/** Creates a folder of the server that users of pods may traverse but not list or write. */
 export async function makePassage(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  // whatever mask the server has
+  // independent of the server's umask
   await chmod(folder, 0o755);
 }
 
-/** Makes a folder that is private to its owner. */
+/** Creates a folder that only its owner can access. */
 export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }

@@ -1,4 +1,4 @@
-/** Does the work for each item, so many at once; the first error ends it. */
+/** Runs the work for each item with bounded concurrency. The first error stops it. */
 export async function mapBounded<Item>(
   items: Iterable<Item>,
   atOnce: number,

@@ -1,7 +1,7 @@
 import type { Pod } from "@appdb/contract/routes/control-databases";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
-/** How long a pod may take to end in order: PostgreSQL writes what it has in memory. */
+/** Maximum time for a clean stop, in which PostgreSQL writes its buffers. */
 export const STOP_GRACE_MS = 20_000;
 const MAX_REASON = 500;
 
@@ -9,12 +9,12 @@ export interface PodToKeep {
   readonly id: string;
   readonly kind: "database" | "service";
   readonly state: Pod["state"];
-  /** ISO 8601; left as it is when it is left out. */
+  /** ISO 8601. Undefined keeps the stored value. */
   readonly started_at?: string;
   readonly reason: string | null;
 }
 
-/** Writes down how a pod of a database is, for people. */
+/** Stores the state of a database's pod, for people. */
 export async function keepPod(db: ControlDatabase | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
   const values = {
     state: pod.state,

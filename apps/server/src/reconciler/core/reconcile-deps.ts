@@ -9,7 +9,7 @@ import type { ServiceEndpoint } from "../../pods/ask-service.ts";
 import type { HostRuntime } from "../../pods/host-runtime.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 
-/** Steps of a database in their order; its desired state decides which of them happen. A test kills the process after each. */
+/** Steps of a database in order. Its desired state decides which of them run. A test kills the process after each. */
 export const RECONCILE_STEPS = [
   "begun",
   "building",
@@ -49,7 +49,7 @@ export interface KeyedDatabase {
 export interface ServiceKeyPusher extends AsyncDisposable {
   /** Sends every snapshot to the pods of a database's services from now on. Resolves when the first one was sent. */
   follow(database: KeyedDatabase): Promise<void>;
-  /** Gives an instance the current snapshot before its first request. @throws pod_failed when it takes none */
+  /** Sends the current snapshot to an instance before its first request. @throws pod_failed if it is refused */
   push(database: KeyedDatabase, door: ServiceEndpoint): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export interface OpenOperation {
 
 export type ResourceState = DatabaseState | ServiceState;
 
-/** A database or a service as one statement read it. */
+/** A database or a service, read in one statement. */
 export interface Snapshot {
   readonly row: {
     readonly id: string;
@@ -27,13 +27,13 @@ export interface Snapshot {
     readonly failure: OperationError | null;
   };
   readonly uri: string;
-  /** Those that have not ended, the oldest first. */
+  /** Open operations, oldest first. */
   readonly open: readonly OpenOperation[];
-  /** It failed because of the machine, and the time of the next start has come. */
+  /** Whether it failed because of the machine and its next start is due. */
   readonly is_retry_due?: boolean;
 }
 
-/** What both kinds of resources meet. */
+/** Events of both kinds of resources. */
 export type CommonEvent = "retry" | "ready" | "start_failed" | "lost";
 
 type ColumnsOf<Table> = Omit<Updateable<Table>, "state" | "retry_at"> & { retry_at?: RawBuilder<Date> | null };
@@ -41,34 +41,34 @@ export type ResourceColumns =
   | ColumnsOf<DatabaseTables["control.databases"]>
   | ColumnsOf<ServiceTables["control.services"]>;
 
-/** What the reconciler knows of a kind of resource: databases or services. */
+/** The reconciler's description of a kind of resource: databases or services. */
 export interface Resource<S extends Snapshot, Event extends string> {
   readonly kind: "database" | "service";
   readonly table: "control.databases" | "control.services";
-  /** Names the resource in log lines. */
+  /** Key of the resource in log lines. */
   readonly log_key: "db" | "service";
-  /** Undefined when the resource is gone. */
+  /** Undefined if the resource does not exist. */
   loadSnapshot(db: ControlDatabase, id: string): Promise<S | undefined>;
   nextState(state: ResourceState, event: Event | CommonEvent): ResourceState | undefined;
   enqueue(db: ControlDatabase | Tx, id: string, delayS?: number): Promise<void>;
-  /** Notifications that may change what is to be done, with the payload of those that concern the resource. */
+  /** Notifications that may require work, with the payloads of this resource. */
   channels(snapshot: S): readonly (readonly [Channel, string | undefined])[];
-  /** What else makes started work stale when it changes. */
+  /** Further state whose change makes started work stale. */
   context?(snapshot: S): unknown;
-  /** Replaces the placeholders of an error: pods and images know the resource only by its id. */
+  /** Replaces the id in an error by the name: pods and images know only the id. */
   nameFailure<Failure extends OperationError>(failure: Failure, uri: string): Failure;
-  /** Columns that only a resource that serves has. */
+  /** Columns that only a serving resource has. */
   readonly not_serving: ResourceColumns;
 }
 
-/** Reads the operations that `filter` selects from `control.operations p`, the oldest first. */
+/** Reads the operations that `filter` selects from `control.operations p`, oldest first. */
 export function selectOperations(filter: RawBuilder<unknown>): RawBuilder<OpenOperation[]> {
   return sql<OpenOperation[]>`(
     select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state) order by p.id), '[]')
     from control.operations p where ${filter})`;
 }
 
-/** The operation that was asked for last. The reconciler works at that one. */
+/** The operation that was requested last, which the reconciler works on. */
 export function currentOperation({ open }: Pick<Snapshot, "open">): OpenOperation | undefined {
   return open.at(-1);
 }
@@ -76,15 +76,15 @@ export function currentOperation({ open }: Pick<Snapshot, "open">): OpenOperatio
 export interface Change<Event extends string> {
   readonly event: Event | CommonEvent;
   readonly set?: ResourceColumns;
-  /** How the current operation ends; it continues when this is left out. */
+  /** How the current operation ends. Undefined if it continues. */
   readonly end?: { readonly state: "succeeded" } | { readonly state: "failed"; readonly error: OperationError };
-  /** What else belongs into the transaction. */
+  /** Further changes of the transaction. */
   also?(tx: Tx): Promise<void>;
 }
 
 /**
- * Records an event of a resource, in one transaction with the end of its operation. Returns false and changes nothing when the resource
- * is no longer as the snapshot has it.
+ * Records an event of a resource and the end of its operation in one transaction. Returns false without a change if the
+ * resource differs from the snapshot.
  */
 export async function applyChange<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
@@ -109,7 +109,7 @@ export async function applyChange<S extends Snapshot, Event extends string>(
   });
 }
 
-/** The state that follows. An event that the state does not allow is a bug. */
+/** The next state. An event that the state does not allow is a bug. */
 export function stateAfter<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   from: ResourceState,
@@ -122,7 +122,7 @@ export function stateAfter<S extends Snapshot, Event extends string>(
 
 type AnyResource = Pick<Resource<never, never>, "table">;
 
-/** Locks the row. Returns false when its state or desired state changed since the snapshot: every request raises the generation. */
+/** Locks the row. Returns false if its state or generation changed since the snapshot. */
 export async function isUnchanged({ table }: AnyResource, tx: Tx, { row }: Snapshot): Promise<boolean> {
   const now = await tx
     .selectFrom(table)
@@ -134,8 +134,8 @@ export async function isUnchanged({ table }: AnyResource, tx: Tx, { row }: Snaps
 }
 
 /**
- * Marks the current operation as running. Returns false when it has ended, for example because it was cancelled. A new request starts
- * the count of failed starts from zero.
+ * Marks the current operation as running. Returns false if it has ended, for example by a cancellation. A new request
+ * resets the count of failed starts.
  */
 export async function begin(
   { table }: AnyResource,

@@ -11,7 +11,7 @@ const POLL_MS = 10;
 /** The driver is asked less often than the pod. */
 const INSPECT_MS = 100;
 
-/** Starts a pod and records that. A pod that runs stays as it is, with the environment that it started with. */
+/** Starts a pod and records it. A running pod keeps its environment. */
 export async function startPod(
   { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
   { database_id: databaseId, kind }: Pick<PodToKeep, "kind"> & { readonly database_id: string },
@@ -33,16 +33,16 @@ export interface ReadyPolicy {
   /** Until its first answer, and between answers. */
   readonly silent_ms: number;
   readonly starting_ms: number;
-  /** What it needed when memory ran out. */
+  /** The text for a pod that ran out of memory. */
   memory(memoryMb: number): string;
   readonly hints: { readonly memory: string; readonly ended: string; readonly silent: string };
-  /** The end of its log, with a lead-in; empty when it wrote nothing. */
+  /** The end of its log with an introduction, or empty if it wrote nothing. */
   readLastWords(logFolder: string, since: Date): Promise<string>;
 }
 
 /**
  * Waits until a pod is ready. Returns its status.
- * @throws pod_failed with the last lines of its log when it ends before, or is silent for too long
+ * @throws pod_failed with the last lines of its log if it ends early or is silent for too long
  */
 export async function waitReady(
   { driver }: Pick<ReconcileDeps["machine"], "driver">,
@@ -67,7 +67,7 @@ export async function waitReady(
     const waitedMs = performance.now() - begun;
     if (performance.now() - heard > policy.silent_ms || waitedMs > policy.starting_ms) {
       throw appError("pod_failed", {
-        detail: `${policy.pod} runs and does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await lastWords(spec, policy, status)}`,
+        detail: `${policy.pod} is running but does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await lastWords(spec, policy, status)}`,
         hint: policy.hints.silent,
       });
     }
@@ -90,7 +90,7 @@ async function lastWords(spec: PodSpec, policy: ReadyPolicy, status: PodStatus |
   return await policy.readLastWords(spec.log_folder, new Date(status?.started_at ?? 0));
 }
 
-/** Records that a resource is back after a loss: no operation asked for this start. */
+/** Records that a resource recovered from a loss, without an operation. */
 export async function recordRecovery(
   { recordEvent }: Pick<ReconcileDeps, "recordEvent">,
   tx: Tx,

@@ -14,7 +14,7 @@ import { chooseDatabaseWork, DATABASES, type DatabaseSnapshot, desiredSpec } fro
 
 const MAX_ATTEMPTS = 2;
 
-/** Whether the pod has to wait for an image: there is none of its environment, or another build was asked for. */
+/** Whether the pod waits for an image: none exists for its environment, or a rebuild was requested. */
 export async function needsBuild(
   { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
   snapshot: DatabaseSnapshot,
@@ -24,7 +24,7 @@ export async function needsBuild(
   return isForced(snapshot, wanted) || !(await isImageThere({ db, machine }, snapshot.row.org_id, wanted.environment));
 }
 
-/** Another build was asked for, and this operation has not made it yet. */
+/** A rebuild was requested, and this operation has not built it yet. */
 function isForced(snapshot: DatabaseSnapshot, wanted: ObservedDatabase): boolean {
   const { observed, last_build: lastBuild } = snapshot.row;
   const operation = currentOperation(snapshot);
@@ -32,7 +32,7 @@ function isForced(snapshot: DatabaseSnapshot, wanted: ObservedDatabase): boolean
   return operation !== undefined && wanted.builds !== (observed?.builds ?? 0) && !isMade;
 }
 
-/** Leaves the build to a job of its own: it takes minutes, and starts of other databases do not wait for it. */
+/** Adds a separate job for the build, which takes minutes and must not delay starts of other databases. */
 export async function startBuild(deps: ReconcileDeps, snapshot: DatabaseSnapshot): Promise<Outcome> {
   await deps.db.transaction().execute(async (tx) => {
     if (!(await isUnchanged(DATABASES, tx, snapshot))) return;
@@ -48,7 +48,7 @@ export async function startBuild(deps: ReconcileDeps, snapshot: DatabaseSnapshot
   return "later";
 }
 
-/** Builds the image that a database waits for, with what the builder says kept beside the operation; then the database goes on. */
+/** Builds an image that a database waits for and stores the builder's output. The database then continues. */
 export async function buildImage(
   deps: ReconcileDeps,
   { id: databaseId, attempt, signal }: ReconcileInput,
@@ -65,7 +65,7 @@ export async function buildImage(
     await succeed(deps, snapshot, wanted, built);
     await deps.reconcileStepDone?.("built");
   } catch (error) {
-    // nobody waits for it any more; what is to become of the database without it is looked at
+    // the build is no longer needed; the reconciler decides what is next
     if (watch.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, databaseId);
     if (signal.aborted || isDatabaseLost(error)) throw error;
     if (!(error instanceof AppError) && attempt < MAX_ATTEMPTS) throw error;
@@ -104,7 +104,7 @@ async function succeed(
   log.info({ db: id, image: wanted.environment, packages: built.packages.length, bytes: built.bytes }, "image built");
 }
 
-/** A database that runs goes on with the image that it has; one that never ran has failed. */
+/** A running database keeps its image. One that never ran fails. */
 async function fail(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
@@ -125,7 +125,7 @@ async function fail(
   });
 }
 
-/** Every hint ends with the command that tries again; of one that never ran no update is taken. */
+/** Ends every hint with the command to retry. A database that never ran accepts no update. */
 function adviseBuild(error: OperationError, { row, uri }: DatabaseSnapshot): OperationError {
   const { hint } = error;
   const [again, update] = [`cli db build-image ${uri}`, `cli db update ${uri}`];

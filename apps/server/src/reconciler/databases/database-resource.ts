@@ -8,11 +8,11 @@ import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { nameDatabase } from "../core/failures.ts";
 import { currentOperation, type OpenOperation, type Resource, selectOperations } from "../core/resource.ts";
 
-/** A database as one statement read it. */
+/** A database, read in one statement. */
 export interface DatabaseSnapshot {
   readonly row: DatabaseRow;
   readonly uri: string;
-  /** The newest of all, ended or not. */
+  /** The newest operation, open or ended. */
   readonly newest: OpenOperation | undefined;
   readonly open: readonly OpenOperation[];
   readonly is_retry_due?: boolean;
@@ -33,7 +33,7 @@ export const DATABASES: Resource<DatabaseSnapshot, DatabaseEvent> = {
   not_serving: { awake_because: null },
 };
 
-/** Undefined when the database is gone. */
+/** Undefined if the database does not exist. */
 async function loadDatabaseSnapshot(db: ControlDatabase, id: string): Promise<DatabaseSnapshot | undefined> {
   const found = await db
     .selectFrom("control.databases as d")
@@ -62,7 +62,7 @@ async function loadDatabaseSnapshot(db: ControlDatabase, id: string): Promise<Da
 
 export type DatabaseWork = "run" | "retry" | "settle" | "stop" | "remove";
 
-/** The next work; undefined when the database is as desired. */
+/** The next work. Undefined if the database matches its desired state. */
 export function chooseDatabaseWork(snapshot: DatabaseSnapshot): DatabaseWork | undefined {
   switch (snapshot.row.state) {
     case "PROVISIONING":
@@ -84,8 +84,8 @@ export function chooseDatabaseWork(snapshot: DatabaseSnapshot): DatabaseWork | u
 }
 
 /**
- * What the pod must run: the desired state during an update, else what it ran before. A cancelled update, or one whose build failed,
- * leaves the desired state as it is, and a later start does not apply it.
+ * What the pod must run: the desired state during an update, otherwise the previous state. A cancelled or failed update
+ * does not change the desired state, and later starts do not apply it.
  */
 export function desiredSpec({ row, open }: Pick<DatabaseSnapshot, "row" | "open">): ObservedDatabase {
   const { desired, observed } = row;
@@ -94,7 +94,7 @@ export function desiredSpec({ row, open }: Pick<DatabaseSnapshot, "row" | "open"
   return { ...observed, restarts: desired.restarts };
 }
 
-/** A database that never ran, and whose creation was cancelled. */
+/** Whether the database never ran because its creation was cancelled. */
 export function isCancelledCreation({ row, newest }: Pick<DatabaseSnapshot, "row" | "newest">): boolean {
   return row.state === "PROVISIONING" && row.observed === null && newest?.state === "cancelled";
 }
@@ -103,8 +103,7 @@ function toObserved({ is_awake: _, ...wanted }: DesiredDatabase): ObservedDataba
   return wanted;
 }
 
-/** Whether a pod that runs must restart: for another image, size or environment, or because of a request. Files need no restart: requests
- *  name their tree. */
+/** Whether a running pod must restart: for another image, size or environment, or on request. Files need no restart. */
 export function needsRestart(observed: ObservedDatabase | null, wanted: ObservedDatabase): boolean {
   if (observed === null) return true;
   const partOf = ({ environment, builds, resources, restarts, settings }: ObservedDatabase) => [

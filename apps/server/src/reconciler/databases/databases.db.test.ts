@@ -24,7 +24,7 @@ const OTHER_HASH = "b".repeat(64);
 const TREE = "c".repeat(64);
 
 describe("a database", () => {
-  test("that was declared is AVAILABLE once its pod answers, with nothing but the base library", async () => {
+  test("that was declared becomes AVAILABLE with the base library", async () => {
     await using _reconciler = await stage.start();
     const seen = await stage.settles("AVAILABLE");
     expect(seen).toMatchObject({
@@ -68,7 +68,7 @@ describe("a database", () => {
     ]);
   });
 
-  test("is built once for an environment, and again when another build is asked for", async () => {
+  test("is built once for an environment, and again on request", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     for (const hash of [HASH, OTHER_HASH]) await stage.storeEnvironment(hash);
@@ -83,7 +83,7 @@ describe("a database", () => {
     expect(stage.machine.pods.starts(stage.pod)).toBe(5);
   });
 
-  test("goes on as it is when a build fails, and a restart does not bring what was not built", async () => {
+  test("keeps running when a build fails, and a restart does not apply the update", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     await stage.storeEnvironment(HASH);
@@ -110,7 +110,7 @@ describe("a database", () => {
     });
   });
 
-  test("is FAILED when its first build fails, whatever of ours was to blame, and runs once it is built", async () => {
+  test("is FAILED after its first build fails, and runs after a successful one", async () => {
     await stage.storeEnvironment(HASH);
     stage.machine.build({ outcome: "breaks" });
     await stage.server.deps.db
@@ -127,7 +127,7 @@ describe("a database", () => {
     expect(await stage.settles("AVAILABLE")).toMatchObject({ failure: null, observed: { environment: HASH } });
   });
 
-  test("sleeps without a pod, keeps what it has, and wakes with new secrets", async () => {
+  test("sleeps without a pod, keeps its data, and wakes with new secrets", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const { token } = stage.machine.pods.told(stage.pod);
@@ -156,7 +156,7 @@ describe("a database", () => {
     expect(told.notices).toEqual([expect.stringContaining("LD_PRELOAD"), expect.stringContaining("PYTHONSTARTUP")]);
   });
 
-  test("goes to sleep by itself after its time, and not while it is busy", async () => {
+  test("falls asleep after its idle time, unless it is busy", async () => {
     await server.deps.db
       .updateTable("control.databases")
       .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
@@ -182,7 +182,7 @@ describe("a database", () => {
     expect(rows).toEqual([{ actor: "system", detail: "it was idle for 90s" }]);
   });
 
-  test("is deleted, taken back, and then deleted for good with its files, its secrets and its row", async () => {
+  test("is deleted, undeleted, and then deleted with its files, secrets and row", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const { data_folder: dataFolder, files_folder: filesFolder } = stage.machine.pods.told(stage.pod);
@@ -203,7 +203,7 @@ describe("a database", () => {
     expect(rows).toEqual([]);
   });
 
-  test("that was deleted goes for good when its days are over", async () => {
+  test("is removed when its undelete period is over", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     await stage.ask("delete");
@@ -217,7 +217,7 @@ describe("a database", () => {
 });
 
 describe("a request", () => {
-  test("that comes during a build has it called off", async () => {
+  test("during a build cancels it", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     await stage.storeEnvironment(HASH);
@@ -230,7 +230,7 @@ describe("a request", () => {
     });
   });
 
-  test("that is cancelled while it waits for its build leaves the database as it was", async () => {
+  test("that is cancelled while it waits for its build changes nothing", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     await stage.storeEnvironment(HASH);
@@ -244,7 +244,7 @@ describe("a request", () => {
     expect(stage.machine.pods.starts(stage.pod)).toBe(1);
   });
 
-  test("is told why a pod does not start: its last words after some tries", async () => {
+  test("stores why a pod does not start, with its last log lines", async () => {
     stage.machine.pods.behave({ start: "exits", says: "the cluster is of a later version" });
     await using _reconciler = await stage.start();
     const seen = await stage.settles("FAILED");
@@ -264,7 +264,7 @@ describe("a request", () => {
     expect(await stage.settles("AVAILABLE")).toMatchObject({ failure: null });
   });
 
-  test("is told that memory was short", async () => {
+  test("reports that memory was short", async () => {
     stage.machine.pods.behave({ start: "exits", exit: { signal: "SIGKILL", code: null, is_out_of_memory: true } });
     await using _reconciler = await stage.start();
     expect((await stage.settles("FAILED")).failure?.detail).toMatch(/needed more than its 1024 MB of memory/);
@@ -272,11 +272,11 @@ describe("a request", () => {
 });
 
 describe("a pod", () => {
-  test("that ends is missed within a second and started again", async () => {
+  test("that ends is noticed within a second and restarted", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    // it was seen to be ready
-    await eventually(async () => expect((await stage.see()).awake_because).toBe("it never sleeps by itself"), {
+    // wait until its health was seen
+    await eventually(async () => expect((await stage.see()).awake_because).toBe("it never sleeps automatically"), {
       timeout_ms: 10_000,
     });
     stage.machine.pods.end(stage.pod);
@@ -291,7 +291,7 @@ describe("a pod", () => {
     ]);
   });
 
-  test("is started again after a power cut, several at once, and not where its database sleeps", async () => {
+  test("is restarted after a power cut, several at once, unless its database sleeps", async () => {
     {
       await using _reconciler = await stage.start();
       await stage.settles("AVAILABLE");
@@ -303,7 +303,7 @@ describe("a pod", () => {
     expect(stage.machine.pods.starts(stage.pod)).toBe(2);
   });
 
-  test("of a database that is gone is ended", async () => {
+  test("of a deleted database is ended", async () => {
     {
       await using _reconciler = await stage.start();
       await stage.settles("AVAILABLE");
@@ -313,7 +313,7 @@ describe("a pod", () => {
     await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
   });
 
-  test("ends with the server, and is started by the next one; one that is kept goes on", async () => {
+  test("ends with the server and is restarted by the next one; a kept pod continues", async () => {
     const reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     await reconciler.stop("end pods");
@@ -328,7 +328,7 @@ describe("a pod", () => {
     expect(stage.machine.pods.starts(stage.pod)).toBe(2);
   });
 
-  test("leaves no folder for sockets when the server stops before it was started", async () => {
+  test("leaves no socket folder if the server stops before its start", async () => {
     const { run_folder: runFolder } = databasePaths(stage.machine.place, stage.id);
     let interrupt: (() => void) | undefined;
     const reconciler = await startReconciler({
@@ -339,7 +339,7 @@ describe("a pod", () => {
       reconcileStepDone: (step) =>
         new Promise((resolve, reject) => {
           if (step !== "prepared") return resolve();
-          interrupt = () => reject(new Error("The server stops."));
+          interrupt = () => reject(new Error("The server is stopping."));
         }),
     });
     await eventually(() => expect(interrupt).toBeDefined());
@@ -369,7 +369,7 @@ describe("two reconcilers", () => {
     expect(stage.machine.pods.starts(stage.pod)).toBe(2);
   });
 
-  test("of two homes do not: the second leaves databases alone and says so", async () => {
+  test("of two homes conflict: the second leaves databases alone and reports it", async () => {
     {
       await using _one = await stage.start();
       await stage.settles("AVAILABLE");
@@ -392,7 +392,7 @@ describe("two reconcilers", () => {
       .values({ name: "later", display_name: "Later", database_quota: 1 })
       .execute();
     await enqueueJob(server.deps.db, "sweep", {}, { key: "sweep" });
-    // what is no pod's is done all the same
+    // jobs without pods still run
     await eventually(async () => {
       const { rows } = await sql`select from control.databases where state = 'PROVISIONING'`.execute(server.deps.db);
       expect(rows).toHaveLength(1);

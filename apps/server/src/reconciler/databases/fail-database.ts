@@ -19,7 +19,7 @@ const STARTS: StartPolicy<DatabaseSnapshot> = {
     await machine.driver.stop(databasePaths(machine.place, row.id).pod_id, STOP_GRACE_MS),
   endPods: (deps, { row }) => endPods(deps, row.id),
   failedColumns(snapshot) {
-    // the next start repeats this one, not what ran before
+    // the next start repeats this one instead of the previous state
     const observed = isCancelledCreation(snapshot) ? {} : { observed: JSON.stringify(desiredSpec(snapshot)) };
     return { ...observed, awake_because: null };
   },
@@ -39,7 +39,7 @@ export async function failDatabaseStart(
   return await failStart(DATABASES, STARTS, deps, snapshot, failure, signal);
 }
 
-/** An update that could not begin: the pod runs as before, and the desired state stays. */
+/** Fails an update that could not begin. The pod and the desired state stay. */
 export async function failUpdate(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
@@ -53,7 +53,7 @@ export async function failUpdate(
   return "moved";
 }
 
-/** Marks a database as FAILED because its pod ended repeatedly, until someone asks for another start. */
+/** Marks a database as FAILED because its pod ended repeatedly, until someone requests a start. */
 export async function failLostDatabase(
   deps: Pick<ReconcileDeps, "db" | "log" | "machine" | "recordEvent">,
   serving: ServingResource,
@@ -63,7 +63,7 @@ export async function failLostDatabase(
   const { pod_id: podId, reason } = pod;
   const failure = {
     code: "pod_failed",
-    detail: `The database's pod ended again and again; the last time ${reason}`,
+    detail: `The database's pod ended repeatedly; the last time ${reason}`,
     hint: `See its log: cli db logs ${uri}   then try again: cli db retry ${uri}`,
   };
   const hasFailed = await markFailedByLosses(DATABASES, deps, serving, pod, {

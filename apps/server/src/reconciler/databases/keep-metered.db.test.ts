@@ -4,7 +4,7 @@ import { openServer } from "../../testing/open-server.ts";
 import { makeOrg, makePerson } from "../../testing/people.ts";
 import { keepMetered } from "./keep-metered.ts";
 
-test("what a database used is the sum over its pods, each counted once however often it is read", async () => {
+test("usage is the sum over a database's pods, each counted once", async () => {
   await using server = await openServer();
   const { db } = server.deps;
   const owner = await makePerson(server);
@@ -16,7 +16,7 @@ test("what a database used is the sum over its pods, each counted once however o
   };
   expect(await read("first", 1_000, 30_000)).toEqual([1_000, 30_000]);
   expect(await read("first", 1_500, 60_000)).toEqual([1_500, 60_000]);
-  // by another server process, which had read it before
+  // read by another server process, whose last read is older
   expect(await read("first", 1_200, 45_000)).toEqual([1_500, 60_000]);
   expect(await read("first", 1_500, 60_000)).toEqual([1_500, 60_000]);
   expect(await read("second", 700, 5_000)).toEqual([2_200, 65_000]);

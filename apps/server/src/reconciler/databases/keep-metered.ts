@@ -3,8 +3,8 @@ import { sql } from "kysely";
 import type { ControlDatabase } from "../../database/pool.ts";
 
 /**
- * Adds what a pod of a database has used since it was read last, by this process or another one. A pod counts from its own start, by a
- * clock that nobody sets; a new `run` is another pod, of which everything is new.
+ * Adds a pod's usage since the last read by any process. A pod counts from its start, by a monotonic clock. A new `run`
+ * is another pod, whose whole usage is new.
  */
 export async function keepMetered(db: ControlDatabase, databaseId: string, { metered }: Pick<PodHealth, "metered">) {
   if (metered === null) return;
@@ -16,7 +16,7 @@ export async function keepMetered(db: ControlDatabase, databaseId: string, { met
     .updateTable("control.databases")
     .set({ cpu_ms: added("cpu_ms"), awake_ms: added("awake_ms"), metered: reading })
     .where("id", "=", databaseId)
-    // one that was read before the last and comes after it adds nothing
+    // an older read that arrives late adds nothing
     .where(
       sql<boolean>`(metered is null or metered ->> 'run' <> ${metered.run} or (metered ->> 'awake_ms')::bigint < ${metered.awake_ms}::bigint)`,
     )

@@ -5,7 +5,7 @@ import { openServer } from "../../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage, type TestVerb } from "../../testing/reconciler-stage.ts";
 import { RECONCILE_STEPS, type ReconcileStep } from "../core/reconcile-deps.ts";
 
-/** All cells by `npm run test:faults`; a few of them otherwise, others with another `APPDB_SEED`. */
+/** `npm run test:faults` runs all cells. Other runs pick a few by `APPDB_SEED`. */
 const LONG = process.env.APPDB_FAULTS === "long";
 const FEW = 6;
 
@@ -15,13 +15,13 @@ const RESOURCES = { cpu: 2, memory_mb: 2_048, disk_gb: 20, workers: 3 };
 
 interface Operation {
   readonly name: string;
-  /** Undefined: the database is being made. */
+  /** Undefined while the database is created. */
   readonly verb?: TestVerb;
-  /** What was asked for, and done, before. */
+  /** Requests that were carried out before. */
   readonly before?: readonly TestVerb[];
   readonly desired?: Partial<DesiredDatabase>;
   readonly is_now?: boolean;
-  /** In the order in which they are gone through. */
+  /** In order of execution. */
   readonly steps: readonly ReconcileStep[];
   readonly ends: { readonly state: string | undefined; readonly pods: number };
 }
@@ -75,13 +75,13 @@ afterAll(() => {
   process.stdout.write(`\n| operation | killed behind | ends as |\n|---|---|---|\n${table.join("\n")}\n`);
 });
 
-test("every step is gone through by an operation", () => {
+test("every step is part of an operation", () => {
   const gone = new Set(OPERATIONS.flatMap(({ steps }) => steps));
   expect([...gone].sort()).toEqual([...RECONCILE_STEPS].sort());
 });
 
 test.each(chosen.map(({ operation, step }) => [operation.name, step, operation] as const))(
-  "%s, killed behind '%s', ends once and as it was asked to",
+  "%s, killed after '%s', ends once with the requested state",
   { timeout: 60_000 },
   async (_name, step, operation) => {
     await using server = await openServer();

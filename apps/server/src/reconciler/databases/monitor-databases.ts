@@ -17,14 +17,14 @@ import { failLostDatabase } from "./fail-database.ts";
 import { keepMetered } from "./keep-metered.ts";
 import { findAwake, sleepDatabase } from "./sleep-database.ts";
 
-/** What changes all the time, or takes a while to find out, is written so often at the most. */
+/** Minimum interval for storing values that change often or are slow to compute. */
 const USAGE_MS = 30_000;
-/** Times of use that are no further apart are one. */
+/** Times of use within this interval count as one. */
 const NEAR_MS = 5_000;
 
 /**
- * Watches the pods of databases: whose pod is gone or does not answer is not AVAILABLE and is started again, whose time has come is
- * put to sleep, and how they are is written down where it changed. Databases that are asleep have no pod, and are not looked at.
+ * Watches the pods of databases. A database without a running, answering pod is not AVAILABLE and is restarted. An idle
+ * database is put to sleep. Changes of state are stored. Sleeping databases have no pod and are skipped.
  */
 export function monitorDatabases(deps: ReconcileDeps): AsyncDisposable {
   const stopping = new AbortController();
@@ -54,13 +54,13 @@ async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<vo
   for await (const event of watchPods(keeper, signal)) {
     const is_service = parseServicePodId(event.pod_id) !== undefined;
     await (is_service ? services.hear(event) : hear(deps, event)).catch((error) =>
-      log.error({ err: error, pod: event.pod_id }, "the end of a pod was not heard"),
+      log.error({ err: error, pod: event.pod_id }, "could not handle the end of a pod"),
     );
   }
 }
 
 async function hear(deps: ReconcileDeps, event: PodEvent): Promise<void> {
-  // whoever started it waits for that
+  // the job that started it waits for this
   if (event.event === "ready") return;
   const row = await readAwake(deps.db, event.database_id);
   if (row === undefined) return;
@@ -69,7 +69,7 @@ async function hear(deps: ReconcileDeps, event: PodEvent): Promise<void> {
   else await markPodLost(DATABASES, deps, serving, event);
 }
 
-/** What is remembered of a pod from one answer to the next. */
+/** The state of a pod between two answers. */
 interface Page {
   readonly token: Secret;
   usage: string;
@@ -96,7 +96,7 @@ class DatabasePodMonitor {
     const verdict = await judgeHealth(this.#deps, pod.id, health, STOP_GRACE_MS);
     if (health === undefined || verdict !== "ready") return verdict;
     await this.#write(pod, page, health).catch((error) => {
-      log.warn({ ...sayError(error), db: databaseId }, "how a database is was not written down");
+      log.warn({ ...sayError(error), db: databaseId }, "could not store the state of a database");
     });
     return verdict;
   }
@@ -145,7 +145,7 @@ class DatabasePodMonitor {
       .execute();
   }
 
-  /** What it takes of the machine with its services, as the database's row has it. */
+  /** Measures the memory and disk of the database and its services, as stored in its row. */
   async #weigh(
     pod: PodStatus,
     { disk_bytes: diskBytes, disk_limit_bytes: diskLimitBytes, is_disk_full: isDiskFull }: PodHealth,
@@ -185,7 +185,7 @@ function logFolderOf(place: ReconcileDeps["machine"]["place"], { id, labels }: P
 
 export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;
 
-/** A database that is AVAILABLE; undefined for one that is not. */
+/** An AVAILABLE database, otherwise undefined. */
 async function readAwake(db: ControlDatabase, id: string) {
   const row = await db
     .selectFrom("control.databases as d")

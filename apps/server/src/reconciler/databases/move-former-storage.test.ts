@@ -42,12 +42,12 @@ function depsOf() {
     stop: async (id: string) => void calls.push(`stop ${id}`),
     forget: async (id: string) => void calls.push(`forget ${id}`),
   };
-  // what a move asks of a machine
+  // the parts of a machine that a move uses
   const machine = { place: { home, runtime_base: home }, pod_users: POD_USERS, driver } as unknown as HostRuntime;
   return { machine, log: createSilentLog() };
 }
 
-/** As version 0.8.0 left the folder of a database that has one service. */
+/** Creates the folder of a database with one service, as version 0.8.0 left it. */
 function makeFormer(id = ID): string {
   const folder = join(home, SERVER_PATHS.databases, id);
   put(folder, { "postgres/18/PG_VERSION": "18", "manifests/one": "m", "log/pod.log": "line of the database" });
@@ -86,7 +86,7 @@ test("storage of version 0.8.0 moves once, after its pods have ended", async () 
   expect(calls).toEqual([]);
 });
 
-test("a move that was killed goes on, whatever step it came to", async () => {
+test("continues a killed move from any step", async () => {
   const moving = join(home, SERVER_PATHS.movingDatabases, ID);
   const steps = [
     (folder: string) => folder,
@@ -109,12 +109,12 @@ test("a move that was killed goes on, whatever step it came to", async () => {
   }
 });
 
-test("links that a pod left lead nowhere: nothing of another database is moved or removed", async () => {
+test("links of a pod are not followed: other databases stay unchanged", async () => {
   const folder = makeFormer();
   const victim = makeFormer(VICTIM);
   for (const name of ["log", "services"]) rmSync(join(folder, name), { recursive: true });
   symlinkSync(join(victim, "log"), join(folder, "log"));
-  // the ids of all databases look like ids of services there
+  // in that folder the ids of all databases look like ids of services
   symlinkSync("..", join(folder, "services"));
   await moveFormerStorage(depsOf(), ID);
   const places = databasePaths({ home, runtime_base: home }, ID);
@@ -124,7 +124,7 @@ test("links that a pod left lead nowhere: nothing of another database is moved o
   expect(readFileSync(join(victim, "postgres/18/PG_VERSION"), "utf8")).toBe("18");
 });
 
-test("a link in the place of a service, or of its log, is not moved", async () => {
+test("a link in place of a service or its log is not moved", async () => {
   const folder = makeFormer();
   const victim = makeFormer(VICTIM);
   const other = "0190a0a0-0000-7000-8000-00000000000b";
@@ -136,7 +136,7 @@ test("a link in the place of a service, or of its log, is not moved", async () =
   expect(lstatSync(join(victim, "log")).isDirectory()).toBe(true);
 });
 
-test("storage that was made in the new places stays where it is", async () => {
+test("storage in the new location stays there", async () => {
   const { data_folder: dataFolder, folder } = databasePaths({ home, runtime_base: home }, ID);
   put(dataFolder, { "postgres/18/PG_VERSION": "18" });
   expect(await moveFormerStorage(depsOf(), ID)).toBe(false);

@@ -13,14 +13,15 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { endPods } from "./stop-database.ts";
 
 /*
- * Version 0.8.0 gave a pod the whole folder `databases/<id>`: cluster, `log`, and `services/<service id>/{log,scratch-N}`. A pod
- * could put links there. Now the folder is the server's, and what the pod writes lies below it. Everything moves by renames, from
- * descriptors of the folders that pods owned. The folder is complete in `moving-databases/<id>` before it takes its name again.
+ * Version 0.8.0 gave a pod the whole folder `databases/<id>`: cluster, `log`, and `services/<service
+ * id>/{log,scratch-N}`. A pod could create links there. Now the server owns the folder, and the pod writes to folders
+ * below it. Renames move everything, relative to descriptors of the pods' folders. `moving-databases/<id>` is complete
+ * before it is renamed back.
  */
 
 type MoveDeps = Pick<ReconcileDeps, "machine">;
 
-/** Moves the storage of all databases. A database whose storage does not move keeps it, and is tried again when it starts. */
+/** Moves the storage of all databases. A failed move keeps the old storage and is retried when its database starts. */
 export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, "log">): Promise<number> {
   const { log, machine } = deps;
   const ids = new Set<string>();
@@ -33,16 +34,16 @@ export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, 
     try {
       if (await moveFormerStorage(deps, id)) moved += 1;
     } catch (error) {
-      log.error({ err: error, db: id }, "the storage of a database could not be moved to its new place");
+      log.error({ err: error, db: id }, "could not move the storage of a database");
     }
   }
-  if (moved > 0) log.info({ databases: moved }, "storage of databases was moved to its new places");
+  if (moved > 0) log.info({ databases: moved }, "the storage of databases was moved");
   return moved;
 }
 
 /**
- * Moves the storage of a database if it lies as version 0.8.0 left it; ends its pods first. Answers whether it did. Safe to repeat
- * and to be killed in.
+ * Ends a database's pods and moves its storage, if version 0.8.0 left it. Returns whether it did. Safe to repeat and to
+ * kill.
  */
 export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Promise<boolean> {
   const { place, pod_users: podUsers } = deps.machine;
@@ -58,14 +59,14 @@ export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Pro
   await inTenantFolder(data, async (path) => {
     await takeFolder(path, DATABASE_PARTS.log, join(moving, DATABASE_PARTS.log));
     await takeServiceLogs(join(path, "services"), servicesFolder);
-    // scratch files of instances that ended
+    // scratch files of ended instances
     await removeFolder(join(path, "services"));
   });
   await rename(moving, folder);
   return true;
 }
 
-/** A folder that a pod owns, or that has a cluster in it: neither is so now. */
+/** Whether a pod owns the folder or it contains a cluster, which only the old layout has. */
 async function isFormer(folder: string, { count, first }: UserRange): Promise<boolean> {
   const found = await awaitIfExists(lstat(folder));
   if (found === undefined) return false;
@@ -85,7 +86,7 @@ async function takeServiceLogs(former: string, servicesFolder: string): Promise<
   });
 }
 
-/** Moves a folder out of a pod's folder. Anything else of that name goes: a pod put it there. */
+/** Moves a folder out of a pod's folder. Anything else of that name was put there by a pod and is removed. */
 async function takeFolder(from: string, name: string, to: string): Promise<void> {
   if ((await awaitIfExists(lstat(to))) !== undefined) return;
   if (

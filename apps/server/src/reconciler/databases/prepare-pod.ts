@@ -21,7 +21,7 @@ export interface PreparedPod {
   readonly socket: string;
 }
 
-/** Makes all that a pod needs before it is started, and answers what it is told; or why that could not be made. */
+/** Prepares everything that a pod needs before its start. Returns its spec, or the reason of a failure. */
 export async function preparePod(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
@@ -45,7 +45,7 @@ async function prepare(
   const { db, envelope, machine } = deps;
   const { id, org_id: orgId } = row;
   const places = databasePaths(machine.place, id);
-  // which tree is run is said by whoever asks the pod: files that change need no other pod
+  // each request names its tree, so that changed files need no new pod
   const projectRoot = join(places.files_folder, NO_FILES);
   await moveFormerStorage(deps, id);
   openRuntimeFolder(places.run_folder, machine.pod_users);

@@ -11,7 +11,6 @@ const HANDLERS: ReconcilerSpec<DatabaseSnapshot, never, Exclude<DatabaseWork, "r
   remove: removeDatabase,
 };
 
-/** Runs one job of a database. */
 export const reconcileDatabase = createReconciler({
   resource: DATABASES,
   chooseWork: chooseDatabaseWork,

@@ -11,8 +11,8 @@ import { DATABASES, type DatabaseSnapshot } from "./database-resource.ts";
 import { endPods, forgetPods } from "./stop-database.ts";
 
 /**
- * Ends the pods of a database that is to be deleted. Its storage stays until its time is over, and can be taken back until then;
- * then the storage goes, and the row with its secrets.
+ * Ends the pods of a deleted database. Its storage stays for the undelete period. Then the storage and the row with its
+ * secrets are removed.
  */
 export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnapshot): Promise<Outcome> {
   const { row } = snapshot;
@@ -55,7 +55,7 @@ export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnap
   return "moved";
 }
 
-/** Removes all that a database has on this machine. */
+/** Removes everything that a database stores on this machine. */
 export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
   const {
     files_folder: filesFolder,
@@ -68,7 +68,7 @@ export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">,
   await machine.driver.forgetDatabase(databaseId);
 }
 
-/** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */
+/** Whether the undelete period is over, by the database's clock. From then on the database cannot be undeleted. */
 async function isDue({ db }: Pick<ReconcileDeps, "db">, id: string): Promise<boolean> {
   const row = await db
     .selectFrom("control.databases")

@@ -19,19 +19,19 @@ import { removeStorage } from "./remove-database.ts";
 import { endPods } from "./stop-database.ts";
 
 const STOPS_AT_ONCE = 8;
-/** Where databases have a folder under their id. */
+/** Folders that contain a folder for each database id. */
 const STORAGE = [
   SERVER_PATHS.databases,
   SERVER_PATHS.movingDatabases,
   SERVER_PATHS.files,
   SERVER_PATHS.services,
 ] as const;
-/** A database's folders may be there before its row is snapshot. */
+/** A database's folders may exist before its row is visible. */
 const YOUNG_MS = 3_600_000;
 
 /**
- * Adds a job for every database that is on its way, and for those whose storage is to go for good; for those that have one as well
- * when a reconciler starts: theirs may wait for the pause after a failure.
+ * Adds a job for every database with pending work or due removal. At the start of a reconciler also for those with a
+ * job, which may wait for the pause after a failure.
  */
 export async function findUnfinished(db: ControlDatabase, when: "at the start" | "meanwhile"): Promise<number> {
   const hasNone = hasNoJob(["reconcile-database", "build-image"], sql`d.id`);
@@ -45,7 +45,7 @@ export async function findUnfinished(db: ControlDatabase, when: "at the start" |
   return rows.length;
 }
 
-/** Ends pods that nothing says should run: of databases and services that are gone, or that were stopped while nobody worked. */
+/** Ends pods that should not run: of databases and services that were deleted, or stopped while no reconciler ran. */
 export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<number> {
   const pods = await machine.driver.list({});
   if (pods.length === 0) return 0;
@@ -66,7 +66,7 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
     return !known.has(labels.database_id) || (service !== undefined && !knownServices.has(service.service_id));
   });
   await mapBounded(orphans, STOPS_AT_ONCE, async ({ id, labels, state }) => {
-    if (state === "running") log.warn({ pod: id }, "a pod that nothing asks for was ended");
+    if (state === "running") log.warn({ pod: id }, "an orphaned pod was ended");
     const service = parseServicePodId(id);
     if (service !== undefined) {
       const placed = { id: service.service_id, database_id: labels.database_id };
@@ -78,7 +78,7 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
   return orphans.length;
 }
 
-/** Marks databases as lost whose pod does not run. */
+/** Marks databases without a running pod as lost. */
 export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<number> {
   const rows = await deps.db
     .selectFrom("control.databases")
@@ -90,7 +90,7 @@ export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<num
   return await markMissingPodsLost(DATABASES, deps, serving, ({ row }) => podOf(row.id));
 }
 
-/** Removes what lies on this machine of databases that are gone. */
+/** Removes the storage of deleted databases from this machine. */
 export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> {
   const { home } = deps.machine.place;
   const ids = new Set<string>();
@@ -105,13 +105,13 @@ export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> 
     .execute();
   for (const { id } of rows) ids.delete(id);
   for (const id of ids) {
-    deps.log.info({ db: id }, "what a database left behind was removed");
+    deps.log.info({ db: id }, "the storage of a deleted database was removed");
     await removeStorage(deps, id);
   }
   return ids.size;
 }
 
-/** Names of folders that are ids and have been there for a while. */
+/** Names of folders that are ids and older than YOUNG_MS. */
 async function foldersIn(folder: string): Promise<string[]> {
   const names = (await awaitIfExists(readdir(folder))) ?? [];
   const old: string[] = [];
@@ -122,22 +122,22 @@ async function foldersIn(folder: string): Promise<string[]> {
   return old;
 }
 
-/** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
+/** Ends all pods with the server. Their databases become STARTING, so that the next server starts them. */
 export async function endAllPods(deps: ReconcileDeps): Promise<void> {
   const { log, machine } = deps;
   const pods = await machine.driver.list({});
   const ids = [...new Set(pods.map(({ labels }) => labels.database_id))];
   const ended: string[] = [];
   await mapBounded(ids, STOPS_AT_ONCE, async (id) => {
-    // the pods of one database that cannot be ended keep no other one running
+    // a failure for one database does not prevent ending the others' pods
     await endPods({ machine }, id).then(
       () => ended.push(id),
-      (error) => log.error({ err: error, db: id }, "the pods of a database were not ended with the server"),
+      (error) => log.error({ err: error, db: id }, "could not end the pods of a database with the server"),
     );
   });
-  // the next start finds that they are gone
+  // the next start detects the missing pods
   await leaveStarting(deps, ended).catch((error) =>
-    log.warn({ err: error }, "it was not written down that the pods were ended"),
+    log.warn({ err: error }, "could not record that the pods were ended"),
   );
   if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");
 }
@@ -152,7 +152,7 @@ async function leaveStarting({ db, machine }: ReconcileDeps, ended: readonly str
       .where("id", "in", ended)
       .execute();
   }
-  // of those that had no pod yet, what was prepared for one goes too
+  // includes databases whose pod was still being prepared
   const beginning = await db
     .selectFrom("control.databases")
     .select("id")

@@ -23,7 +23,7 @@ const READY: ReadyPolicy = {
   pod: "The database's pod",
   verb: "answer",
   silent_ms: 20_000,
-  // PostgreSQL replays its log after a crash; a large cluster is copied before an upgrade
+  // PostgreSQL replays its log after a crash, and a large cluster is copied before an upgrade
   starting_ms: 3_600_000,
   memory: (memoryMb) => `it needed more than its ${memoryMb} MB of memory`,
   hints: {
@@ -54,7 +54,7 @@ export async function runDatabase(
   if (await needsBuild(deps, snapshot, wanted)) return await startBuild(deps, snapshot);
   const pod = await preparePod(deps, snapshot, wanted, signal);
   if ("code" in pod) {
-    // nothing was done to a running pod yet
+    // the running pod was not changed yet
     return row.state === "UPDATING"
       ? await failUpdate(deps, snapshot, pod)
       : await failDatabaseStart(deps, snapshot, pod, signal);
@@ -68,7 +68,7 @@ export async function runDatabase(
     await done("pod_stopped");
   }
   await startPod(deps, { kind: "database", database_id: row.id }, spec, signal);
-  // their pods start at the same time, and find PostgreSQL when it is there
+  // their pods start concurrently, and connect once PostgreSQL runs
   if (row.state === "STARTING") await wakeServices(deps.db, row.id);
   await done("pod_started");
   const status = await waitReady(machine, spec, READY, () => machine.askHealth(socket, token), signal);
@@ -83,7 +83,7 @@ export async function runDatabase(
       failed_starts: 0,
       awake_because: "just started",
       last_used_at: new Date(),
-      // from now on its tables may be made from others
+      // from now on its tables may need other trees
       needed_trees: null,
     },
     also: async (tx) => {
@@ -102,7 +102,7 @@ export async function runDatabase(
   return "moved";
 }
 
-/** Makes the operation impossible to cancel from here on. Returns false when it was cancelled. */
+/** Makes the operation uncancellable. Returns false if it was cancelled. */
 async function commit({ db }: Pick<ReconcileDeps, "db">, snapshot: DatabaseSnapshot): Promise<boolean> {
   const operation = currentOperation(snapshot);
   if (operation === undefined) return true;
@@ -115,7 +115,7 @@ async function commit({ db }: Pick<ReconcileDeps, "db">, snapshot: DatabaseSnaps
   return kept.numUpdatedRows > 0n;
 }
 
-/** Whether this is the whole desired state. */
+/** Whether this is the complete desired state. */
 function isAllOf({ row }: DatabaseSnapshot, wanted: ReturnType<typeof desiredSpec>): boolean {
   const { is_awake: _, ...desired } = row.desired;
   return JSON.stringify(desired) === JSON.stringify(wanted);
@@ -124,7 +124,7 @@ function isAllOf({ row }: DatabaseSnapshot, wanted: ReturnType<typeof desiredSpe
 function cancelledCreation(uri: string) {
   return {
     code: "operation_cancelled",
-    detail: `The operation that made ${uri} was cancelled before it had run.`,
-    hint: `Go on with it: cli db build-image ${uri}   or remove it: cli db delete ${uri}`,
+    detail: `The operation that created ${uri} was cancelled before the database ran.`,
+    hint: `To continue, build it: cli db build-image ${uri}   or delete it: cli db delete ${uri}`,
   };
 }

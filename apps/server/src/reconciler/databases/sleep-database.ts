@@ -7,7 +7,7 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 const MINUTE_MS = 60_000;
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: MINUTE_MS, h: 3_600_000, d: 86_400_000 };
 
-/** Puts a database to sleep that was idle for long enough, as a person would stop it. False when it is something else by now. */
+/** Stops an idle database, like a person's request. False if its state has changed. */
 export async function sleepDatabase(
   { db, recordEvent }: Pick<ReconcileDeps, "db" | "recordEvent">,
   database: Pick<DatabaseRow, "id" | "org_id" | "generation"> & { readonly uri: string },
@@ -51,19 +51,19 @@ export async function sleepDatabase(
 }
 
 interface AwakeInput {
-  /** Of the settings: `15m`, `never`. */
+  /** The setting, such as `15m` or `never`. */
   readonly sleep_after: string;
-  /** What keeps it awake, as its pod says; null when it is idle. */
+  /** What keeps it awake, according to its pod. Null if it is idle. */
   readonly busy: string | null;
-  /** Since something was last asked of it, by its pod's steady clock. */
+  /** Time since the last request, by its pod's monotonic clock. */
   readonly idle_ms: number;
 }
 
-/** Why a database is awake, for a person, and whether it has been idle for long enough to sleep. */
+/** Why a database is awake, for people, and whether its idle time is over. */
 export function findAwake(input: AwakeInput): { readonly because: string; readonly is_due: boolean } {
   if (input.busy !== null) return { because: input.busy, is_due: false };
   const afterMs = readSleepAfter(input.sleep_after);
-  if (afterMs === undefined) return { because: "it never sleeps by itself", is_due: false };
+  if (afterMs === undefined) return { because: "it never sleeps automatically", is_due: false };
   const { idle_ms: idleMs } = input;
   const idle = idleMs < MINUTE_MS ? "idle" : `idle ${sayTime(idleMs, Math.floor)}`;
   return {
@@ -79,7 +79,7 @@ function readSleepAfter(text: string): number | undefined {
   return count === undefined || unitMs === undefined ? undefined : Number(count) * unitMs;
 }
 
-/** In whole minutes, and beyond two hours in whole hours: it is written down whenever it changes. */
+/** Whole minutes, above two hours whole hours: each change of the text is stored. */
 function sayTime(ms: number, round: (value: number) => number): string {
   const minutes = round(ms / MINUTE_MS);
   return minutes < 120 ? `${minutes}m` : `${round(minutes / 60)}h`;

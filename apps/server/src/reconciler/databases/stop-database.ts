@@ -13,7 +13,7 @@ import { leaveServicesStopped } from "../services/services-of-database.ts";
 import { DATABASES, type DatabaseSnapshot } from "./database-resource.ts";
 import { keepMetered } from "./keep-metered.ts";
 
-/** Ends the database's pods once what runs in its services is answered, in a later job where that takes long; its data stay. */
+/** Ends the database's pods after the running requests of its services, if necessary in a later job. The data stay. */
 export async function stopDatabase(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
@@ -46,7 +46,7 @@ export async function stopDatabase(
   return "moved";
 }
 
-/** Writes down which project files its tables need, which nobody can ask for while it sleeps. */
+/** Stores the trees that its tables need, which cannot be asked for while it sleeps. */
 async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
   const needed = await askNeeded(deps, id);
   if (needed === undefined) return;
@@ -54,22 +54,22 @@ async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
   await deps.db.updateTable("control.databases").set({ needed_trees: neededTrees }).where("id", "=", id).execute();
 }
 
-/** Writes down what its pod has used, which is forgotten with it. */
+/** Stores the usage of its pod, which would be lost with the pod. */
 async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
   const token = await findPodToken({ db, envelope }, id);
   const health = token && (await machine.askHealth(databasePaths(machine.place, id).socket, token));
   if (health !== undefined) await keepMetered(db, id, health);
 }
 
-/** Says that a database has no pods any more, and its services none either. */
+/** Records that a database and its services have no pods. */
 export async function forgetPods(tx: Tx, databaseId: string): Promise<void> {
   await leaveServicesStopped(tx, databaseId);
   await tx.deleteFrom("control.pods").where("database_id", "=", databaseId).execute();
 }
 
 /**
- * Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. Those of its services come
- * first: what they are answering still needs PostgreSQL.
+ * Ends all pods of a database and removes their files, except its stored data. Pods of services end first, because
+ * their running requests still need PostgreSQL.
  */
 export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
   const { driver, place } = machine;
@@ -80,6 +80,6 @@ export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, datab
     await driver.stop(id, STOP_GRACE_MS);
     await driver.forget(id);
   }
-  // it lies in the system's folder for sockets, where nobody else would look for it
+  // it is outside of the home, and no other cleanup finds it
   await removeFolder(runFolder);
 }

@@ -6,19 +6,19 @@ import { demandDisk } from "../../storage/disk-floor.ts";
 import { releaseImage, reserveImage } from "../../storage/image-room.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
-/** An image that a database is to have. */
+/** An image that a database needs. */
 export interface WantedImage {
   readonly org_id: string;
   readonly database_id: string;
-  /** Of its environment, which was stored. */
+  /** Hash of its stored environment. */
   readonly hash: string;
-  /** Of the project files, which path dependencies lie in. */
+  /** Tree of the project files, which contain path dependencies. */
   readonly tree: string | null;
-  /** Also when there is one. */
+  /** Whether to build it even if it exists. */
   readonly is_forced: boolean;
 }
 
-/** Whether the image of an environment is whole, on this machine. */
+/** Whether an environment's image is complete on this machine. */
 export async function isImageThere(
   { db, machine }: { readonly db: ControlDatabase; readonly machine: Pick<HostRuntime, "hasImage"> },
   orgId: string,
@@ -33,7 +33,10 @@ export async function isImageThere(
   return image?.state === "ready" && (await machine.hasImage(orgId, hash));
 }
 
-/** Builds an image with the database's secrets, in the room that is reserved for it. @throws storage_quota, disk_full, build_failed, system_packages_refused; the abort's reason */
+/**
+ * Builds an image within its reserved storage.
+ * @throws storage_quota, disk_full, build_failed, system_packages_refused
+ */
 export async function makeImage(
   { config, db, envelope, machine }: Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">,
   wanted: WantedImage,
@@ -60,7 +63,7 @@ export async function makeImage(
   }
 }
 
-/** Writes down that an image is whole: whoever wants its environment finds it built. */
+/** Records that an image is complete, for all databases with its environment. */
 export async function keepBuilt(
   tx: Tx,
   { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,
@@ -84,7 +87,7 @@ export async function keepBuilt(
     .execute();
 }
 
-/** Writes down that an image could not be built; one that was there before stays as it is. */
+/** Records a failed build. An existing image stays. */
 export async function keepNotBuilt(
   tx: Tx,
   { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,

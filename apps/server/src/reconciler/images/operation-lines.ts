@@ -3,14 +3,14 @@ import { sql } from "kysely";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
-/** Of an operation; a builder that loops says more. */
+/** Maximum lines of one operation, because a builder may loop. */
 const MAX_LINES = 10_000;
-/** Of those that came after too many, the last ones: an error stands at the end. */
+/** Of the lines above the maximum, the last ones are kept: errors come last. */
 const LAST_LINES = 200;
 const MAX_CHARACTERS = 2_000;
-/** Of all operations of an organization together: those of the oldest go first. */
+/** Maximum for all operations of an organization. The oldest lose their lines first. */
 export const MAX_LINE_BYTES = 256 * 1024 ** 2;
-/** What a row takes beside its text. */
+/** Size of a row without its text. */
 const ROW_BYTES = 100;
 const BATCH = 500;
 const PAUSE_MS = 100;
@@ -22,8 +22,8 @@ export interface OperationLines extends AsyncDisposable {
 type Line = Pick<LogLine, "level" | "line"> & { readonly at: Date };
 
 /**
- * Keeps what an operation says, many lines by one statement, and has whoever follows it told. What it said in an earlier attempt
- * stays before. Without an operation nobody asked for it, and nothing is kept.
+ * Stores the lines of an operation in batches and notifies readers. Lines of an earlier attempt stay in front. Without
+ * an operation, nothing is stored.
  */
 export async function openOperationLines(
   { db, log }: Pick<ReconcileDeps, "db" | "log">,
@@ -43,7 +43,7 @@ export async function openOperationLines(
     waiting = [];
     writing = writing
       .then(() => insert(db, lines))
-      .catch((error) => log.warn({ err: error, op: operationId }, "lines of an operation were not kept"));
+      .catch((error) => log.warn({ err: error, op: operationId }, "could not store lines of an operation"));
   };
   return {
     add(level, text) {
@@ -88,7 +88,7 @@ async function insert(db: ControlDatabase, lines: (Line & { operation_id: string
   }
 }
 
-/** Removes the lines of the oldest operations of an operation's organization, as far as all have too many together. */
+/** Removes the lines of an organization's oldest operations while all its lines exceed the maximum. */
 export async function forgetOldLines(
   db: ControlDatabase,
   operationId: string,
@@ -102,7 +102,7 @@ export async function forgetOldLines(
     update control.operations set line_bytes = 0 where id in (select id from old)`.execute(db);
 }
 
-/** PostgreSQL's texts hold no NUL; colours and what else moves a cursor are for a terminal. */
+/** Removes NUL, which PostgreSQL's texts cannot hold, and terminal escapes. */
 function clean(text: string): string {
   return text
     .replaceAll(/\p{Cc}\[[0-9;]*[A-Za-z]|[^\P{Cc}\t]/gu, "")

@@ -23,7 +23,7 @@ beforeEach(() => stage.machine.build({ outcome: "succeeds" }));
 
 const NAMED = (stage: ReconcilerStage) => ({ org: stage.org.name, db: "data" });
 
-/** Asks for an image of another Python: each of them is built once. */
+/** Requests an image of another Python version, because each environment is built once. */
 async function prepare(pythonVersion: string) {
   const environment = { ...NO_PACKAGES, python_version: pythonVersion };
   const request = { settings: { cpu: 2 }, files: [], environment };
@@ -42,13 +42,13 @@ const manifests = async (id: string) =>
   (await sql<{ manifest: unknown }>`select manifest from control.preparations where id = ${id}`.execute(server.deps.db))
     .rows;
 
-/** All of a database that a preparation leaves alone. */
+/** Everything of a database that a preparation must not change. */
 async function seen() {
   const { awake_because: _, jobs: __, ...row } = await stage.see();
   return { ...row, operations: row.operations.filter((text) => !text.startsWith("database.prepare")) };
 }
 
-test("an image is built and reads the application while its database is left as it is; the update finds it built", async () => {
+test("builds an image that reads the application, without changing the database; the update reuses the image", async () => {
   const before = await seen();
   const builds = stage.machine.builds();
   stage.machine.build({ outcome: "succeeds", lines: ["Installed six"] });
@@ -72,7 +72,7 @@ test("an image is built and reads the application while its database is left as 
   expect(stage.machine.builds()).toBe(builds + 1);
 });
 
-test("a build that fails, and one that is cancelled, leave the database as it is", async () => {
+test("a failed or cancelled build changes nothing", async () => {
   const before = await seen();
   stage.machine.build({ outcome: "fails" });
   const failed = await prepare("3.13");
@@ -91,12 +91,12 @@ test("a build that fails, and one that is cancelled, leave the database as it is
   await eventually(async () => expect((await stage.see()).jobs).toBe(0));
   expect(await manifests(cancelled.id)).toEqual([{ manifest: null }]);
   expect(await seen()).toEqual(before);
-  // what was called off stands in nobody's way
+  // a cancelled preparation does not block the next one
   stage.machine.build({ outcome: "succeeds" });
   await ends((await prepare("3.13")).operation, "succeeded");
 });
 
-test("what was killed once the image was built is gone on with, and at most four are prepared at once", async () => {
+test("a killed preparation resumes after its build, and at most four are prepared at once", async () => {
   const builds = stage.machine.builds();
   await reconciler.stop("keep pods");
   const { id, operation } = await prepare("3.14");

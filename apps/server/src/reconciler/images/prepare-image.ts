@@ -13,8 +13,8 @@ import { type OperationLines, openOperationLines } from "./operation-lines.ts";
 const MAX_ATTEMPTS = 2;
 
 /**
- * Builds the image that a deployment would bring, and has it read the application by the files that come with it. Nothing that runs is
- * touched: the update that is asked for later finds the image built. It may run twice, and ends when its operation is cancelled.
+ * Builds a deployment's image and makes it read the application from the new files. Running pods are not affected, and
+ * the later update reuses the image. It may run twice. It stops when its operation is cancelled.
  */
 export async function prepareImage(deps: ReconcileDeps, input: ReconcileInput): Promise<void> {
   const { attempt, id: preparationId, signal } = input;
@@ -27,7 +27,7 @@ export async function prepareImage(deps: ReconcileDeps, input: ReconcileInput): 
     const manifest = await prepare(deps, found, either);
     await succeed(deps, found, manifest);
   } catch (error) {
-    // it was cancelled, and has ended
+    // it was cancelled and has ended
     if (watch.signal.aborted && !signal.aborted) return;
     if (signal.aborted || isDatabaseLost(error)) throw error;
     if (!(error instanceof AppError) && attempt < MAX_ATTEMPTS) throw error;
@@ -108,7 +108,7 @@ async function fail(
     .execute((tx) => endOperation({ tx, recordEvent }, found.operation_id, { state: "failed", error }));
 }
 
-/** Whoever deploys tries again by deploying. */
+/** To retry, the person deploys again. */
 function adviseDeploy(error: OperationError, { app_file: appFile, uri }: FoundPreparation): OperationError {
   const again = `cli deploy ${appFile} ${uri}`;
   const { hint } = error;
@@ -117,7 +117,7 @@ function adviseDeploy(error: OperationError, { app_file: appFile, uri }: FoundPr
   return { ...error, hint: others.reduce((text, other) => text.replaceAll(other, again), hint) };
 }
 
-/** Aborts when the operation has ended: it was cancelled meanwhile. */
+/** Aborts when the operation ends, for example by a cancellation. */
 async function watchOperation(deps: Pick<ReconcileDeps, "db" | "log" | "notifications">, id: string): Promise<Watch> {
   const hasEnded = async () => {
     const row = await deps.db

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => server[Symbol.asyncDispose]());
 
-/** A service in whose first instance a stream is open. */
+/** A service whose first instance has an open stream. */
 async function openStreaming(name: string): Promise<TestService> {
   const service = await openTestService(stage, name);
   await service.settles("AVAILABLE");
@@ -27,7 +27,7 @@ const countLocked = async () => {
   return rows.length;
 };
 
-test("services that are updated with open streams hold no worker, and each serves until its streams have ended", {
+test("updates with open streams occupy no worker, and instances serve until their streams end", {
   timeout: 90_000,
 }, async () => {
   await using _reconciler = await stage.start();
@@ -42,7 +42,7 @@ test("services that are updated with open streams hold no worker, and each serve
     await eventually(async () => expect(await service.see()).toMatchObject({ observed: { instance: 2 }, open: 0 }));
     await eventually(() => expect(pods.isDraining(service.pod(1))).toBe(true));
   }
-  // every stream is open, and no job waits for one
+  // all streams are open, and no job waits for one
   expect(pods.running()).toEqual(expect.arrayContaining(streaming.map((service) => service.pod(1))));
   await eventually(async () => expect(await countLocked()).toBe(0));
   await other.ask("update");
@@ -54,7 +54,7 @@ test("services that are updated with open streams hold no worker, and each serve
   }
 });
 
-test("a stream that does not end is cut when its time is over, also by a reconciler that did not begin to drain it", async () => {
+test("an endless stream is cut after its time, even by another reconciler", async () => {
   const first = await stage.start();
   await stage.settles("AVAILABLE");
   const service = await openStreaming("ingest");
@@ -70,7 +70,7 @@ test("a stream that does not end is cut when its time is over, also by a reconci
   expect(stage.machine.pods.running().sort()).toEqual([stage.pod, service.pod(2)].sort());
 });
 
-test("a database that is stopped with open streams holds no worker meanwhile, and stops when their time is over", async () => {
+test("stopping a database with open streams occupies no worker, and ends after their time", async () => {
   await using _reconciler = await stage.start();
   await stage.settles("AVAILABLE");
   const service = await openStreaming("ingest");

@@ -11,7 +11,7 @@ import { endInstance } from "./service-pods.ts";
 import { needsInstance, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
 import { endNewInstances, lastInstance } from "./stop-service.ts";
 
-/** How starts of services fail. The cause of two failures is most likely the application. */
+/** The start policy of services. Two failures are most likely the application's. */
 export const SERVICE_STARTS: StartPolicy<ServiceSnapshot> = {
   max_tries: 2,
   ended_step: "service ended",
@@ -28,14 +28,14 @@ export const SERVICE_STARTS: StartPolicy<ServiceSnapshot> = {
     if (observed !== null) await endInstance(deps, snapshot.row, observed.instance);
   },
   failedColumns: () => ({ observed: null }),
-  // people see why until it is started again
+  // shows the reason until the next start
   async whenFailed(tx, _deps, { row }, reason) {
     const podId = servicePodId(row.id, await lastInstance(tx, row.id));
     await keepPod(tx, row.database_id, { id: podId, kind: "service", state: "FAILED", reason });
   },
 };
 
-/** The instance that serves continues, and its release is the desired one again. A lost instance is what is started again. */
+/** Keeps the serving instance and makes its release the desired one. A lost instance is restarted instead. */
 async function keepPrevious(deps: ReconcileDeps, snapshot: ServiceSnapshot, error: OperationError): Promise<Outcome> {
   const { desired, id, observed, state } = snapshot.row;
   if (observed === null) throw new Error("There is no previous instance.");
@@ -52,7 +52,7 @@ async function keepPrevious(deps: ReconcileDeps, snapshot: ServiceSnapshot, erro
   return "moved";
 }
 
-/** Marks a service as FAILED because its pod ended repeatedly, until someone asks for another start. */
+/** Marks a service as FAILED because its pod ended repeatedly, until someone requests a start. */
 export async function failLostService(
   deps: Pick<ReconcileDeps, "db" | "log" | "machine" | "recordEvent">,
   snapshot: ServiceSnapshot,
@@ -61,7 +61,7 @@ export async function failLostService(
   const { row, uri } = snapshot;
   const failure = {
     code: "pod_failed",
-    detail: `The pod of ${uri} ended again and again; the last time ${pod.reason}`,
+    detail: `The pod of ${uri} ended repeatedly; the last time ${pod.reason}`,
     hint: `See its log: cli service logs ${uri}   then try again: cli service restart ${uri}`,
   };
   if (!(await markFailedByLosses(SERVICES, deps, snapshot, pod, { failure, set: { observed: null } }))) return false;

@@ -5,7 +5,7 @@ import { openReconcilerStage } from "../../testing/reconciler-stage.ts";
 import { openTestService } from "../../testing/test-service.ts";
 import type { ServiceStep } from "../core/reconcile-deps.ts";
 
-/** All cells by `npm run test:faults`; one of them otherwise, others with another `APPDB_SEED`. */
+/** `npm run test:faults` runs all cells. Other runs pick one by `APPDB_SEED`. */
 const LONG = process.env.APPDB_FAULTS === "long";
 const CELLS: readonly { readonly verb: "update" | "stop" | "prune"; readonly step: ServiceStep }[] = [
   { verb: "update", step: "service begun" },
@@ -24,7 +24,7 @@ const seed = Number(process.env.APPDB_SEED ?? 1);
 const chosen = LONG ? CELLS : CELLS.filter((_, at) => at === (seed + 2) % CELLS.length);
 
 test.each(chosen.map(({ verb, step }) => [verb, step] as const))(
-  "%s of a service, killed behind '%s', ends once and as it was asked to, and serves until it is told otherwise",
+  "%s of a service, killed after '%s', ends once with the requested state",
   { timeout: 60_000 },
   async (verb, step) => {
     await using server = await openServer();

@@ -9,10 +9,10 @@ import { failLostService } from "./fail-service.ts";
 import { findDoor, SERVICE_GRACE_MS } from "./service-pods.ts";
 import { keyedDatabaseOf, loadServiceSnapshot, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
 
-/** What an instance said longer ago tells nothing of now. */
+/** An older answer of an instance is ignored. */
 const FRESH_MS = 10_000;
 
-/** What is remembered of an instance from one answer to the next. */
+/** The state of an instance between two answers. */
 interface Page {
   readonly database_id: string;
   readonly door: ServiceEndpoint;
@@ -21,14 +21,14 @@ interface Page {
   idle_ms: number;
 }
 
-/** How the services of a database are used. */
+/** The use of a database's services. */
 export interface ServicesUse {
   readonly in_flight: number;
-  /** Since the last request of any of them ended. */
+  /** Time since the last request to any of them ended. */
   readonly idle_ms: number;
 }
 
-/** Watches the pods of services: those that have ended are started again. */
+/** Watches the pods of services and restarts those that have ended. */
 export class ServicePodMonitor {
   readonly #deps: ReconcileDeps;
   readonly #pages = new Map<string, Page>();
@@ -50,7 +50,7 @@ export class ServicePodMonitor {
     return verdict;
   }
 
-  /** Whether it is the instance that serves. The job of the service starts and ends all others. */
+  /** Whether it is the serving instance. Jobs of the service handle all others. */
   async isWanted({ id }: PodStatus): Promise<boolean> {
     return (await this.#loadServing(id)) !== undefined;
   }
@@ -58,13 +58,13 @@ export class ServicePodMonitor {
   async hear(event: PodEvent): Promise<void> {
     const snapshot = await this.#loadServing(event.pod_id);
     if (snapshot === undefined) return;
-    // said again when a keeper begins: pods that were left running get keys from it
+    // sent again by a new supervisor, so that kept pods get keys from this process
     if (event.event === "ready") await this.#deps.service_keys.follow(keyedDatabaseOf(snapshot));
     else if (event.event === "failed") await failLostService(this.#deps, snapshot, event);
     else await markPodLost(SERVICES, this.#deps, snapshot, event);
   }
 
-  /** Undefined when no pod of the database answered lately. */
+  /** Undefined if no pod of the database answered lately. */
   useOf(databaseId: string): ServicesUse | undefined {
     const now = this.#clock.now();
     for (const [id, { heard_ms: heardMs }] of this.#pages) if (now - heardMs > FRESH_MS) this.#pages.delete(id);
@@ -88,7 +88,7 @@ export class ServicePodMonitor {
     return page;
   }
 
-  /** The service of the pod; undefined for an instance that does not serve, or ends with its database. */
+  /** The pod's service. Undefined if the instance does not serve, or ends with its database. */
   async #loadServing(podId: string): Promise<ServiceSnapshot | undefined> {
     const pod = parseServicePodId(podId);
     const snapshot = pod && (await loadServiceSnapshot(this.#deps.db, pod.service_id));

@@ -23,7 +23,7 @@ export interface PreparedService {
 }
 
 /**
- * Makes all that an instance needs before it is started, and answers what it is told.
+ * Prepares everything that an instance needs before its start. Returns its spec.
  * @throws database_not_reached, image_missing, blobs_missing, disk_full, environment_failed, python_not_found
  */
 export async function prepareService(
@@ -40,7 +40,7 @@ export async function prepareService(
   const release = await readRelease(deps, snapshot);
   const image = await findImage(deps, snapshot, release.environment);
   const databaseToken = await findPodToken({ db, envelope }, databaseId);
-  // its pod makes the folder of PostgreSQL's socket its user's own
+  // the database's pod owns the folder of PostgreSQL's socket
   const ofPod = await machine.driver.inspect(ofDatabase.pod_id);
   if (databaseToken === undefined || database.observed === null || ofPod?.state !== "running") {
     throw notReached(database.uri);
@@ -48,7 +48,7 @@ export async function prepareService(
   const pod = { uri: database.uri, socket: ofDatabase.socket, token: databaseToken };
   const projectRoot = join(ofDatabase.files_folder, release.tree ?? NO_FILES);
   openRuntimeFolder(places.run_folder, machine.pod_users);
-  // the database's pod measures what lies in them
+  // the database's pod measures their size
   for (const folder of [dirname(places.folder), places.folder]) await makePassage(folder);
   for (const folder of [places.scratch_folder, places.log_folder]) await makeFolder(folder);
   const [secrets, found, publicKey, keySnapshot] = await Promise.all([
@@ -98,8 +98,8 @@ async function findImage(
   if (hash === null) return undefined;
   if (await machine.hasImage(row.org_id, hash)) return imageFolder(machine.place.home, row.org_id, hash);
   throw appError("image_missing", {
-    detail: `The image of release ${row.desired.release} of ${uri} is not on this machine any more.`,
-    hint: `Make a release with the image that the database has: cli service update <app_file> ${database.uri}`,
+    detail: `The image of release ${row.desired.release} of ${uri} no longer exists on this machine.`,
+    hint: `Create a release with the database's current image: cli service update <app_file> ${database.uri}`,
     meta: { release: row.desired.release, image: hash },
   });
 }

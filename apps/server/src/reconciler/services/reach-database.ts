@@ -5,13 +5,13 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import type { PreparedService } from "./prepare-service.ts";
 import { loadServiceSnapshot, type ServiceSnapshot } from "./service-resource.ts";
 
-/** How long an instance waits for a database that starts beside it. One that takes longer has its services started once it is there. */
+/** How long an instance waits for its database to start. A slower database starts its services afterwards. */
 const BESIDE_MS = 20_000;
 const POLL_MS = 10;
 
 /**
- * Has the database's pod make the role that a service connects as, and waits until the database is AVAILABLE if it starts at this moment.
- * @throws database_not_reached; what the pod refuses it with
+ * Makes the database's pod create a service's role. Waits until a starting database is AVAILABLE.
+ * @throws database_not_reached; the pod's refusals
  */
 export async function reachDatabase(
   deps: ReconcileDeps,
@@ -25,7 +25,7 @@ export async function reachDatabase(
   if (isStarting) await awaitAvailable(deps, snapshot, until, signal);
 }
 
-/** A pod that listens answers when its PostgreSQL is there. */
+/** A listening pod answers once its PostgreSQL runs. */
 async function ensureRole(
   { machine }: ReconcileDeps,
   { row }: ServiceSnapshot,
@@ -46,7 +46,7 @@ async function ensureRole(
   }
 }
 
-/** Whoever starts it tells. */
+/** The database's own job notifies. */
 async function awaitAvailable(
   { db, notifications }: ReconcileDeps,
   { database, row }: ServiceSnapshot,
@@ -65,7 +65,7 @@ async function awaitAvailable(
       if (now === undefined || now.database.state !== "STARTING") return;
       const leftMs = until - performance.now();
       if (leftMs <= 0) throw notReached(database.uri);
-      // what loses the race is nothing that the server waits for at its end
+      // the loser of the race must not delay the server's stop
       await Promise.race([told, sleep(leftMs, undefined, { signal, ref: false })]);
       told = new Promise((resolve) => (tell = resolve));
     }

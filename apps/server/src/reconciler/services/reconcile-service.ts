@@ -12,7 +12,7 @@ import { endServicePod } from "./service-pods.ts";
 import { IS_UP, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
 import { endInstances, removeService, sleepService, stopService, tidyService } from "./stop-service.ts";
 
-/** Until a database that does not answer now is asked again. A lost one notifies when it is back. */
+/** Pause before an unreachable database is asked again. A lost database notifies when it returns. */
 const UNREACHED_S = 1;
 
 type ServiceWork = "run" | "retry" | "settle" | "wake" | "tidy" | "stop" | "sleep" | "remove";
@@ -26,7 +26,6 @@ const HANDLERS: ReconcilerSpec<ServiceSnapshot, never, Exclude<ServiceWork, "ret
   remove: removeService,
 };
 
-/** Runs one job of a service. */
 export const reconcileService = createReconciler({
   resource: SERVICES,
   chooseWork: chooseServiceWork,
@@ -35,15 +34,15 @@ export const reconcileService = createReconciler({
   postpone: waitForDatabase,
   whenGone: endGone,
   async whenIdle(deps, snapshot) {
-    // pods of a start that was given up while it ran
+    // pods of an abandoned start
     if (snapshot.row.state === "STOPPED") await endInstances(deps, snapshot);
   },
 });
 
-/** Databases with which sleeping services start. */
+/** States of a database in which stopped services start with it. */
 const STARTS_SERVICES: readonly DatabaseState[] = ["AVAILABLE", "STARTING"];
 
-/** The next work; undefined when the service is as desired. */
+/** The next work. Undefined if the service matches its desired state. */
 function chooseServiceWork(snapshot: ServiceSnapshot): ServiceWork | undefined {
   const { database, open, row } = snapshot;
   if (row.is_pruned) return "remove";
@@ -67,7 +66,7 @@ function chooseServiceWork(snapshot: ServiceSnapshot): ServiceWork | undefined {
   }
 }
 
-/** A database that is starting enqueues its services when it is there. */
+/** A starting database enqueues its services when it is ready. */
 async function waitForDatabase(
   { db }: ReconcileDeps,
   { database, row }: ServiceSnapshot,
@@ -83,7 +82,7 @@ async function wake(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<Out
   return "moved";
 }
 
-/** Its database was deleted during the work: what was started for it ends. */
+/** Ends what was started for a service whose database was deleted meanwhile. */
 async function endGone({ machine }: ReconcileDeps, serviceId: string): Promise<void> {
   for (const { id, labels } of await machine.driver.list({ kind: "service" })) {
     const pod = parseServicePodId(id);

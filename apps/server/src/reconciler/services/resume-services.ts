@@ -12,8 +12,8 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { SERVICES } from "./service-resource.ts";
 
 /**
- * Adds a job for every service that is on its way, that is to run and does not, or that has more pods than the one that serves; for those
- * that have a job as well when a reconciler starts: theirs may wait for the pause after a failure.
+ * Adds a job for every service with pending work, without its pod, or with extra pods. At the start of a reconciler
+ * also for those with a job, which may wait for the pause after a failure.
  */
 export async function findUnfinishedServices(
   { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
@@ -38,7 +38,7 @@ export async function findUnfinishedServices(
   return rows.length;
 }
 
-/** Marks services as lost whose instance does not run. */
+/** Marks services without a running instance as lost. */
 export async function markMissingServicesLost(deps: ReconcileDeps): Promise<number> {
   const rows = await deps.db
     .selectFrom("control.services")
@@ -51,7 +51,7 @@ export async function markMissingServicesLost(deps: ReconcileDeps): Promise<numb
   return await markMissingPodsLost(SERVICES, deps, serving, ({ row }) => podOf(row.id, row.observed));
 }
 
-/** Removes what lies on this machine of services that are gone, of databases that are not. Answers how many folders went. */
+/** Removes storage of deleted services from this machine. Returns the number of removed folders. */
 export async function removeOrphanServices({ db, log, machine }: ReconcileDeps): Promise<number> {
   const databases = await db.selectFrom("control.databases").select("id").execute();
   let removed = 0;
@@ -59,11 +59,11 @@ export async function removeOrphanServices({ db, log, machine }: ReconcileDeps):
     const folder = servicesFolder(machine.place, databaseId);
     const names = await ownFolders(folder);
     if (names.length === 0) continue;
-    // its row is there before its folder is
+    // the row exists before the folder
     const rows = await db.selectFrom("control.services").select("id").where("database_id", "=", databaseId).execute();
     const known = new Set(rows.map(({ id }) => id));
     for (const name of names.filter((one) => !known.has(one))) {
-      log.info({ db: databaseId, service: name }, "what a service left behind was removed");
+      log.info({ db: databaseId, service: name }, "the storage of a deleted service was removed");
       await removeFolder(join(folder, name));
       removed += 1;
     }
@@ -71,7 +71,7 @@ export async function removeOrphanServices({ db, log, machine }: ReconcileDeps):
   return removed;
 }
 
-/** Names of folders that are ids. A link, or a folder of another user, is not the server's: nothing in it is looked at. */
+/** Names of folders that are ids. Skips links and folders of other users, which are not the server's. */
 async function ownFolders(folder: string): Promise<string[]> {
   if (!(await isOwnFolder(folder))) return [];
   const names = (await readdir(folder)).filter(isUuid);

@@ -17,10 +17,10 @@ import {
 } from "./service-resource.ts";
 import { endNewInstances } from "./stop-service.ts";
 
-/** Imports of an application's libraries take seconds. */
+/** Importing an application's libraries takes seconds. */
 const START_MS = 60_000;
 const LAST_LINES = 40;
-/** Of which lines of requests are left out: the instance that serves writes them into the same log. */
+/** Lines searched, because the serving instance writes request lines into the same log. */
 const LINES_READ = 2_000;
 const OF_REQUESTS = /^request \{/;
 
@@ -32,7 +32,7 @@ const READY: ReadyPolicy = {
   memory: (memoryMb) => `it needed more than the ${memoryMb} MB of memory that its database has`,
   hints: {
     memory: "Give the database more memory_mb in its entry of service.toml, then: cli db update",
-    ended: "Correct what its last lines say, then bring it there: cli deploy <app_file> <target>",
+    ended: "Fix the error in its last lines, then deploy it: cli deploy <app_file> <target>",
     silent: "See its log: cli service logs <service_uri>",
   },
   async readLastWords(logFolder, since) {
@@ -43,8 +43,8 @@ const READY: ReadyPolicy = {
 };
 
 /**
- * Starts the desired instance of a service. The previous instance serves until the new one is ready; one statement then switches the
- * requests. A lost instance is started again as it was.
+ * Starts the desired instance of a service. The previous instance serves until the new one is ready. One statement then
+ * redirects the requests. A lost instance is restarted unchanged.
  */
 export async function runService(
   deps: ReconcileDeps,
@@ -65,7 +65,7 @@ export async function runService(
   await reachDatabase(deps, snapshot, prepared, signal);
   const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.door), signal);
   await done("service pod_ready");
-  // those of its start may hold a key that was revoked since
+  // a key of its start may have been revoked since
   await deps.service_keys.push(keyedDatabaseOf(snapshot), prepared.door);
   const observed: ObservedService = { ...desiredServiceSpec(snapshot), instance };
   await applyChange(SERVICES, deps, snapshot, {
@@ -84,11 +84,11 @@ export async function runService(
   return "moved";
 }
 
-/** The instance to start: a new one, or the one that was lost. Undefined when the service changed since the snapshot. */
+/** The instance to start: a new one, or the lost one. Undefined if the service changed since the snapshot. */
 async function openInstance(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<number | undefined> {
   const { observed, id } = snapshot.row;
   if (observed !== null && !needsInstance(snapshot)) return observed.instance;
-  // of an interrupted or stale start
+  // from an interrupted or stale start
   await endNewInstances(deps, snapshot);
   return await deps.db.transaction().execute(async (tx) => {
     if (!(await isUnchanged(SERVICES, tx, snapshot))) return undefined;

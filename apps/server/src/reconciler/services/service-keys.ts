@@ -16,7 +16,7 @@ interface Followed {
   readonly stop: Promise<() => void>;
 }
 
-/** Pushes snapshots of keys to the pods of services: from the first one of a database on, until it has none any more. */
+/** Pushes snapshots of keys to the pods of services, as long as their database has any. */
 export class ServiceKeys implements ServiceKeyPusher {
   readonly #deps: KeysDeps;
   readonly #followed = new Map<string, Followed>();
@@ -25,7 +25,7 @@ export class ServiceKeys implements ServiceKeyPusher {
   constructor(deps: KeysDeps) {
     this.#deps = deps;
     this.#timer = setInterval(() => {
-      this.#forgetEmpty().catch((error) => deps.log.warn({ err: error }, "followed keys were not looked through"));
+      this.#forgetEmpty().catch((error) => deps.log.warn({ err: error }, "could not check the followed keys"));
     }, LOOK_MS).unref();
   }
 
@@ -38,7 +38,7 @@ export class ServiceKeys implements ServiceKeyPusher {
         stop: this.#deps.snapshots.follow({ org_id: orgId, organization, database: name }, (snapshot) => {
           made.snapshot = snapshot;
           this.#pushAll(id, made).catch((error) =>
-            this.#deps.log.warn({ err: error, db: id }, "a snapshot of keys was not pushed"),
+            this.#deps.log.warn({ err: error, db: id }, "could not push a snapshot of keys"),
           );
         }),
       };
@@ -54,7 +54,7 @@ export class ServiceKeys implements ServiceKeyPusher {
     const followed = this.#followed.get(database.id);
     if (followed !== undefined && (await this.#push(door, followed))) return;
     throw appError("pod_failed", {
-      detail: "The pod of <service_uri> runs and takes no keys.",
+      detail: "The pod of <service_uri> is running but rejected the key update.",
       hint: "See its log: cli service logs <service_uri>",
     });
   }
@@ -71,7 +71,7 @@ export class ServiceKeys implements ServiceKeyPusher {
         const pod = parseServicePodId(id);
         if (pod === undefined || state !== "running") return;
         const door = await findDoor(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
-        // one that is being started is given them before it is asked anything
+        // a starting instance gets keys before its first request
         if (door !== undefined && (await this.#deps.machine.askService(door)) !== undefined)
           await this.#push(door, followed);
       }),

@@ -7,18 +7,18 @@ import { parseServicePodId, type ServiceLocation, servicePaths } from "../../pod
 import { findServiceToken } from "../../pods/service-token.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
-/** How long an instance may take to end when it is stopped: requests that run are answered meanwhile. */
+/** Maximum time for a stopping instance to finish its requests. */
 export const SERVICE_GRACE_MS = 10_000;
-/** Requests that run when another instance takes over; what streams without an end is cut then. */
+/** Maximum time for running requests after another instance took over. Endless streams are cut then. */
 const DRAIN_MS = 60_000;
-/** The same when their database is stopped: somebody waits for it to be. */
+/** The maximum when their database stops, because a caller waits for the stop. */
 const STOP_DRAIN_MS = 20_000;
-/** In which every gateway has heard where requests go from now on. */
+/** All gateways have the new route within this time. */
 const HEARD_MS = 200;
 const POLL_MS = 50;
-/** So long the job that begins to drain waits: instances in which nothing runs end within. Others are looked at later, by other jobs. */
+/** How long the first job waits for a drain, enough for an idle instance. Later jobs check the others. */
 const MOMENT_MS = 500;
-/** Until then. */
+/** Pause before the next check. */
 export const LOOK_AGAIN_S = 1;
 
 type PodsDeps = Pick<ReconcileDeps, "db" | "envelope" | "machine">;
@@ -29,7 +29,7 @@ export interface ServicePod {
   readonly status: PodStatus;
 }
 
-/** The pods of a service that there are, whatever becomes of them; the oldest instance first. */
+/** All existing pods of a service, in any state, oldest instance first. */
 export async function listServicePods(
   { machine }: Pick<PodsDeps, "machine">,
   { database_id: databaseId, id }: ServiceLocation,
@@ -43,7 +43,7 @@ export async function listServicePods(
     .sort((a, b) => a.instance - b.instance);
 }
 
-/** How an instance is asked; undefined when its database was never started. */
+/** How to reach an instance. Undefined if its database was never started. */
 export async function findDoor(
   { db, envelope, machine }: PodsDeps,
   service: ServiceLocation,
@@ -54,8 +54,8 @@ export async function findDoor(
 }
 
 /**
- * Has instances that no request goes to any more answer those that run, and ends them once that is done or their 60 seconds are over. It
- * waits for a moment only, the first time. Answers how many go on: whoever asks again later ends them.
+ * Drains instances that get no more requests. Ends each when it is idle or its 60 seconds are over. Waits only briefly,
+ * the first time. Returns how many are still running; a later call ends them.
  */
 export async function retireInstances(
   deps: PodsDeps,
@@ -77,20 +77,20 @@ export async function retireInstances(
   return goOn.filter(Boolean).length;
 }
 
-/** Writes down since when instances are drained; answers which are so from now on, and which may go on by the database's clock. */
+/** Records the start of drains. Returns the new ones, and those with time left by the database's clock. */
 async function markDraining({ db }: Pick<PodsDeps, "db">, pods: readonly ServicePod[]) {
   const ids = pods.map(({ id }) => id);
   const { rows: marked } = await sql<{ id: string }>`update control.pods set draining_since = now()
     where id = any(${ids}) and draining_since is null returning id`.execute(db);
-  // what was begun in the future was begun before the clock was set back
+  // a start in the future was recorded before the clock was set back
   const { rows } = await sql<{ id: string }>`select id from control.pods where id = any(${ids})
     and draining_since between now() - make_interval(secs => ${DRAIN_MS / 1_000}::float8) and now()`.execute(db);
   return { fresh: new Set(marked.map(({ id }) => id)), in_time: new Set(rows.map(({ id }) => id)) };
 }
 
 /**
- * Has what runs in the services of a database answered, before it is stopped; the gateway sends them nothing more by then. It waits for a
- * moment only, the first time. Answers how many instances go on.
+ * Drains all services of a database before it stops. The gateway sends them no more requests. Waits only briefly, the
+ * first time. Returns how many instances are still running.
  */
 export async function drainServicePods(
   deps: PodsDeps,
@@ -116,14 +116,14 @@ export async function drainServicePods(
   return goOn.filter(Boolean).length;
 }
 
-/** Whether the stop of a database began so short a time ago that its services still answer what runs in them. */
+/** Whether the stop of a database began recently enough that its services may still finish their requests. */
 export async function isDrainInTime({ db }: Pick<PodsDeps, "db">, operationId: string): Promise<boolean> {
   const { rows } = await sql`select from control.operations where id = ${operationId}
     and started_at between now() - make_interval(secs => ${STOP_DRAIN_MS / 1_000}::float8) and now()`.execute(db);
   return rows.length > 0;
 }
 
-/** Asks an instance to end by itself, also again. Whether it still answers requests after a while. */
+/** Asks an instance to drain. Safe to repeat. Returns whether it still serves requests after a moment. */
 async function drain(
   deps: PodsDeps,
   service: ServiceLocation,
@@ -142,7 +142,7 @@ async function drain(
   }
 }
 
-/** Ends an instance and all that is its own. Its log stays. Safe to repeat, and nothing for one that is not there. */
+/** Ends an instance and removes its files, except its log. Safe to repeat, also for a missing instance. */
 export async function endInstance(
   { db, machine }: Pick<PodsDeps, "db" | "machine">,
   service: ServiceLocation,
@@ -165,7 +165,7 @@ export async function endServicePods({ machine }: Pick<PodsDeps, "machine">, dat
   );
 }
 
-/** The same, but for what is written down of it. */
+/** Like `endInstance`, but keeps its row. */
 export async function endServicePod(
   { machine }: Pick<PodsDeps, "machine">,
   service: ServiceLocation,
@@ -178,6 +178,6 @@ export async function endServicePod(
   } = servicePaths(machine.place, service, instance);
   await machine.driver.stop(podId, SERVICE_GRACE_MS);
   await machine.driver.forget(podId);
-  // it lies in the system's folder for sockets, where nobody else would look for it
+  // they are outside of the home, and no other cleanup finds them
   for (const folder of [runFolder, scratchFolder]) await removeFolder(folder);
 }

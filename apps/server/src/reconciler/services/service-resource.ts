@@ -10,7 +10,7 @@ import { type OpenOperation, type Resource, selectOperations } from "../core/res
 
 export type ServiceRow = Selectable<ServiceTables["control.services"]>;
 
-/** A service and its database, as one statement read them. */
+/** A service and its database, read in one statement. */
 export interface ServiceSnapshot {
   readonly row: ServiceRow;
   readonly organization: string;
@@ -47,7 +47,7 @@ export const SERVICES: Resource<ServiceSnapshot, ServiceEvent> = {
   not_serving: {},
 };
 
-/** Undefined when the service is gone. */
+/** Undefined if the service does not exist. */
 export async function loadServiceSnapshot(db: ControlDatabase, id: string): Promise<ServiceSnapshot | undefined> {
   const found = await db
     .selectFrom("control.services as s")
@@ -85,10 +85,10 @@ export async function loadServiceSnapshot(db: ControlDatabase, id: string): Prom
   };
 }
 
-/** States of a database whose PostgreSQL runs, or comes back without a request: its services keep their pods. */
+/** States in which a database's PostgreSQL runs, or returns automatically: its services keep their pods. */
 export const IS_UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTING"];
 
-/** Starts a service as its desired state asks. */
+/** The parts of the desired state that an instance starts with. */
 export type ServiceSpec = Pick<DesiredService, "release" | "restarts">;
 
 export function desiredServiceSpec({ row }: Pick<ServiceSnapshot, "row">): ServiceSpec {
@@ -96,13 +96,13 @@ export function desiredServiceSpec({ row }: Pick<ServiceSnapshot, "row">): Servi
   return { release, restarts };
 }
 
-/** Whether the instance that serves differs from the desired one. */
+/** Whether the serving instance differs from the desired one. */
 export function needsInstance({ row }: Pick<ServiceSnapshot, "row">): boolean {
   const { desired, observed } = row;
   return observed === null || observed.release !== desired.release || observed.restarts !== desired.restarts;
 }
 
-/** The part of a database that key snapshots name. */
+/** The identity of a database in key snapshots. */
 export function keyedDatabaseOf({ database, organization, row }: ServiceSnapshot) {
   return { id: database.id, org_id: row.org_id, organization, name: database.name };
 }

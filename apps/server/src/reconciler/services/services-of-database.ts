@@ -3,7 +3,7 @@ import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 
-/** Has services looked at whose database is there again, or on its way: those that shall run are started. */
+/** Requests a reconcile of a database's services once it is up or starting, to start the desired ones. */
 export async function wakeServices(tx: ControlDatabase | Tx, databaseId: string): Promise<void> {
   const rows = await tx
     .selectFrom("control.services")
@@ -17,7 +17,7 @@ export async function wakeServices(tx: ControlDatabase | Tx, databaseId: string)
   }
 }
 
-/** Says that the services of a database have no pods any more; what they shall be stays. */
+/** Records that the services of a database have no pods. Their desired state stays. */
 export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<void> {
   const from = SERVICE_STATES.filter((state) => nextServiceState(state, "stopped") === "STOPPED");
   const rows = await tx
@@ -28,11 +28,11 @@ export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<
     .where("state", "!=", "STOPPED")
     .returning("id")
     .execute();
-  // operations that are open end with that
+  // ends their open operations
   for (const { id } of rows) await enqueueReconcileService(tx, id);
 }
 
-/** Their pods were ended with the server: the next one starts them with their databases. */
+/** For services whose pods ended with the server: the next server starts them with their databases. */
 export async function leaveServicesStarting(db: ControlDatabase, databaseIds: readonly string[]): Promise<void> {
   if (databaseIds.length === 0) return;
   await db

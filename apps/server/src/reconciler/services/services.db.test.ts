@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterEach(() => server[Symbol.asyncDispose]());
 
 describe("a service", () => {
-  test("that is deployed serves what its release says, with the keys of its organization", async () => {
+  test("that is deployed serves its release with the organization's keys", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
@@ -35,7 +35,7 @@ describe("a service", () => {
     const told = stage.machine.pods.toldService(service.pod(1));
     const { run_folder: runFolder } = databasePaths(stage.machine.place, stage.id);
     const folder = serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id });
-    // measured by the pod of its database, which may be another user's
+    // the database's pod measures it, possibly as another user
     expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(told).toMatchObject({
       role: "service-pod",
@@ -52,7 +52,7 @@ describe("a service", () => {
     expect((await stage.see()).operations).toEqual(["database.provision succeeded"]);
   });
 
-  test("that is updated is served by one instance or the other at every moment, and by the former until it has answered", async () => {
+  test("that is updated always has a serving instance, and the previous one finishes its requests", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
@@ -68,7 +68,7 @@ describe("a service", () => {
       expect(seen?.state).toMatch(/UPDATING|AVAILABLE/);
       expect(seen?.observed?.release).toBe(2);
     });
-    // the operation ends when the new one serves; the former still answers
+    // the operation ends when the new one serves; the previous one still answers
     expect(await service.see()).toMatchObject({ state: "AVAILABLE", open: 0, observed: { release: 2, instance: 2 } });
     expect(stage.machine.pods.running()).toEqual(expect.arrayContaining([service.pod(1), service.pod(2)]));
     expect(new Set(looked)).not.toContain(undefined);
@@ -86,7 +86,7 @@ describe("a service", () => {
     expect([runFolder, scratchFolder].filter(existsSync)).toEqual([]);
   });
 
-  test("goes on as it is when its new instance never serves, and says the last lines of that", async () => {
+  test("keeps running when its new instance never serves, and shows the last log lines", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
@@ -105,7 +105,7 @@ describe("a service", () => {
       /data\/ingest did not start: it ended with code 1\..*\n.*No module named 'tiny'/,
     );
     expect(seen.errors.at(-1)?.hint).toMatch(/cli deploy <app_file> cloud:\/\/[\w-]+:\w+$/);
-    // a rollback looks for one that has served
+    // a rollback needs a release that has served
     const { rows } = await sql`select number, served_at is not null as has_served from control.releases
       where service_id = ${service.id} order by number`.execute(server.deps.db);
     expect(rows).toEqual([
@@ -119,7 +119,7 @@ describe("a service", () => {
     expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { release: 1, restarts: 1 } });
   });
 
-  test("is FAILED when its first instance never serves, and serves once it is corrected", async () => {
+  test("is FAILED when its first instance never serves, and serves once it is fixed", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     stage.machine.pods.behave({ start: "exits", says: "SyntaxError: invalid syntax" });
@@ -135,7 +135,7 @@ describe("a service", () => {
     expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ state: "READY" }] });
   });
 
-  test("is stopped, restarted with new secrets, and forgotten with its folder", async () => {
+  test("is stopped, restarted with new secrets, and removed with its folder", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
@@ -164,7 +164,7 @@ describe("a service", () => {
 });
 
 describe("the services of a database", () => {
-  test("end before its PostgreSQL does and start with it, but for those that were stopped; a restart leaves them alone", async () => {
+  test("stop before PostgreSQL and start with it, except stopped ones", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const [one, two] = [await openTestService(stage, "one"), await openTestService(stage, "two")];
@@ -179,7 +179,7 @@ describe("the services of a database", () => {
     await stage.ask("stop");
     await eventually(() => expect(stage.machine.pods.isDraining(one.pod(1))).toBe(true));
     expect(stage.machine.pods.ends().slice(before)).toEqual([]);
-    // what ran in it has been answered
+    // its running requests have ended
     stage.machine.pods.say(one.pod(1), { in_flight: 0 });
     await stage.settles("STOPPED");
     expect(stage.machine.pods.ends().slice(before)).toEqual([one.pod(1), stage.pod]);
@@ -193,7 +193,7 @@ describe("the services of a database", () => {
     await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
   });
 
-  test("start beside it, serve no sooner than it is there though its first start fails, and end with one that fails for good", async () => {
+  test("start concurrently with it, serve after it, and end with one that fails permanently", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const { pods } = stage.machine;
@@ -220,7 +220,7 @@ describe("the services of a database", () => {
     await eventually(() => expect(pods.running()).toEqual([]));
   });
 
-  test("keep it awake while they answer, and get every change of keys within a second", async () => {
+  test("keep it awake while they answer, and get key changes within a second", async () => {
     await server.deps.db
       .updateTable("control.databases")
       .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
@@ -251,7 +251,7 @@ describe("the services of a database", () => {
 });
 
 describe("the pod of a service", () => {
-  test("that ends is started again as it was; one that is given up is FAILED until it is tried again", async () => {
+  test("is restarted unchanged; after repeated ends it is FAILED until a retry", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
@@ -270,18 +270,18 @@ describe("the pod of a service", () => {
     });
     expect((await stage.see()).state).toBe("AVAILABLE");
     const seen = await loadServiceSnapshot(server.deps.db, service.id);
-    if (seen === undefined) throw new Error("The service is gone.");
+    if (seen === undefined) throw new Error("The service does not exist.");
     const givenUp = { pod_id: service.pod(1), reason: "it ended with code 1" };
     expect(await failLostService({ ...server.deps, machine: stage.machine }, seen, givenUp)).toBe(true);
     expect(await service.settles("FAILED")).toMatchObject({
-      failure: { code: "pod_failed", detail: expect.stringContaining("again and again") },
+      failure: { code: "pod_failed", detail: expect.stringContaining("repeatedly") },
       pods: [{ id: service.pod(1), state: "FAILED" }],
     });
     await service.ask("retry");
     expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ id: service.pod(2) }] });
   });
 
-  test("goes on without a server, ends with one that is told to, and is started by the next; one without a service is ended", async () => {
+  test("survives a killed server, ends with a stopped one, and is started by the next", async () => {
     const first = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);

@@ -14,10 +14,10 @@ import { applyChange, begin, type Change, currentOperation, isUnchanged } from "
 import { endInstance, LOOK_AGAIN_S, listServicePods, retireInstances } from "./service-pods.ts";
 import { IS_UP, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
 
-/** Until a database that does not answer at this moment is asked again. */
+/** Pause before an unreachable database is asked again. */
 const UNREACHED_S = 1;
 
-/** Ends the pods of a service; what runs in them is answered first. */
+/** Ends the pods of a service after their running requests. */
 export async function stopService(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<Outcome> {
   if (!(await begin(SERVICES, deps, snapshot))) return "moved";
   await endInstances(deps, snapshot);
@@ -27,7 +27,7 @@ export async function stopService(deps: ReconcileDeps, snapshot: ServiceSnapshot
   return "moved";
 }
 
-/** Its database does not run: the service starts with it again, and what was asked for meanwhile is not done. */
+/** For a service whose database does not run: it starts with the database, and an open request is not carried out. */
 export async function sleepService(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<Outcome> {
   const { database } = snapshot;
   await endInstances(deps, snapshot);
@@ -41,7 +41,7 @@ export async function sleepService(deps: ReconcileDeps, snapshot: ServiceSnapsho
   return "moved";
 }
 
-/** Ends a service for good, with all that it left on this machine and in its database; its events stay. */
+/** Removes a service with its data on this machine and in its database. Its events stay. */
 export async function removeService(
   deps: ReconcileDeps,
   snapshot: ServiceSnapshot,
@@ -67,8 +67,8 @@ export async function removeService(
 }
 
 /**
- * False while the database's pod is to answer and does not. In a database that sleeps the role stays: it lets nobody in who could not come in
- * without it, and no other service is ever called so.
+ * False if the database's pod should answer but does not. The role stays in a sleeping database: it grants no
+ * additional access, and its name is never reused.
  */
 async function dropRole(
   { db, envelope, machine }: ReconcileDeps,
@@ -88,7 +88,7 @@ async function dropRole(
   }
 }
 
-/** Ends instances that others have taken over from, once what runs in them is answered: those that stream in a later job. */
+/** Ends replaced instances after their running requests. Those with streams end in a later job. */
 export async function tidyService(
   deps: ReconcileDeps,
   snapshot: ServiceSnapshot,
@@ -103,24 +103,24 @@ export async function tidyService(
   return "later";
 }
 
-/** Ends instances that were started and have never served. */
+/** Ends instances that were started but never served. */
 export async function endNewInstances(deps: ReconcileDeps, { row }: ServiceSnapshot): Promise<void> {
   const served = row.observed?.instance ?? -1;
   const pods = await listServicePods(deps, row);
   const fresh = pods.filter(({ instance }) => instance > served).map(({ instance }) => instance);
-  // of the last one there may be folders and no pod
+  // the last one may have folders without a pod
   const last = await lastInstance(deps.db, row.id);
   if (last > Math.max(served, 0)) fresh.push(last);
   for (const instance of new Set(fresh)) await endInstance(deps, row, instance);
 }
 
-/** 0 when none was started yet, and for a service that is gone. */
+/** 0 if none was started, and for a deleted service. */
 export async function lastInstance(db: ControlDatabase | Tx, serviceId: string): Promise<number> {
   const row = await db.selectFrom("control.services").select("instance").where("id", "=", serviceId).executeTakeFirst();
   return row?.instance ?? 0;
 }
 
-/** Ends all instances that there are, and what is left of those that were. */
+/** Ends all instances and removes what earlier ones left. */
 export async function endInstances(deps: ReconcileDeps, { row }: ServiceSnapshot): Promise<void> {
   const known = (await listServicePods(deps, row)).map(({ instance }) => instance);
   if (row.observed !== null) known.push(row.observed.instance);
