@@ -3,7 +3,7 @@ import { REQUEST_ID_HEADER } from "@appdb/adapters/http/request-ids";
 import type { RouteAnswer } from "@appdb/engine/answers/answers";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** Sends what no route answered. */
+/** Sends an answer that does not come from a route. */
 export function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -8,16 +8,16 @@ import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { openStartedPods, type StartedPod } from "./started-pods.ts";
 
-/** Folders of one hosted database, and real pods in them. For tests alone. */
+/** Folders of one hosted database with real pods. For tests only. */
 export interface PodHarness extends AsyncDisposable {
   readonly folder: string;
   spec(more?: Partial<DatabasePodSpec>): Promise<DatabasePodSpec>;
-  /** Makes a tree of project files and gives its digest. */
+  /** Creates a tree of project files and returns its digest. */
   putTree(files: Record<string, string>): string;
   start(spec: DatabasePodSpec | string, env?: Record<string, string>): StartedPod;
 }
 
-/** Opens a harness; disposing it ends every process of its pods and removes its folders. */
+/** Opens a harness. Disposing it ends every process of its pods and removes its folders. */
 export function openPodHarness(): PodHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pod-"));
   const runFolder = mkdtempSync(join(tmpdir(), "pod-"));
