@@ -5,10 +5,10 @@ import { TYPE_KINDS } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
-/** Where the product works with values. Files of a kind, and tests, may name kinds. */
+/** Folders of the product that handle values. Files of a kind, and tests, may name kinds. */
 const FOLDERS = ["packages/contract/src", "packages/engine/src", "packages/adapters/src", "apps/pod/src"];
 const FREE = /\/kinds\/|\/testing\/|\.test\.ts$/;
-/** Files whose words only look like kinds. */
+/** Files with words that only look like kinds. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ["packages/contract/src/types.ts", "declares the kinds, and how a type is printed"],
   ["packages/contract/src/display-json.ts", "names types and formats of JSON Schema"],
@@ -18,7 +18,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
 ]);
 
 const KIND = `"(?:${TYPE_KINDS.join("|")})"`;
-/** What the same words mean elsewhere: JavaScript's types, JSON Schema, types of PostgreSQL, options of other programs. */
+/** Other meanings of the same words: JavaScript types, JSON Schema, PostgreSQL types, options of other programs. */
 const ELSEWHERE = [
   /^\s*(?:\*|\/\/|\/\*\*).*$/gm,
   /typeof [^=]+? [!=]== "string"/g,
@@ -60,14 +60,17 @@ test("only the files of the kinds name a kind of column type", () => {
   expect(found, "Ask the kind instead: kindOf(type) of packages/engine/src/kinds/kinds.ts").toEqual([]);
 });
 
-/** Where the product works with routes. */
+/** Folders of the product that handle routes. */
 const ROUTE_FOLDERS = [...FOLDERS, "apps/cli/src", "apps/server/src", "apps/dashboard/src"];
 const ROUTE_FREE = /\/route-kinds\/|\/testing\/|\.test\.tsx?$/;
 const ROUTE_EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ["packages/contract/src/manifest.ts", "declares the kinds"],
 ]);
 const ROUTE = `"(?:${routeKindSchema.options.join("|")})"`;
-/** Words such as `update` and `query` mean much else: only what is called a kind, a choice by kinds, and lists of them count. */
+/**
+ * Words such as `update` and `query` have other meanings, so only `kind` members, switches on kinds, and lists of kinds
+ * count.
+ */
 const ROUTE_LITERALS = [
   new RegExp(`\\b(?:kind|routeType|route_type)\\)? (?:[!=]==) ${ROUTE}`, "g"),
   new RegExp(`\\b(?:kind|route_type): ${ROUTE}`, "g"),
@@ -77,7 +80,7 @@ const ROUTE_LITERALS = [
   new RegExp(`(?:\\b(?:${routeKindSchema.options.join("|")}):[^\\n,]*,\\s*){3}`, "g"),
 ];
 
-/** The places of a source file that name a kind of route. */
+/** Places of a source file that name a kind of route. */
 function routesIn(source: string): string[] {
   const text = source.replace(/^\s*(?:\*|\/\/|\/\*\*).*$/gm, "");
   return ROUTE_LITERALS.flatMap((pattern) => [...text.matchAll(pattern)].map(([found]) => found));
@@ -105,7 +108,7 @@ test.each([
   'case "query":',
   'commandLine(["schema", "update", file, target])',
   'readonly method: "insert" | "update" | "merge";',
-])("leaves words alone that routes share: %s", (source) => {
+])("ignores words with other meanings: %s", (source) => {
   expect(routesIn(source)).toEqual([]);
 });
 
@@ -123,6 +126,6 @@ test.each([
   'if (typeof value === "string") return value;',
   'schema: { type: "string", format: "uuid" },',
   "// as for a date",
-])("leaves other words alone: %s", (source) => {
+])("ignores other words: %s", (source) => {
   expect(literalsIn(source)).toEqual([]);
 });

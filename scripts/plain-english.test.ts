@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
-/** Words of translated English, and what a native writer says. */
+/** Words of translated English, and a native writer's alternatives. */
 const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\banew\b/i, "again"],
   [/\bshall\b/i, "must, will"],
@@ -17,7 +17,7 @@ const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\bbeside\b/i, "next to, in addition to"],
   [/(?<!\bthere )\b(?:is|are) no (?!longer\b)\w/i, "is not"],
 ];
-/** True uses: the text of an example application, and titles of tests and sentences that the page quotes. */
+/** Correct uses: an example application's text, and quoted test titles and sentences. */
 const EXCEPTIONS = [/^docs\/spec-coverage\.md: /];
 
 const PAGES = /^(?:docs\/[^/]+\.md|README\.md|ARCHITECTURE\.md|SECURITY\.md)$/;
@@ -40,7 +40,7 @@ test("documents and texts of errors use plain English", () => {
   expect(found.filter((problem) => !EXCEPTIONS.some((exception) => exception.test(problem)))).toEqual([]);
 });
 
-test("finds a word in a page and in the text of an error, and not in code", () => {
+test("finds a word in pages and error texts but not in code", () => {
   const page =
     "The server goes on.\n\n    cli logs  # goes on\n\n```sh\ngoes on\n```\n\n`goes on` is fine. Nobody is.\n";
   expect(proseOf(page).flatMap((text) => problemsOf("a.md", text))).toEqual([
@@ -61,7 +61,7 @@ function problemsOf(file: string, text: string): string[] {
   });
 }
 
-/** Lines of a page without its code and its comments. */
+/** Lines of a page without code and comments. */
 function proseOf(page: string): string[] {
   return page
     .replaceAll(/^```[\s\S]*?^```$/gm, "")
@@ -72,7 +72,7 @@ function proseOf(page: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** Literals of a source that have several words, without the code inside of them. */
+/** Multi-word literals of a source, without embedded code. */
 function textsOf(source: string): string[] {
   const code = source.replaceAll(/^\s*(?:\/\/|\/\*\*?|\*|#).*$/gm, "").replaceAll(/"""[\s\S]*?"""/g, "");
   const literals = [...code.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\\n]|\\.)*)`/g)].map(
