@@ -56,7 +56,7 @@ interface Journey {
   ask(method: string, path: string, body?: object | string, headers?: Record<string, string>): Promise<void>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are compared, not worked with
+// biome-ignore lint/suspicious/noExplicitAny: the test only compares answers
 type Json = any;
 
 /** Headers that matter to clients. */

@@ -36,7 +36,7 @@ export interface SeenDatabase {
 
 export interface Asked {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 

@@ -84,10 +84,10 @@ function exceptFor(example: string): readonly string[] {
 function wrongWith({ request, is_allowed: isAllowed, status, body }: Exchange): string[] {
   const told = `${request.slice(0, 300)}: ${status} ${body.slice(0, 600)}`;
   // sent content may be echoed in an answer and reveals nothing
-  const internal = INTERNAL.test(body) && !INTERNAL.test(request) ? [`tells of the inside: ${told}`] : [];
+  const internal = INTERNAL.test(body) && !INTERNAL.test(request) ? [`reveals internals: ${told}`] : [];
   const isRefused = isAllowed && /"code":"(?:invalid_request|invalid_json|unsupported_media_type)"/.test(body);
   const wrongly = isRefused && !RIGHTLY_REFUSED.some((reason) => reason.test(body));
-  return [...internal, ...(wrongly ? [`refused though the document allows it: ${told}`] : [])];
+  return [...internal, ...(wrongly ? [`refused although the document allows it: ${told}`] : [])];
 }
 
 /** `shop office: 577 requests, 200: 300, 422: 277` */

@@ -19,7 +19,7 @@ export interface Hosted {
 
 export interface Browsed {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 

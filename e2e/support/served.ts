@@ -10,7 +10,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 

@@ -10,7 +10,7 @@ import { archiveOf } from "./tree.ts";
 export interface Asked {
   readonly status: number;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 

@@ -46,7 +46,7 @@ export function openHarness(): DaemonHarness {
   function spawnDaemon(env: Record<string, string> = {}): ChildProcess {
     const child = spawn(process.execPath, [BUILT_POD, "local"], {
       cwd: ROOT,
-      // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+      // biome-ignore lint/style/noProcessEnv: a test passes on its environment
       env: { ...process.env, SERVICE_LOCAL_DATABASE_URL: "", SERVICE_HOME: home, ...env },
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -137,7 +137,7 @@ async function readExample(
   extra: Record<string, string> = {},
 ): Promise<App> {
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
-  // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+  // biome-ignore lint/style/noProcessEnv: a test passes on its environment
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...extra };
   const runtime = await resolveRuntime({ project_root: projectRoot, python: undefined, env, home, tools });
   return { target, runtime, manifest: await readManifest({ runtime, app_file: "app.py" }) };

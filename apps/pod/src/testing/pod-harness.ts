@@ -27,7 +27,7 @@ export function openPodHarness(): PodHarness {
   async function spec(more: Partial<DatabasePodSpec> = {}): Promise<DatabasePodSpec> {
     const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
     const home = join(folder, "home");
-    // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+    // biome-ignore lint/style/noProcessEnv: a test passes on its environment
     const env = { PATH: process.env.PATH ?? "", HOME: folder };
     mkdirSync(join(folder, "empty"), { recursive: true });
     const runtime = await resolveRuntime({ project_root: join(folder, "empty"), python: undefined, env, home, tools });

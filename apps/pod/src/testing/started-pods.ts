@@ -53,7 +53,7 @@ export function openStartedPods(): StartedPods {
     start({ role, run_folder: runFolder, token, input, env = {} }) {
       const child = spawn(process.execPath, [BUILT_POD, role], {
         cwd: ROOT,
-        // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+        // biome-ignore lint/style/noProcessEnv: a test passes on its environment
         env: { ...process.env, ...env },
         stdio: ["pipe", "ignore", "pipe"],
       });

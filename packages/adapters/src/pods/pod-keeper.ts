@@ -140,7 +140,7 @@ async function look({ driver, log }: WatchPodsDeps, signal: AbortSignal): Promis
     try {
       return await driver.list({});
     } catch (error) {
-      log.error({ err: error }, "the pods could not be looked at");
+      log.error({ err: error }, "listing the pods failed");
       await sleep(FAILED_LOOK_MS, undefined, { signal }).catch(() => undefined);
     }
   }

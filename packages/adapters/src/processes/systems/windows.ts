@@ -113,7 +113,7 @@ function runPowerShell(script: string): string {
 
 /** Full path of a Windows program. A bare name would be searched in the current folder first. */
 export function windowsProgram(...parts: string[]): string {
-  // biome-ignore lint/style/noProcessEnv: where Windows lies is the machine's to say, and no setting
+  // biome-ignore lint/style/noProcessEnv: the folder of Windows belongs to the machine and is not a setting
   return join(process.env.SystemRoot ?? "C:\\Windows", "System32", ...parts);
 }
 
