@@ -128,7 +128,7 @@ test("chooses Python by --python, the project's version, the installation and PA
   const env = ownEnv({ PATH: `${bin}:${process.env.PATH}` });
   await expect(wanting("3.98.2", env)).rejects.toMatchObject({
     code: "python_not_found",
-    message: expect.stringMatching(/wants Python 3\.98\.2; .* has 3\.98\.1\.$/),
+    message: expect.stringMatching(/requires Python 3\.98\.2; .* has 3\.98\.1\.$/),
   });
   expect((await resolveHere(BASE_PYTHON, env, { python_version: "3.98" })).python_source).toBe("--python");
 });
@@ -139,7 +139,7 @@ test("refuses an active environment whose version differs from the project's", a
   await expect(resolveHere(undefined, ownEnv({ VIRTUAL_ENV: venv }), { python_version: "3.98" })).rejects.toMatchObject(
     {
       code: "python_not_found",
-      message: expect.stringContaining(`wants Python 3.98; the active environment ${venv} has 3.`),
+      message: expect.stringContaining(`requires Python 3.98; the active environment ${venv} has 3.`),
     },
   );
 });
