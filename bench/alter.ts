@@ -1,4 +1,4 @@
-// A table is altered while a reader holds it for 4 seconds: how long does somebody wait meanwhile who reads one row by its key?
+// Alters a table while a reader holds it for 4 seconds, and measures the longest wait of a point read by key.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ const ROWS = 10_000;
 const READERS = 4;
 const HELD_MS = 4_000;
 
-/** The longest wait of a point read in each run; @throws when the update does not go through after the reader has gone. */
+/** The longest wait of a point read in each run. @throws when the update does not complete after the reader has gone */
 export async function measureAlter(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
@@ -67,7 +67,7 @@ function openPool(stage: Stage): pg.Pool & AsyncDisposable {
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 
-/** Milliseconds of the longest of all reads by key that are made while `during` runs. */
+/** Milliseconds of the longest point read during `during`. */
 async function longestRead(pool: pg.Pool, during: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let isOver = false;

@@ -7,7 +7,10 @@ const FUNCTIONS_PER_MODULE = 25;
 const FUNCTIONS_PER_TABLE = (MODULES * FUNCTIONS_PER_MODULE) / TABLES;
 const SERVICES = 5;
 
-/** Writes an application of 50 tables of 12 columns, 200 functions in 8 modules, 100 indexes, 5 services of 20 routes. */
+/**
+ * Writes an application of 50 tables with 12 columns, 200 functions in 8 modules, 100 indexes, and 5 services with 20
+ * routes.
+ */
 export async function writeBigApp(folder: string): Promise<void> {
   await mkdir(join(folder, "functions"), { recursive: true });
   for (let module = 0; module < MODULES; module += 1) {

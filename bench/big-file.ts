@@ -7,7 +7,7 @@ import type { Measure } from "./support/report.ts";
 import { command, time } from "./support/stage.ts";
 import { installWheel } from "./wheel.ts";
 
-/** Seconds that a large application takes: its manifest alone, and `schema diff` with nothing to do, both of the wheel. */
+/** Seconds for a large application with the wheel: its manifest alone, and `schema diff` without changes. */
 export async function measureBigFile(bench: Bench): Promise<Measure[]> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const project = join(folder, "project");

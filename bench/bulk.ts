@@ -1,4 +1,5 @@
-// Many rows in one request, against psql's \copy of the same rows into the same table; and what memory that takes.
+// Many rows in one request, compared with psql's \copy of the same rows into the same table, and the memory that this
+// takes.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
@@ -15,7 +16,7 @@ const MANY = 1_000_000;
 interface Case {
   readonly table: string;
   readonly name: string;
-  /** Columns that COPY is given beside title and body, and the value of a row. */
+  /** Columns for COPY besides title and body, and a row's value. */
   readonly more: readonly [column: string, value: (row: number) => string][];
   readonly reach?: number;
 }
@@ -36,7 +37,9 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** Measures rows a second of one NDJSON body, and the service's peak memory for a hundred thousand rows and for a million. */
+/**
+ * Measures rows per second of one NDJSON body, and the service's peak memory for a hundred thousand and a million rows.
+ */
 export async function measureBulk(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
@@ -93,7 +96,7 @@ function rate(ms: number): number {
   return (ROWS / ms) * 1_000;
 }
 
-/** Milliseconds of one request that sends a file; from a process of its own, as psql is one. */
+/** Milliseconds of one request that sends a file, from a separate process like psql. */
 async function send(stage: Stage, path: string, file: string, prefer: string): Promise<number> {
   const child = fork(new URL("./support/send-file.ts", import.meta.url), { execArgv: process.execArgv });
   try {

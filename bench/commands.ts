@@ -11,7 +11,7 @@ import { installWheel } from "./wheel.ts";
 const QUICKSTART = fileURLToPath(new URL("../examples/quickstart", import.meta.url));
 const TARGET = "commands";
 
-/** A way to start the command, and the Node that it becomes. */
+/** A way to start the command, and the Node process that it becomes. */
 interface Starter {
   readonly name: string;
   readonly node: string;
@@ -19,8 +19,10 @@ interface Starter {
   readonly args: readonly string[];
 }
 
-/** Times the command against Node doing nothing: `--version`, `schema diff` with a warm daemon, `whoami` with a hosted service
- *  on this machine, the first command of all. */
+/**
+ * Times the command against an empty Node process: `--version`, `schema diff` with a warm daemon, `whoami` with a
+ * hosted service on this machine, and the very first command.
+ */
 export async function measureCommands(bench: Bench): Promise<Measure[]> {
   const { runs } = bench;
   const stage = await bench.stage();
@@ -40,7 +42,7 @@ export async function measureCommands(bench: Bench): Promise<Measure[]> {
   return [...measures, { name, unit: "s", ours: first, limit: undefined, reach: { at_most: 2 }, digits: 2 }];
 }
 
-/** The example that people begin with: what a file imports itself (asyncio, say) is not the command's time. */
+/** The quickstart example: imports of an application itself (asyncio, for instance) are not the command's time. */
 async function setProject(env: Stage["env"]): Promise<{ readonly folder: string } & AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   await cp(QUICKSTART, folder, { recursive: true });
@@ -59,7 +61,7 @@ function measureStarter(
   const diff: number[] = [];
   const whoami: number[] = [];
   const typed = [...args, "schema", "diff", "app.py", TARGET];
-  // Short processes vary most: four times as many runs, in turn.
+  // Short processes vary most, so there are four times as many runs, alternating.
   for (let run = 0; run < runs * 4; run += 1) {
     limit.push(time(node, ["-e", "0"], {}));
     version.push(time(program, [...args, "--version"], {}));

@@ -1,5 +1,5 @@
-// The limit of a read of the control plane: a bare Fastify route that asks the same database for the same rows over a pool of
-// the same size, for anybody. Started with an IPC channel and the database's address; says its port once.
+// The limit of a control plane read: a bare Fastify route that runs the same query with a pool of the same size,
+// without authorization. Started with an IPC channel and the database's address; sends its port once.
 import fastify from "fastify";
 import pg from "pg";
 

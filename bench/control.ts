@@ -1,5 +1,5 @@
-// Reads of the control plane, by a session and by an API key, against a bare Fastify route that asks the same database for the
-// same rows over as many connections.
+// Control plane reads by session and by API key, compared with a bare Fastify route that runs the same query with the
+// same number of connections.
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ const DATABASE = "control";
 const ORGANIZATION = "bench";
 const KEYS = 20;
 const CONNECTIONS = 16;
-/** Of a server, each. */
+/** Connections of each server. */
 const POOL = 16;
 const SERVER = fileURLToPath(new URL("../dist/server.js", import.meta.url));
 
@@ -85,7 +85,7 @@ interface StartedServer {
   readonly child: ChildProcess;
   readonly ended: Promise<unknown>;
   readonly url: string;
-  /** Of the link that makes the first account. */
+  /** Token of the first account's setup link. */
   readonly token: string;
 }
 
@@ -96,14 +96,14 @@ async function startServer(stage: Stage, home: string, dsn: string): Promise<Sta
   const ended = once(child, "close");
   for await (const line of createInterface({ input: child.stdout })) {
     const [, url, token] = /^Make the first account: (.*)\/setup\?token=(.*)$/.exec(line) ?? [];
-    // the stream is read on, so that the server can go on writing
+    // keep reading the stream, so that the server can continue writing
     child.stdout.resume();
     if (url !== undefined && token !== undefined) return { child, ended, url, token };
   }
   throw new Error("The server did not start.");
 }
 
-/** An account with an organization and its keys; answers the cookie of its session and the last key. */
+/** Creates an account with an organization and its keys; returns the session's cookie and the last key. */
 async function prepare({ url, token }: StartedServer): Promise<{ cookie: string; api_key: string }> {
   const person = { email: "bench@example.com", name: "Bench", password: "a password of the benchmark" };
   const signedIn = await post(`${url}/v1/setup`, { token, ...person }, { origin: url });

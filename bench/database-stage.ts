@@ -1,4 +1,4 @@
-// The hosted product with databases of one organization, and what its benches ask of it.
+// The hosted product with one organization's databases, and operations for its benchmarks.
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,11 +8,11 @@ import { cliCommand, command, type Stage, time } from "./support/stage.ts";
 
 export const ORGANIZATION = "bench";
 export const MAIN = `cloud://${ORGANIZATION}:main`;
-/** What is asked of the server keeps it from its work. */
+/** Polling interval: each request takes time from the server's work. */
 const POLL_MS = 20;
 const READ_MS = 20;
 const PATIENCE_MS = 60_000;
-/** The longest that a request waits. */
+/** Maximum wait of one request. */
 const OPERATION_MS = 30_000;
 
 const APP = `import appdb as db
@@ -28,34 +28,34 @@ class Notes(Base, name="notes"):
 export interface DatabaseStage extends AsyncDisposable {
   readonly project: string;
   readonly home: string;
-  /** Of the organization, with every grant; there is none before its creation was timed. */
+  /** The organization's key with every grant; created after its organization was timed. */
   key(): string;
   command(...args: string[]): Promise<string>;
-  /** Seconds that a command takes. */
+  /** Duration of a command in seconds. */
   time(...args: string[]): number;
   timeCreation(): Promise<number>;
   create(name: string): Promise<void>;
   post(path: string): Promise<void>;
   until(name: string, state: string): Promise<void>;
-  /** Seconds from the request that starts it to its first rows. */
+  /** Seconds from the start request to its first rows. */
   timeWake(name: string): Promise<number>;
   insert(name: string, id: number): Promise<void>;
   hasRow(name: string, id: number): Promise<boolean>;
-  /** Reads the list of databases until it is told to stop; answers the milliseconds of each read. */
+  /** Reads the list of databases until stopped; returns the milliseconds of each read. */
   readMeanwhile(): () => Promise<number[]>;
-  /** MB of the pods of this home, with all their processes. */
+  /** MB of this home's pods with all their processes. */
   memory(): Promise<number>;
-  /** MB of the pods, and of the server with its own PostgreSQL and the gateway, that are theirs alone. */
+  /** Private MB of the pods, and of the server with its PostgreSQL and the gateway. */
   ownMemory(): Promise<Record<Part, number>>;
-  /** MB of one database's folder, as a mean of all. */
+  /** Average MB of a database's folder. */
   diskOf(): Promise<number>;
-  /** MB of the images of the organization. */
+  /** MB of the organization's images. */
   diskOfImages(): Promise<number>;
 }
 
 /**
- * Starts the product on a home of its own, with a project of so many files and somebody signed in. Rejects with what the server
- * said when the driver is none for this machine.
+ * Starts the product on a separate home with a project of this many files and a sign-in. Rejects with the server's
+ * message when the driver does not work on this machine.
  */
 export async function setDatabases(
   driver: "process" | "sandbox",
@@ -102,7 +102,7 @@ function openStage(
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text === "" ? undefined : JSON.parse(text);
   };
-  /** As the command waits: one request, which is answered when the operation has ended. */
+  /** Waits like the command: one long-polling request until the operation has ended. */
   const wait = async (id: string) => {
     const { error, state } = await demand("GET", `../operations/${id}?wait_ms=${OPERATION_MS}`);
     if (state !== "succeeded") throw new Error(`The operation ${id} is ${state}: ${JSON.stringify(error)}`);
@@ -126,7 +126,7 @@ function openStage(
     async timeCreation() {
       const began = Date.now();
       await stage.command("org", "create", ORGANIZATION);
-      // of an organization, so that there is none before
+      // needs an organization, so there is none before
       key = JSON.parse(await stage.command("key", "create", "bench", "--json")).api_key;
       await until("main", "AVAILABLE");
       const { items } = await demand("GET", "../operations");
@@ -174,7 +174,7 @@ function openStage(
       };
     },
     memory: async () => (await measureHome(home, ["Pss"])).pods,
-    // what others have the same pages of is programs: that hangs on how many others there are
+    // shared pages are programs, whose share per process depends on the number of processes
     ownMemory: () => measureHome(home, ["Pss_Anon", "Pss_Shmem"]),
     async diskOf() {
       const folder = join(home, "server", "databases");
@@ -188,7 +188,7 @@ function openStage(
 
 type Part = "pods" | "server";
 
-/** Of the home's pods with what they started, and of all else that runs for it, in MB: the sum of these figures of the kernel. */
+/** Memory of the home's pods and of all its other processes in MB: the sum of these kernel figures. */
 async function measureHome(home: string, figures: readonly string[]): Promise<Record<Part, number>> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const parents = new Map<string, string>();
@@ -198,7 +198,7 @@ async function measureHome(home: string, figures: readonly string[]): Promise<Re
       ["stat", "cmdline", "environ"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "")),
     );
     parents.set(pid, /\) \S+ (\d+)/.exec(stat)?.[1] ?? "");
-    // the shell that stands before a pod's program is told the pod's folder
+    // the shell of a pod's program has the pod's folder as an argument
     if (line.includes(join(home, "server", "pods"))) pods.add(pid);
     if (line.includes("server.js") && environment.split("\0").includes(`SERVICE_HOME=${home}`)) servers.add(pid);
   }
@@ -229,12 +229,12 @@ async function sizeOf(folder: string): Promise<number> {
 async function untilTrue(check: () => Promise<boolean>): Promise<void> {
   const began = performance.now();
   while (!(await check())) {
-    if (performance.now() - began > PATIENCE_MS) throw new Error(`It was not so after ${PATIENCE_MS / 1000} s.`);
+    if (performance.now() - began > PATIENCE_MS) throw new Error(`Not true after ${PATIENCE_MS / 1000} s.`);
     await sleep(POLL_MS);
   }
 }
 
-/** Since a moment of performance.now(). */
+/** Seconds since a performance.now() value. */
 export function seconds(since: number): number {
   return (performance.now() - since) / 1000;
 }

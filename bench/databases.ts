@@ -1,5 +1,5 @@
-// Hosted databases through the whole of the product, as a person or a program has them: by the built command and by requests to the
-// control plane, with pods as the machine's driver makes them.
+// Hosted databases through the complete product, as users and programs use it: with the built command and control plane
+// requests, with the machine's pod driver.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,17 +10,20 @@ import type { Measure } from "./support/report.ts";
 import { time } from "./support/stage.ts";
 import { spread } from "./support/statistics.ts";
 
-/** Of a project. */
+/** Files of a project. */
 const FILES = 1_000;
-/** Who make many databases at the same time. */
+/** Number of concurrent creators of databases. */
 const MAKERS = 4;
 const TOOLS = fileURLToPath(new URL("../.tools/bin", import.meta.url));
 const UV = join(TOOLS, "uv");
-/** Of the project's own, made for the bench: what an index answers is no figure of ours. The last is the new one. */
+/**
+ * Packages of the project, made for the benchmark, so that no index affects the figures. The last one is the new
+ * dependency.
+ */
 const PACKAGES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
-/** What a package of this name is as a file. */
+/** File name of a package. */
 const wheelOf = (name: string) => `bench_${name}-1-py3-none-any.whl`;
-/** Makes the wheels that its arguments name, in this folder. */
+/** Makes the wheels named by its arguments in this folder. */
 const MAKE_WHEELS = `import sys, zipfile
 for name in sys.argv[1:]:
     package = name.split("-")[0]
@@ -32,11 +35,11 @@ for name in sys.argv[1:]:
         wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(info + "RECORD", "".join(f"{file},,\\n" for file in wheel.namelist() + [info + "RECORD"]))
 `;
-/** So long after its last request a database is idle for sure. */
+/** After this time without requests a database is certainly idle. */
 const IDLE_MS = 120_000;
 const QUICK_IDLE_MS = 5_000;
 
-/** Makes, updates and wakes the databases of one organization. */
+/** Creates, updates and wakes the databases of one organization. */
 export async function measureDatabases(bench: Bench): Promise<Measure[]> {
   const sandboxed = await measureSandbox(bench);
   await using stage = await setDatabases("process", FILES);
@@ -87,7 +90,7 @@ export async function measureDatabases(bench: Bench): Promise<Measure[]> {
   ];
 }
 
-/** The same start where each database is kept apart from the others; nothing where the machine cannot do that. */
+/** The same start with isolated databases; empty where the machine does not support that. */
 async function measureSandbox(bench: Bench): Promise<Measure[]> {
   const stage = await setDatabases("sandbox", FILES).catch((error: unknown) => {
     bench.say(`no databases in sandboxes are measured: ${error instanceof Error ? error.message : error}`);
@@ -115,7 +118,7 @@ async function timeSleep(stage: DatabaseStage, runs: number): Promise<{ asleep: 
   return { asleep, waking };
 }
 
-/** Many at once, awake and asleep, each with a cluster of its own and a row that only it has. */
+/** Many databases, awake and asleep, each with its own cluster and a unique row. */
 export async function measureManyDatabases(bench: Bench): Promise<Measure[]> {
   const [awake, asleep, woken] = bench.runs === 1 ? [4, 12, 6] : [20, 500, 50];
   await using stage = await setDatabases("process", 2);
@@ -138,7 +141,7 @@ export async function measureManyDatabases(bench: Bench): Promise<Measure[]> {
   const waking: number[] = [];
   let right = 0;
   for (let run = 0; run < woken; run += 1) {
-    // spread over all that sleep, in an order that is none
+    // a fixed pseudo-random selection among the sleeping ones
     const at = awake + ((run * 7919) % asleep);
     const name = names[at] ?? "";
     waking.push(await stage.timeWake(name));
@@ -170,7 +173,7 @@ export async function measureManyDatabases(bench: Bench): Promise<Measure[]> {
   ];
 }
 
-/** Each run adds one package to those before; all have been fetched before, by a database that goes again. */
+/** Each run adds one package. All were fetched before by a temporary database. */
 async function timePackages(
   stage: DatabaseStage,
   runs: number,
@@ -202,14 +205,14 @@ function makeWheels({ project }: Pick<DatabaseStage, "project">): void {
   time(join(TOOLS, "python"), ["-c", MAKE_WHEELS, ...PACKAGES.map(wheelOf)], { cwd: project });
 }
 
-/** Has `main` require one package of a few files, and waits until its image is there. */
+/** Adds a small package to `main` and waits for its image. */
 export async function buildSmallImage(stage: DatabaseStage): Promise<void> {
   makeWheels(stage);
   await writeFile(join(stage.project, "requirements.txt"), `./${wheelOf(PACKAGES[0] ?? "")}\n`);
   await stage.command("db", "update", MAIN, "-f");
 }
 
-/** Seconds that uv itself takes for an environment with what the project requires. */
+/** Seconds of uv alone for an environment with the project's requirements. */
 function timeUv(project: string, venv: string, cache: string): number {
   const options = { cwd: project, env: { ...process.env, UV_CACHE_DIR: cache } };
   const made = time(UV, ["venv", "-q", venv], options);

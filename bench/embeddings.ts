@@ -1,4 +1,5 @@
-// An embedding index over vectors that are given: its build, and queries by it, against pgvector alone with the same settings.
+// An embedding index over given vectors: its build and its queries, compared with pgvector alone with the same
+// settings.
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { Agent, type IncomingMessage, request } from "node:http";
@@ -15,20 +16,20 @@ const TARGET = "embeddings";
 const DIMENSIONS = 384;
 const ROWS = 100_000;
 const QUICK_ROWS = 10_000;
-/** A build of the full size takes a minute or two. */
+/** A full-size build takes a minute or two. */
 const MAX_RUNS = 2;
 const CLUSTERS = 500;
 const BATCH = 1_000;
 const PROBES = 200;
 const WARM = 50;
-/** Rows in sight of a search, as a session of the product has it. */
+/** Candidate rows of a search, as in a session of the product. */
 const IN_SIGHT = 100;
-/** Of those, so many are looked up exactly. */
+/** Number of those that are compared exactly. */
 const CHECKED = 40;
 const NEAREST = 10;
 const KEPT = new Agent({ keepAlive: true });
 
-/** Seconds of both builds, milliseconds of a query by each, and how many of the nearest rows each finds. */
+/** Seconds of both builds, milliseconds of a query by each, and the recall of the nearest rows. */
 export async function measureEmbeddings(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   const rows = bench.runs === 1 ? QUICK_ROWS : ROWS;
@@ -112,7 +113,7 @@ function openPool(stage: Stage): pg.Pool & AsyncDisposable {
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 
-/** Vectors of whole numbers in clusters, as embeddings are; the same ones each time. */
+/** Deterministic integer vectors in clusters, like embeddings. */
 function createPoints(): { next(): number[] } {
   let state = 7;
   const random = (below: number): number => {
@@ -123,7 +124,7 @@ function createPoints(): { next(): number[] } {
   return { next: () => (centres[random(CLUSTERS)] ?? []).map((number) => number + random(61) - 30) };
 }
 
-/** The same vectors as our table stores them, and as pgvector does. */
+/** The same vectors in our table and in a plain pgvector table. */
 async function fill(pool: pg.Pool, points: { next(): number[] }, rows: number): Promise<void> {
   for (let at = 0; at < rows; at += BATCH) {
     const texts = Array.from({ length: Math.min(BATCH, rows - at) }, () => `{${points.next().join(",")}}`);
@@ -143,7 +144,7 @@ async function fill(pool: pg.Pool, points: { next(): number[] }, rows: number): 
   await pool.query("checkpoint");
 }
 
-/** With as much memory as the product takes for it: a graph that has no room is another measure. */
+/** With the same memory as the product uses, because a graph that does not fit would measure something else. */
 async function buildAlone(pool: pg.Pool, rows: number): Promise<number> {
   await pool.query("drop index if exists alone.points_v");
   await pool.query(
@@ -163,7 +164,7 @@ async function build(stage: Stage, project: string): Promise<number> {
   return time(program, args, { cwd: project, env: stage.env }) / 1000;
 }
 
-/** Milliseconds of a query at one connection each, one after the other and in turn by both. */
+/** Milliseconds of queries on one connection each, alternating between both. */
 async function compare(pool: pg.Pool, address: string, probes: readonly number[][], pair: Pair): Promise<void> {
   await pool.query(`set hnsw.ef_search = ${IN_SIGHT}`);
   const [ours, limit]: [number[], number[]] = [[], []];

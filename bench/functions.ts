@@ -4,12 +4,15 @@ import type { Measure } from "./support/report.ts";
 
 const CONNECTIONS = 64;
 const BODY = JSON.stringify({ title: "Hello", body: "A short text of a few words" });
-/** The function waits 5 s over this row, 50 ms over any other, as providers do. */
+/** The function waits 5 s for this row and 50 ms for any other, like a provider. */
 const SLOW = JSON.stringify({ title: "slow", body: "A short text of a few words" });
-/** Slow rows take 5 s: a shorter run would end before the first of them. */
+/** Slow rows take 5 s, so a shorter run would end before the first of them. */
 const LEAST_SECONDS = 12;
 
-/** What functions cost: five in a chain against one, and slow async rows beside quick ones against quick ones alone. */
+/**
+ * Cost of functions: a chain of five compared with one, and slow async rows among fast ones compared with fast ones
+ * alone.
+ */
 export async function measureFunctions(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   const seconds = Math.max(bench.seconds, LEAST_SECONDS);

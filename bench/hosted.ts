@@ -1,4 +1,4 @@
-// The hosted service on the stage's home, and somebody who is signed in to it by the built command.
+// The hosted service on the stage's home, with a sign-in of the built command.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { startServer } from "../scripts/lib/hosted-server.mjs";
@@ -10,7 +10,7 @@ export interface Hosted extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Starts the server, makes the first account and signs the command in. Disposing of it stops the server. */
+/** Starts the server, creates the first account and signs the command in. Disposing stops the server. */
 export async function setHosted(env: Stage["env"]): Promise<Hosted> {
   const server = await startServer(env);
   try {
@@ -36,7 +36,7 @@ async function signIn(env: Stage["env"], url: string, browser: Record<string, st
     said += data;
     const code = /^Your code is (\S+)$/m.exec(said)?.[1];
     if (before || code === undefined) continue;
-    // the page that confirms a code shows it first
+    // the confirmation page of a code loads it first
     await fetch(`${url}/v1/devices/${code}`, { headers: browser });
     await post(`${url}/v1/auth/device/approve`, { userCode: code }, browser);
   }

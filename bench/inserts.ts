@@ -4,7 +4,7 @@ import type { Measure } from "./support/report.ts";
 
 const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 const CONNECTIONS = [1, 16, 64];
-/** The table whose inserts are measured with an Idempotency-Key too. */
+/** The table whose inserts are also measured with an Idempotency-Key. */
 const REPEATABLE = "cased";
 
 /** The same row as SQL, so that PostgreSQL does the same work: key, text, computed text. */

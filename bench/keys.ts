@@ -10,7 +10,10 @@ const KEYS = 1_000;
 const ROUND = 200_000;
 const SECRET_CHARACTERS = 43;
 
-/** Verifies keys as gateway and pods do, against SHA-256 of the same texts: one core, one database with a thousand keys. */
+/**
+ * Key verification of gateway and pods, compared with SHA-256 of the same texts: one core, one database with a thousand
+ * keys.
+ */
 export async function measureKeys({ runs, say }: Bench): Promise<Measure[]> {
   const texts = Array.from({ length: KEYS }, (_, at) =>
     writeKeyText({ id: at.toString(36).padStart(12, "0"), secret: randomBytes(32).toString("base64url") }),
@@ -57,13 +60,13 @@ function toKey(text: string): SnapshotKey {
   return { id, name: id, hashes, grants: [], role: "member", expires_ms: null };
 }
 
-/** The key with another first character of its secret. */
+/** The key with a different first character of its secret. */
 function otherSecret(text: string): string {
   const at = text.length - SECRET_CHARACTERS;
   return `${text.slice(0, at)}${text[at] === "A" ? "B" : "A"}${text.slice(at + 1)}`;
 }
 
-/** Calls a second. */
+/** Calls per second. */
 function rate(texts: readonly string[], call: (text: string) => void): number {
   const begun = performance.now();
   for (let at = 0; at < ROUND; at += 1) call(texts[at % texts.length] ?? "");

@@ -1,4 +1,4 @@
-// Live queries: a thousand readers, each of another value, while a hundred commits a second touch one of them each.
+// Live queries: a thousand readers of different values, while a hundred commits per second each affect one of them.
 import { type ClientRequest, get, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -9,14 +9,16 @@ import type { Stage } from "./support/stage.ts";
 const TARGET = "bench";
 const READERS = 1_000;
 const COMMITS_PER_SECOND = 100;
-/** Apart from what other groups insert. */
+/** Outside the range of other groups' inserts. */
 const FIRST = 5_000_000;
-/** PostgreSQL's processes report what they counted when they have been idle for so long. */
+/** PostgreSQL processes report their statistics after being idle this long. */
 const STATISTICS_MS = 12_000;
 const INSERT = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 
-/** From sending a commit to the event of the reader that it concerns; the statements that the service runs for one; and
- *  what inserts cost into a table that is watched. */
+/**
+ * Measures the time from a commit to its reader's event, the service's statements per commit, and the cost of inserts
+ * into a watched table.
+ */
 export async function measureLive(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   await using pool = openPool(stage);
@@ -89,7 +91,7 @@ async function watchCommits(stage: Stage, pool: pg.Pool, seconds: number) {
   await sleep(1_000);
   if (times.length !== commits) throw new Error(`${commits} commits were told by ${times.length} events`);
   await sleep(STATISTICS_MS);
-  // Each update looks for its own row too.
+  // Each update also scans for its own row.
   const statementsPerCommit = ((await scansOf(pool)) - before - commits) / commits;
   readers.check();
   return { times, statements_per_commit: statementsPerCommit };
@@ -147,7 +149,7 @@ async function compareInserts(bench: Bench, stage: Stage): Promise<{ watched: nu
     const load = { url: `${stage.service}/plain`, body: INSERT, connections: 64, seconds: bench.seconds };
     return (await bench.load(load)).per_second;
   };
-  // The triggers go on for a while after the last reader has left: without come first.
+  // Triggers remain for a while after the last reader left, so runs without readers come first.
   for (let run = 1; run <= bench.runs; run += 1) alone.push(await drive());
   const [request] = await open(`${stage.service}/plain_of?title=nothing`);
   for (let run = 1; run <= bench.runs; run += 1) watched.push(await drive());
@@ -155,7 +157,7 @@ async function compareInserts(bench: Bench, stage: Stage): Promise<{ watched: nu
   return { watched, alone };
 }
 
-/** How often the table was looked through, by statements of whoever. */
+/** Number of scans of the table by any statement. */
 async function scansOf(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query(
     "select (idx_scan + seq_scan)::int as scans from pg_stat_user_tables where relname = 'listed'",

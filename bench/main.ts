@@ -1,5 +1,6 @@
-// `npm run bench [-- --quick] [--only <group>]...`: the hot paths against what limits them (bare HTTP, PostgreSQL, Node doing
-// nothing), every pair measured in turn in one run, medians with their spread, as one table. No test reads it.
+// `npm run bench [-- --quick] [--only <group>]...`: compares the hot paths with their limits (bare HTTP, PostgreSQL, an
+// empty Node process). Pairs are measured alternately in one run; the table shows medians with their spread. No test
+// reads it.
 import { parseArgs } from "node:util";
 import { measureAlter } from "./alter.ts";
 import { measureBigFile } from "./big-file.ts";
@@ -22,7 +23,7 @@ import { type Measure, report } from "./support/report.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
 
-/** In the order in which they run and stand in the table; memory first, while the service is young. */
+/** In order of execution and display; memory first, while the service is young. */
 const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
@@ -59,7 +60,7 @@ for (const [name, measure] of Object.entries(GROUPS)) {
   if (values.only?.includes(name) === false) continue;
   bench.say(`group ${name}`);
   const found = await measure(bench);
-  // A group that fails later loses no figures of the groups before it.
+  // A group that fails loses no figures of earlier groups.
   print(`\n## ${name}\n`);
   missed.push(...report(found, print));
   measures.push(...found);
@@ -69,9 +70,9 @@ if (values.only?.includes("size") !== false) {
   printMachines(measures, print);
 }
 const { name, cpu, failed } = bench.loader();
-// Groups that load unix sockets, or by the clock, have loaders of their own and count what failed themselves.
+// Groups that load unix sockets, or by the clock, have their own loaders and count failures themselves.
 const loaded = cpu === 0 ? "" : `Load by ${name}, which itself took up to ${cpu.toFixed(2)} of a core; `;
 print(`\n${loaded}node ${process.version}.`);
 print(
-  `${cpu === 0 ? "" : `Requests that failed: ${failed}. `}${missed.length === 0 ? "Every reach was reached." : `Missed: ${missed.join("; ")}.`}`,
+  `${cpu === 0 ? "" : `Requests that failed: ${failed}. `}${missed.length === 0 ? "Every target was reached." : `Missed: ${missed.join("; ")}.`}`,
 );

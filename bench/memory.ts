@@ -3,7 +3,7 @@ import type { Measure } from "./support/report.ts";
 
 const ROWS = 100_000;
 
-/** Memory of a young service: exactly what 100,000 inserts leave. */
+/** Memory of a young service after exactly 100,000 inserts. */
 export async function measureMemory(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   const body = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });

@@ -3,11 +3,11 @@ import { query } from "./support/psql.ts";
 import type { Measure } from "./support/report.ts";
 
 const ROWS = 10_000;
-/** Different requests that are sent in turn: fewer of them than connections would let equal requests share their runs. */
+/** Number of different requests in turn. With fewer than connections, equal requests would share their runs. */
 const DIFFERENT = 500;
 const ECHO_BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 
-/** Measures reads by key and lists of 100 rows, each request for another row or another page than its neighbours. */
+/** Measures reads by key and lists of 100 rows; concurrent requests read different rows or pages. */
 export async function measureReads(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   await query(

@@ -1,4 +1,4 @@
-// A column of a user function is computed again for a million rows, against PostgreSQL writing values that are ready.
+// Recomputes a column of a user function for a million rows, compared with PostgreSQL writing prepared values.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,13 +12,13 @@ import { cliCommand, command, type Stage } from "./support/stage.ts";
 const TARGET = "recompute";
 const ROWS = 1_000_000;
 const QUICK_ROWS = 100_000;
-/** A run takes half a minute; three tell enough. */
+/** A run takes half a minute; three are enough. */
 const MAX_RUNS = 3;
-/** Rows of one UPDATE with ready values: as many as ours has at most. */
+/** Rows of one UPDATE with prepared values: the product's maximum. */
 const BATCH = 5_000;
 const SAMPLE_MS = 500;
 
-/** Rows a second of both, and the most memory that the daemon, its worker and a PostgreSQL process take meanwhile. */
+/** Rows per second of both, and the peak memory of the daemon, its worker and a PostgreSQL process meanwhile. */
 export async function measureRecompute(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   const rows = bench.runs === 1 ? QUICK_ROWS : ROWS;
@@ -99,13 +99,13 @@ function openPool(stage: Stage): pg.Pool & AsyncDisposable {
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 
-/** Every measure finds the table as the last one did: without dead rows, nothing left to be written out. */
+/** Restores the table between measures: no dead rows, nothing left to flush. */
 async function settle(pool: pg.Pool): Promise<void> {
   await pool.query("vacuum analyze public.notes");
   await pool.query("checkpoint");
 }
 
-/** Seconds of writing values that are ready, in batches, one after the other. */
+/** Seconds of writing prepared values in consecutive batches. */
 async function timeUpdates(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query<{ _row: string; body: string }>(
     "select _row, body from public.notes order by _row",
@@ -134,7 +134,7 @@ interface Memory {
   postgres: number;
 }
 
-/** Seconds of the command from its start to its end. */
+/** Seconds of the command from start to end. */
 async function timeRecompute(
   stage: Stage,
   project: string,
@@ -173,7 +173,7 @@ async function daemonPid(stage: Stage): Promise<number> {
   return (JSON.parse(said) as { health: { pid: number } }).health.pid;
 }
 
-/** The daemon's Node with the workers of its jobs, and the largest process of its PostgreSQL. */
+/** The daemon's Node with its job workers, and its largest PostgreSQL process. */
 async function sample(daemon: number, most: Memory): Promise<void> {
   const children = await childrenOf(daemon);
   const sizes = await Promise.all(

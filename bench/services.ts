@@ -1,4 +1,5 @@
-// A hosted service through the whole of the product: called with a key through the gateway, against its pod called directly.
+// A hosted service through the complete product: calls with a key through the gateway, compared with direct calls of
+// its pod.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -16,14 +17,14 @@ import { BODY, type ServiceStage, SLOW_BODY, setService } from "./support/servic
 const CONNECTIONS = 64;
 const MANY_CONNECTIONS = 2_000;
 const OPEN_PER_SECOND = 5_000;
-/** Of what the machine takes at most: nearer to it every queue grows, over however many connections. */
+/** Share of the machine's maximum. Closer to it, queues grow at any number of connections. */
 const SHARE = 0.7;
-/** Of updates: 200 a second in all. */
+/** Load during updates: 200 requests per second in total. */
 const KEPT = { per_second: 120, connections: 20 };
 const NEW = { per_second: 70, connections: 0 };
 const SLOW = { per_second: 10, connections: 30 };
 const UPDATES = 10;
-/** So long after its last request a service is idle for sure. */
+/** After this time without requests a service is certainly idle. */
 const IDLE_MS = 120_000;
 const QUICK_IDLE_MS = 5_000;
 const START = fileURLToPath(new URL("../scripts/start.mjs", import.meta.url));
@@ -83,7 +84,7 @@ async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[
     loadWithProcess({ ...call, body: BODY, headers: stage.headers, connections, seconds: bench.seconds });
   const found = { gateway: [] as LoadResult[], direct: [] as LoadResult[], one: [] as LoadResult[] };
   const added: number[] = [];
-  // the first requests of a process are not what it does
+  // the first requests of a process are not representative
   for (const call of [calls.direct, calls.gateway]) await drive(call, CONNECTIONS);
   for (let run = 1; run <= bench.runs; run += 1) {
     bench.say(`run ${run} of ${bench.runs}, ${CONNECTIONS} connections and 1`);
@@ -148,7 +149,7 @@ async function measureConnections(bench: Bench, stage: ServiceStage): Promise<Me
   ];
 }
 
-/** Half of the updates with one worker, half with two; the last adds a computed column. */
+/** Half of the updates with one worker, half with two; the last one adds a computed column. */
 async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
   const { url, slow_url: slowUrl, headers } = stage;
   const results: OpenResult[] = [];
@@ -183,7 +184,7 @@ async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measur
   ];
 }
 
-/** On a home of its own, with packages that other starts have left in the machine's caches. */
+/** On a separate home, with packages that other starts left in the machine's caches. */
 async function measureStart(bench: Bench): Promise<Measure[]> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   try {

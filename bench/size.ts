@@ -1,4 +1,4 @@
-// What one needs to know to choose a machine for the hosted service: what each part takes, and from that how many databases a machine holds.
+// Figures for sizing a machine of the hosted service: the use of each part, and the resulting number of databases.
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAIN, setDatabases } from "./database-stage.ts";
 import { buildSmallImage } from "./databases.ts";
@@ -10,11 +10,11 @@ import { spread } from "./support/statistics.ts";
 
 const CONNECTIONS = 64;
 const LOAD_S = 5;
-/** So long after its last request a service is idle for sure. */
+/** After this time without requests a service is certainly idle. */
 const IDLE_MS = 120_000;
 const QUICK_IDLE_MS = 5_000;
 const MACHINES_GB = [2, 4, 8, 16, 32, 64];
-/** For the system, for programs, of which all processes share the same pages, and for files that PostgreSQL reads. */
+/** For the system, for shared program pages, and for files that PostgreSQL reads. */
 const LEFT_MB = 750;
 
 const NAMES = {
@@ -29,7 +29,7 @@ const NAMES = {
   image: "disk of an image with one small package",
 } as const;
 
-/** Memory is what is each part's own, not the pages of programs that it shares with others. */
+/** Memory is private to each part, without shared program pages. */
 export async function measureSize(bench: Bench): Promise<Measure[]> {
   const settle = () => sleep(bench.runs === 1 ? QUICK_IDLE_MS : IDLE_MS);
   const alone = await measureAlone("process", settle);
@@ -46,7 +46,7 @@ export async function measureSize(bench: Bench): Promise<Measure[]> {
   for (let run = 0; run <= bench.runs; run += 1) {
     const { failed, per_second: perSecond } = await loadWithProcess(load);
     if (failed > 0) throw new Error(`${failed} inserts failed.`);
-    // the first requests of a process are not what it does
+    // the first requests of a process are not representative
     if (run > 0) rates.push(perSecond);
   }
   const busy = await stage.ownMemory();
@@ -77,7 +77,7 @@ async function measureAlone(driver: "process" | "sandbox", settle: () => Promise
   return { disk, memory, image: await stage.diskOfImages() };
 }
 
-/** Prints how many databases machines hold by memory, made from what was measured. */
+/** Prints how many databases machines hold by memory, derived from the measures. */
 export function printMachines(measures: readonly Measure[], write: (line: string) => void): void {
   const found = (name: string) => spread(measures.find((measure) => measure.name === name)?.ours ?? []).max;
   const parts = [found(NAMES.idle), found(NAMES.served), found(NAMES.busy)];

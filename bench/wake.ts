@@ -1,4 +1,4 @@
-// A hosted database's pod as its driver starts it: from nothing, from sleep, and what it takes while nobody uses it.
+// A hosted database's pod started by its driver: new, from sleep, and its use while idle.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +8,7 @@ import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
 
 const POLL_MS = 2;
-/** So long after its last request a database is idle for sure: what was opened is let go. */
+/** After this time without requests a database is certainly idle and has released its resources. */
 const IDLE_MS = 120_000;
 const QUICK_IDLE_MS = 5_000;
 
@@ -31,7 +31,7 @@ export async function measureWake(bench: Bench): Promise<Measure[]> {
   const ready: number[] = [];
   const stopped: number[] = [];
   const idle: number[] = [];
-  // the template is made by the first database of a server
+  // the first database of a server creates the template
   await stop(await begin(harness, "first"));
   for (let run = 0; run < bench.runs; run += 1) {
     const began = performance.now();
@@ -76,7 +76,7 @@ export async function measureWake(bench: Bench): Promise<Measure[]> {
   ];
 }
 
-/** Databases one after the other in one harness: each with a folder of its own. */
+/** Databases in one harness, one after another, each with its own folder. */
 async function specOf(harness: PodHarness, name: string) {
   return await harness.spec({ data_folder: join(harness.folder, name) });
 }
@@ -104,7 +104,7 @@ async function stop(pod: StartedPod): Promise<void> {
   if ((await pod.ended()) !== 0) throw new Error(`a pod ended badly: ${pod.said()}`);
 }
 
-/** The socket is not there at first. */
+/** The socket does not exist at first. */
 async function until(check: () => Promise<boolean>): Promise<void> {
   while (!(await check().catch(() => false))) await sleep(POLL_MS);
 }

@@ -8,15 +8,15 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** The built wheel, installed with everything that it runs on. */
+/** The built wheel, installed with all its dependencies. */
 export interface InstalledWheel extends AsyncDisposable {
   readonly cli: string;
   readonly python: string;
-  /** The Node that its command becomes. */
+  /** The Node that runs its command. */
   readonly node: string;
 }
 
-/** Installs the wheel into an environment of its own, as a person does. */
+/** Installs the wheel into a separate environment, like a user. */
 export async function installWheel(): Promise<InstalledWheel> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-wheel-"));
   const dispose = () => rm(folder, { recursive: true, force: true });
@@ -28,7 +28,7 @@ export async function installWheel(): Promise<InstalledWheel> {
     const tools = join(ROOT, ".tools", "bin");
     await run(join(tools, "uv"), ["venv", "--quiet", "--no-project", "--python", join(tools, "python"), folder]);
     const file = `appdb[serve] @ file://${encodeURI(join(ROOT, "dist", wheel))}`;
-    const into = ["--python", join(folder, "bin", "python"), "--compile-bytecode"]; // compiled, as pip leaves it
+    const into = ["--python", join(folder, "bin", "python"), "--compile-bytecode"]; // compiled, as pip does
     await run(join(tools, "uv"), ["pip", "install", "--quiet", ...into, file]);
     const { stdout } = await run(join(folder, "bin", "python"), [
       "-c",

@@ -4,15 +4,15 @@ import { query } from "./support/psql.ts";
 import type { Measure } from "./support/report.ts";
 
 const ROWS = 10_000;
-/** Different requests that are sent in turn; more than connections, so that rows are seldom changed twice at a time. */
+/** Number of different requests in turn. More than connections, so that concurrent changes of one row are rare. */
 const DIFFERENT = 5_000;
 const CONNECTIONS = [1, 64];
 const ECHO_BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
-/** A random row of the same table, with its computed column, as one transaction. */
+/** Updates a random row of the same table with its computed column in one transaction. */
 const UPDATE = `\\set k random(1, ${ROWS})
 update public.stocked set n = :k, note = 'A short text of a few words', twice = :k * 2 where sku = :k`;
 
-/** Measures updates by key of one row a request, each request for another row than its neighbours. */
+/** Measures updates of one row by key; concurrent requests update different rows. */
 export async function measureWrites(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   await query(

@@ -8,8 +8,8 @@ import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 
 const ANN = "ann@example.com";
 
-/** One person's way through the hosted service by the command, each test where the one before it ended. */
-describe("somebody with a hosted service of their own", () => {
+/** A user's journey through the hosted service with the command. Each test continues from the previous one. */
+describe("a user with their own hosted service", () => {
   let place: Place;
   let hosted: Hosted;
 
@@ -24,14 +24,14 @@ describe("somebody with a hosted service of their own", () => {
   const sessions = () => join(place.home, "sessions.json");
   const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
 
-  test("is told how to sign in, to the server of this home, before an account is there", async () => {
+  test("gets sign-in instructions for this home's server before having an account", async () => {
     const problem = await expectProblem(place, 1, "whoami");
     expect(problem).toMatchObject({ code: "not_signed_in", hint: expect.stringContaining("cli login") });
     expect(problem.detail).toContain(`${hosted.url} (from ${join(place.home, "server.json")})`);
     await hosted.setUp(ANN);
   });
 
-  test("signs in by a code that the browser confirms, without a terminal", async () => {
+  test("signs in by a browser code without a terminal", async () => {
     const { code, login } = await startLogin(place);
     expect(login.output()).toContain(`Confirm it at ${hosted.url}/device?user_code=`);
     const shown = await hosted.browse("GET", `/v1/devices/${code}`);
@@ -46,7 +46,7 @@ describe("somebody with a hosted service of their own", () => {
     expect(statSync(sessions()).mode & 0o777).toBe(0o600);
   });
 
-  test("creates an organization, in which the session works from then on", async () => {
+  test("creates an organization and the session switches to it", async () => {
     expect((await expectExit(place, 0, "whoami")).stdout).toContain("No organization yet");
     expect((await expectExit(place, 0, "org", "list")).stdout).toBe("No orgs.\n");
     const made = await expectExit(place, 0, "org", "create", "acme");
@@ -57,7 +57,7 @@ describe("somebody with a hosted service of their own", () => {
         `Commands use the sign-in of ${sessions()}; the server is from ${join(place.home, "server.json")}.\n`,
     );
     expect(await expectProblem(place, 1, "org", "create", "acme")).toMatchObject({ code: "organization_taken" });
-    // not by the command: where pods are plain processes, a server makes no second organization
+    // not by the command: with plain processes, a server allows no second organization
     await hosted.query(`with made as (insert into control.organizations (name, display_name, database_quota)
         values ('beta', 'beta', 1) returning id)
       insert into control.members (org_id, user_id, role) select made.id, u.id, 'owner' from made, identity.users u`);
@@ -67,7 +67,7 @@ describe("somebody with a hosted service of their own", () => {
     expect((await json("whoami")).organization.name).toBe("acme");
   });
 
-  test("makes keys: one that acts as its maker, one that may do what its grants say", async () => {
+  test("creates a key that acts as its creator and one with grants", async () => {
     const ci = await expectExit(place, 0, "key", "create", "ci");
     const [first, , line, secret = "", ...rest] = ci.stdout.trimEnd().split("\n");
     expect([first, line, rest]).toEqual([`ci  (acts as ${ANN})`, "API key (shown once, store it now):", []]);
@@ -96,7 +96,7 @@ describe("somebody with a hosted service of their own", () => {
     expect((await expectProblem(place, 1, "key", "delete", "ci")).code).toBe("key_not_found");
   });
 
-  test("keeps secrets that nobody reads back", async () => {
+  test("stores secrets that cannot be read back", async () => {
     const value = "sk-provider-0123456789";
     writeFile(place, "key.pem", `${value}\n`);
     const piped = await place.type(`printf '${value}' | cli secret set acme OPENAI_API_KEY`);
@@ -118,7 +118,7 @@ describe("somebody with a hosted service of their own", () => {
     expect(hosted.server.output()).not.toContain(value);
   });
 
-  test("sees what happened: operations, the audit log, and new events as they come", async () => {
+  test("reads operations, the audit log, and new events as they arrive", async () => {
     const { operations } = await json("operations", "list");
     const provision = operations.find(({ kind }: { kind: string }) => kind === "database.provision");
     const done = await expectExit(place, 0, "operations", "wait", provision.id, "--timeout", "1m");
@@ -140,7 +140,7 @@ describe("somebody with a hosted service of their own", () => {
     }
   });
 
-  test("is refused with a bad key, whatever sign-in stands beside it", async () => {
+  test("is refused with a bad key despite a sign-in", async () => {
     const ran = await place.type("SERVICE_API_KEY=sk_nobody_knows cli whoami --json");
     expect(ran.code).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "unauthorized" });
@@ -148,7 +148,7 @@ describe("somebody with a hosted service of their own", () => {
     expect((await place.type("SERVICE_API_KEY= cli whoami")).code).toBe(0);
   });
 
-  test("signs out, which ends the session at the server too", async () => {
+  test("signs out, which also ends the session at the server", async () => {
     const { token } = Object.values<{ token: string }>(JSON.parse(readFileSync(sessions(), "utf8")).sessions)[0] ?? {};
     expect((await expectExit(place, 0, "logout")).stdout).toBe("Signed out.\n");
     const stale = await fetch(`${hosted.url}/v1/whoami`, { headers: { authorization: `Bearer ${token}` } });
@@ -157,7 +157,7 @@ describe("somebody with a hosted service of their own", () => {
     expect((await expectExit(place, 0, "logout")).stdout).toBe("Not signed in.\n");
   });
 
-  test("is not signed in by a code that was denied in the browser", async () => {
+  test("is not signed in by a code denied in the browser", async () => {
     const { code, login } = await startLogin(place);
     expect((await hosted.browse("GET", `/v1/devices/${code}`)).status).toBe(200);
     expect((await hosted.browse("POST", "/v1/auth/device/deny", { userCode: code })).status).toBe(200);
@@ -166,14 +166,14 @@ describe("somebody with a hosted service of their own", () => {
     expect(readFileSync(sessions(), "utf8")).not.toContain(ANN);
   });
 
-  test("is not signed in by a code that nobody confirmed in time", async () => {
+  test("is not signed in by a code that was not confirmed in time", async () => {
     const { login } = await startLogin(place);
     await hosted.query("update identity.device_codes set expires_at = now() - interval '1 second'");
     expect(await ended(login), login.output()).toBe(1);
     expect(login.output()).toContain("error: The code was not confirmed in time. You are not signed in.");
   });
 
-  test("leaves a sign-in with Ctrl-C", async () => {
+  test("cancels a sign-in with Ctrl-C", async () => {
     const { login } = await startLogin(place);
     expect(await login.interrupt("SIGINT"), login.output()).toBe(130);
     expect(login.output()).toContain("The sign-in was cancelled. You are not signed in.");
@@ -181,8 +181,8 @@ describe("somebody with a hosted service of their own", () => {
   });
 });
 
-describe("a server that does not answer", () => {
-  test("is told with its address and the setting that it came from, by every command", async () => {
+describe("an unresponsive server", () => {
+  test("is reported by every command with its address and setting", async () => {
     await using place = makePlace({ env: { SERVICE_API_URL: "http://127.0.0.1:1", SERVICE_API_KEY: "sk_x" } });
     for (const words of [["whoami"], ["org", "list"], ["key", "list"], ["secret", "list"], ["login"]]) {
       const problem = await expectProblem(place, 1, ...words);
@@ -194,7 +194,7 @@ describe("a server that does not answer", () => {
     expect(existsSync(join(place.home, "sessions.json"))).toBe(false);
   });
 
-  test("is not known at all on a new home", async () => {
+  test("is unknown on a new home", async () => {
     await using place = makePlace();
     expect((await expectProblem(place, 1, "login")).detail).toContain("No server is known: SERVICE_API_URL is not set");
   });

@@ -93,15 +93,15 @@ function call(path: string, body?: unknown, headers: Record<string, string> = { 
   return fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { ...headers, ...type } });
 }
 
-describe("an application of FastAPI's", () => {
-  test("is served as one service, with its lifespan, its middleware and its own pages", async () => {
+describe("a FastAPI application", () => {
+  test("is served as one service with lifespan, middleware and its pages", async () => {
     const greeting = await call("/greet/you");
     expect([await greeting.json(), greeting.headers.get("x-mark")]).toEqual(["hello you", "1"]);
     expect(await (await call("/docs")).text()).toContain("Shop");
     expect((await call("/nowhere")).status).toBe(404);
   });
 
-  test("answers by the routes of a router in it, behind its middleware and dependencies", async () => {
+  test("serves routes of an included router behind middleware and dependencies", async () => {
     const stored = await call("/api/items/new", { id: 1, title: "pen" });
     expect([stored.status, await stored.json(), stored.headers.get("x-mark")]).toEqual([
       200,
@@ -118,7 +118,7 @@ describe("an application of FastAPI's", () => {
     ]);
   });
 
-  test("lets handlers ask queries and store rows, all of a list or none", async () => {
+  test("lets handlers run queries and store all rows of a list or none", async () => {
     const ordered = await call("/api/items/order?base=10", { title: "cup", count: 3 });
     expect([ordered.status, await ordered.json()]).toEqual([200, { stored: ["CUP", "CUP", "CUP"], there: 3 }]);
     expect(await (await call("/count?title=cup")).json()).toBe(3);
@@ -155,7 +155,7 @@ describe("an application of FastAPI's", () => {
     ]);
   });
 
-  test("is described whole: its own routes and those of its routers", async () => {
+  test("has one description of its own and its routers' routes", async () => {
     const document = (await (await call("/openapi.json")).json()) as {
       info: { title: string };
       paths: Record<string, Record<string, { operationId: string }>>;
@@ -166,7 +166,7 @@ describe("an application of FastAPI's", () => {
     expect(document.paths["/api/items/order"]?.post?.operationId).toBe("handler_api_items_order_api_items_order_post");
   });
 
-  test("shows in a plan which paths of its own will be served", async () => {
+  test("shows in a plan which of its own paths will be served", async () => {
     writeFileSync(join(place.project, "app.py"), APP.replace('@app.get("/count")', '@app.get("/number")'));
     const { stdout } = await place.cli("service", "diff", "app.py", "main");
     writeFileSync(join(place.project, "app.py"), APP);

@@ -27,10 +27,10 @@ api = Router(prefix="/v1")
 api.add_insert_route(Texts, path="/texts", inputs=[Texts.text], outputs=[Texts.size], background=Background(expires=60))
 api.add_query_route(path="/longer", query=longer, method="get", background=True)
 `;
-/** A dead process's lease, the service's restart, and the function itself. */
+/** Covers a dead process's lease, the service's restart, and the function itself. */
 const HEAL_MS = 60_000;
 
-test("a background job survives kill -9 of its service, and its row is stored once", async () => {
+test("a background job survives kill -9 and stores its row once", async () => {
   await using place = await makeProject(APP);
   const endpoint = (await serveProject(place)).replace(/\/$/, "");
   const sent = await post(`${endpoint}/v1/texts`, { text: "slow" });

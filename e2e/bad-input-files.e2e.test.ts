@@ -15,14 +15,14 @@ class Docs(Base, name="docs"):
 api = Router()
 api.add_insert_route(Docs, path="/docs")
 `;
-/** Stands before each mistake: a file is applied whole or not at all. */
+/** Precedes each mistake, because a file is applied completely or not at all. */
 const FIRST = `${HEAD}
 class First(Base, name="first"):
     n: db.Int
 `;
 const LONG = "x".repeat(64);
 
-/** What is wrong, the lines that are, and what the answer must say of them. */
+/** The mistake, its lines, and the expected answer. */
 const MISTAKES: readonly [what: string, lines: string, detail: RegExp, hint: RegExp][] = [
   ["a syntax error", "class A(Base, name='a':\n    n: db.Int\n", /^bad\.py:8: Syntax error/, /Correct the line/],
   ["an import that fails", "import no_such_module\n", /^bad\.py:8: .*'no_such_module'/, /requirements/],
@@ -86,16 +86,19 @@ afterAll(async () => {
 });
 
 describe("behaviour 12: an application file", () => {
-  test.each(MISTAKES)("with %s is refused where it stands, and nothing is made", async (_what, lines, detail, hint) => {
-    writeFile(place, "bad.py", `${FIRST}${lines}`);
-    const problem = await expectProblem(place, 1, "schema", "update", "bad.py", "main");
-    expect(problem).toMatchObject({ code: "app_invalid", status: 422 });
-    expect(problem.detail).toMatch(detail);
-    expect(problem.hint).toMatch(hint);
-    expect(await snapshot(place)).toEqual(before);
-  });
+  test.each(MISTAKES)(
+    "with %s is refused with its location and nothing is created",
+    async (_what, lines, detail, hint) => {
+      writeFile(place, "bad.py", `${FIRST}${lines}`);
+      const problem = await expectProblem(place, 1, "schema", "update", "bad.py", "main");
+      expect(problem).toMatchObject({ code: "app_invalid", status: 422 });
+      expect(problem.detail).toMatch(detail);
+      expect(problem.hint).toMatch(hint);
+      expect(await snapshot(place)).toEqual(before);
+    },
+  );
 
-  test("without a model, or that is not there, is refused", async () => {
+  test("without a model or missing is refused", async () => {
     writeFile(place, "bad.py", "x = 1\n");
     const empty = await expectProblem(place, 1, "schema", "update", "bad.py", "main");
     expect(empty).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("declares no table") });
@@ -104,7 +107,7 @@ describe("behaviour 12: an application file", () => {
     expect(await snapshot(place)).toEqual(before);
   });
 
-  test("with mistakes is refused by each verb that reads it, without a database too", async () => {
+  test("with mistakes is refused by each verb, also without a database", async () => {
     writeFile(place, "bad.py", `${FIRST}class A(Base, name='a'):\n    n: int\n`);
     const verbs = [
       ["schema", "check", "bad.py"],
@@ -120,7 +123,7 @@ describe("behaviour 12: an application file", () => {
 });
 
 describe("a target", () => {
-  test.each(TARGETS)("%j is refused with what is wrong and one that would do", async (target, detail, hint) => {
+  test.each(TARGETS)("%j is refused with the reason and a valid example", async (target, detail, hint) => {
     for (const verb of [
       ["schema", "update"],
       ["service", "update"],
@@ -133,7 +136,7 @@ describe("a target", () => {
     expect(await snapshot(place)).toEqual(before);
   });
 
-  test("that is hosted is refused by what serves in a terminal, and asks for a server everywhere else", async () => {
+  test("that is hosted is refused by local-only commands and needs a server elsewhere", async () => {
     const run = await expectProblem(place, 1, "service", "run", "app.py", "cloud://acme:main");
     expect(run).toMatchObject({ code: "hosted_not_available", hint: expect.stringContaining("cli service update") });
     for (const noun of ["schema", "service"]) {
@@ -156,7 +159,7 @@ describe("service.toml", () => {
     }
   });
 
-  test("whose hosted entry is a placeholder does not keep anybody from local work", async () => {
+  test("with a placeholder in its hosted entry allows local work", async () => {
     writeFile(place, "service.toml", "[[service.database]]\nname = 'cloud://<your-org>:main'\n");
     await expectExit(place, 0, "schema", "update", "app.py", "main");
     expect(await snapshot(place)).toEqual(before);

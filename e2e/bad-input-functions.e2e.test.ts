@@ -44,7 +44,7 @@ work.add_insert_route(Jobs, path="/jobs", inputs=[Jobs.what], outputs=[Jobs.id, 
 work.add_compute_route(Jobs, path="/try", inputs=[Jobs.what], outputs=[Jobs.result])
 `;
 
-/** What the function does, and what its caller is told. */
+/** The function's action, and its caller's error. */
 const FAILURES: readonly [what: string, code: string, type: string, message: RegExp, detail: RegExp][] = [
   ["raise", "function_failed", "LookupError", /no such shelf/, /app:act raised LookupError: .*app\.py:12/],
   ["wrong type", "function_failed", "TypeError", /expected int, got str/, /expected int, got str/],
@@ -54,7 +54,7 @@ const FAILURES: readonly [what: string, code: string, type: string, message: Reg
   ["sleep", "function_timeout", "TimeoutError", /1 s/, /longer than 1 s/],
   ["grow", "worker_out_of_memory", "MemoryError", /memory/, /memory/],
 ];
-/** Neighbours that are in flight on each side of the bad row. */
+/** Running neighbours on each side of the bad row. */
 const NEIGHBOURS = 10;
 
 let place: Place;
@@ -84,34 +84,31 @@ function expectFailure(answer: Answer, failure: (typeof FAILURES)[number]): void
   expect(answer.json.detail).toMatch(detail);
 }
 
-test.each(FAILURES)(
-  "behaviour 14: a function that does %j fails its own request, its neighbours succeed",
-  async (...failure) => {
-    const [what] = failure;
-    const neighbours = (side: string) =>
-      Array.from({ length: NEIGHBOURS }, (_, index) => post(`${url}/jobs`, { what: `${what} ${side} ${index}` }));
-    const [before, bad, after] = [neighbours("before"), post(`${url}/jobs`, { what }), neighbours("after")];
-    expectFailure(await bad, failure);
-    for (const answer of await Promise.all([...before, ...after])) expect(answer.status, answer.text).toBe(200);
-    const [stored] = await query(
-      place,
-      `select count(*), count(*) filter (where result = length(what)), count(*) filter (where what = '${what}'),
+test.each(FAILURES)("behaviour 14: a function that does %j fails only its request", async (...failure) => {
+  const [what] = failure;
+  const neighbours = (side: string) =>
+    Array.from({ length: NEIGHBOURS }, (_, index) => post(`${url}/jobs`, { what: `${what} ${side} ${index}` }));
+  const [before, bad, after] = [neighbours("before"), post(`${url}/jobs`, { what }), neighbours("after")];
+  expectFailure(await bad, failure);
+  for (const answer of await Promise.all([...before, ...after])) expect(answer.status, answer.text).toBe(200);
+  const [stored] = await query(
+    place,
+    `select count(*), count(*) filter (where result = length(what)), count(*) filter (where what = '${what}'),
        count(_errors) from jobs where what like '${what}%'`,
-    );
-    expect(stored).toEqual([String(2 * NEIGHBOURS), String(2 * NEIGHBOURS), "0", "0"]);
-    // the next caller finds a worker that works
-    expect((await post(`${url}/try`, { what: "fine" })).json).toEqual({ result: 4 });
-  },
-);
+  );
+  expect(stored).toEqual([String(2 * NEIGHBOURS), String(2 * NEIGHBOURS), "0", "0"]);
+  // the next caller finds a working worker
+  expect((await post(`${url}/try`, { what: "fine" })).json).toEqual({ result: 4 });
+});
 
-test("a function fails a compute route as it fails an insert", async () => {
+test("a function fails a compute route like an insert", async () => {
   const [raised, , , exited] = FAILURES;
   for (const failure of [raised, exited]) {
     if (failure !== undefined) expectFailure(await post(`${url}/try`, { what: failure[0] }), failure);
   }
 });
 
-test("what a function prints goes to the service's log and nowhere else", async () => {
+test("output of a function goes only to the service's log", async () => {
   const answer = await post(`${url}/jobs`, { what: "print" });
   expect(answer.status, answer.text).toBe(200);
   expect(Object.keys(answer.json)).toEqual(["id", "result"]);
@@ -119,7 +116,7 @@ test("what a function prints goes to the service's log and nowhere else", async 
   expect(log.stdout).toContain("this was printed by act");
 });
 
-test("twenty callers of a function that ends its process are each told, and rows beside them are stored once", async () => {
+test("reports a function that ends its process to all twenty callers", async () => {
   const all = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
       post(`${url}/jobs`, { what: index % 2 === 0 ? "exit" : `crowd ${index}` }),

@@ -23,7 +23,7 @@ shop.add_compute_route(Items, path="/look", inputs=[Items.n, Items.title], outpu
 `;
 const TAKES = "The route takes: sku, n, price?, ok?, at?, day?, tag?, doc?, title?";
 
-/** A body, and the field with what is said of it; the row would be a good one without that field. */
+/** A body with the invalid field and its error; without that field the row is valid. */
 const FIELDS: readonly [what: string, body: string, pointer: string, detail: RegExp][] = [
   ["lacks a required field", '{"sku":"x"}', "/n", /"n" is required/],
   ["has null in a required field", '{"sku":"x","n":null}', "/n", /"n" must not be null/],
@@ -69,7 +69,7 @@ afterAll(async () => {
   await place[Symbol.asyncDispose]();
 });
 
-/** A refusal is a whole problem document with the request's id, and leaves the one row as it was. */
+/** A refusal is a complete problem document with the request's id and does not change the row. */
 async function expectRefused(answer: Answer, status: number, code: string): Promise<void> {
   expect(answer.status, answer.text).toBe(status);
   expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
@@ -86,13 +86,13 @@ describe("behaviour 13: a body that", () => {
     expect(answer.json.hint).toBe(TAKES);
   });
 
-  test.each(BODIES)("%s is refused whole", async (_what, body, status, code, detail) => {
+  test.each(BODIES)("%s is refused completely", async (_what, body, status, code, detail) => {
     const answer = await post(`${url}/items`, body);
     await expectRefused(answer, status, code);
     expect(answer.json.detail + answer.json.hint).toMatch(detail);
   });
 
-  test("has several mistakes is told all of them", async () => {
+  test("has several mistakes reports all of them", async () => {
     const answer = await post(`${url}/items`, { n: "1", ok: "yes", titel: "t" });
     await expectRefused(answer, 422, "invalid_request");
     expect(answer.json.errors.map((one: { pointer: string }) => one.pointer).sort()).toEqual([
@@ -103,14 +103,14 @@ describe("behaviour 13: a body that", () => {
     ]);
   });
 
-  test("has 20 MB is refused with the limit, and the service goes on", async () => {
+  test("has 20 MB is refused with the limit, and the service continues", async () => {
     const answer = await post(`${url}/items`, JSON.stringify({ sku: "x".repeat(20_000_000), n: 1 }));
     await expectRefused(answer, 413, "payload_too_large");
     expect(answer.json.detail).toContain("16000000 bytes");
     expect((await post(`${url}/look`, { n: 2 })).json).toEqual({ n: 2, title: null });
   });
 
-  test("is not said to be JSON is refused", async () => {
+  test("has no JSON content type is refused", async () => {
     const answer = await post(`${url}/items`, { sku: "x", n: 1 }, { "content-type": "text/plain" });
     await expectRefused(answer, 415, "unsupported_media_type");
   });
@@ -123,7 +123,7 @@ describe("behaviour 13: a body that", () => {
 });
 
 describe("a request", () => {
-  test.each(["GET", "PUT", "PATCH", "DELETE"])("%s of a route that is POST is 405 with Allow", async (method) => {
+  test.each(["GET", "PUT", "PATCH", "DELETE"])("%s of a POST route is 405 with Allow", async (method) => {
     const answer = await read(await fetch(`${url}/items`, { method }));
     await expectRefused(answer, 405, "method_not_allowed");
     expect(answer.headers.get("allow")).toBe("POST, OPTIONS");
@@ -136,13 +136,13 @@ describe("a request", () => {
     expect(answer.json.detail).toContain("Did you mean /items?");
   });
 
-  test("behaviour 14: with a key that is there is 409, and the row that was there is untouched", async () => {
+  test("behaviour 14: with an existing key is 409 and changes no row", async () => {
     const answer = await post(`${url}/items`, { sku: "first", n: 2 });
     await expectRefused(answer, 409, "unique_violation");
     expect(answer.json.detail).toMatch(/items .*\(sku\) = \("first"\).*unique constraint/);
   });
 
-  test("of eight at once with one new key, one is stored and seven are 409", async () => {
+  test("stores one of eight concurrent rows with one new key", async () => {
     try {
       const all = await Promise.all(Array.from({ length: 8 }, (_, n) => post(`${url}/items`, { sku: "racing", n })));
       const stored = all.filter((answer) => answer.status === 200);

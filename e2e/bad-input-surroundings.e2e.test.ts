@@ -22,7 +22,7 @@ api.add_insert_route(Notes, path="/notes", inputs=[Notes.text], outputs=[Notes.i
 api.add_compute_route(Notes, path="/sizes", inputs=[Notes.text], outputs=[Notes.size])
 `;
 
-test("a home that cannot be written is named, with what to set, and nothing is made", async () => {
+test("an unwritable home is named with the setting and nothing is created", async () => {
   await using place = makePlace();
   writeFileSync(join(place.project, "app.py"), APP);
   await expectExit(place, 0, "init");
@@ -43,11 +43,11 @@ test("a home that cannot be written is named, with what to set, and nothing is m
   expect(place.processes()).toEqual([]);
 });
 
-test("a folder that nobody may write to is no home, and is told so", async () => {
+test("refuses a folder without write access as home", async () => {
   await using place = makePlace();
   const theirs = join(dirname(place.home), "theirs");
   mkdirSync(theirs, { mode: 0o555 });
-  // root may write anywhere but where the system itself refuses
+  // root may write anywhere except where the system itself refuses
   const home = join(process.getuid?.() === 0 ? "/sys" : theirs, "home");
   for (const verb of ["service list", "daemon start"]) {
     const ran = await place.type(`SERVICE_HOME='${home}' cli ${verb} --json`);
@@ -61,7 +61,7 @@ test("a folder that nobody may write to is no home, and is told so", async () =>
 });
 
 test.runIf(process.platform === "linux")(
-  "a home where the system makes no folder is refused, and never waited for",
+  "refuses a home where the system creates no folder without waiting",
   async () => {
     await using place = makePlace();
     const ran = await place.type("SERVICE_HOME=/proc/no-home cli db list --local --json");
@@ -72,19 +72,19 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-test("a command in a folder that was removed says so", async () => {
+test("a command in a removed folder reports it", async () => {
   await using place = makePlace();
   const ran = await place.type("mkdir gone && cd gone && rmdir ../gone && cli db list --local");
   expect(ran.code).toBe(1);
   expect(ran.stderr).toContain("error: The current folder no longer exists.\nhint: Go to a folder that exists: cd ~");
 });
 
-test("a database of a newer version is refused with both versions by every verb, and left as it is", async () => {
+test("every verb refuses a newer database with both versions", async () => {
   await using place = await makeProject(APP);
   const url = await serveProject(place);
   expect((await post(`${url}/notes`, { text: "kept" })).status).toBe(200);
   await query(place, "insert into appdb.migrations (id, breaking, product_version) values (900, true, '9.1.0')");
-  // the next daemon meets it as a person does who went back to an older installation
+  // the next daemon finds it like a user who returned to an older installation
   await expectExit(place, 0, "daemon", "stop");
   for (const verb of [
     ["schema", "diff", "app.py", "main"],
@@ -106,51 +106,47 @@ test("a database of a newer version is refused with both versions by every verb,
   expect(await query(place, "select max(id) from appdb.migrations")).toEqual([[900]]);
 });
 
-test.skipIf(!canMount())(
-  "a full disk refuses rows by name, loses none that was acknowledged, ends nobody, and heals by itself",
-  { timeout: 90_000 },
-  async () => {
-    await using place = makePlace();
-    writeFileSync(join(place.project, "app.py"), APP);
-    await using disk = mountSmallDisk(place, 120);
-    await expectExit(place, 0, "init");
-    const url = await serveProject(place);
-    const daemon = JSON.parse((await expectExit(place, 0, "daemon", "status", "--json")).stdout);
-    const kept = new Set<string>();
-    const insert = async (text: string) => {
-      const answer = await post(`${url}/notes`, { text });
-      if (answer.status === 200) kept.add(answer.json.id);
-      return answer;
-    };
-    expect((await insert("before")).status).toBe(200);
-    disk.fill();
+test.skipIf(!canMount())("a full disk refuses rows, loses none and recovers", { timeout: 90_000 }, async () => {
+  await using place = makePlace();
+  writeFileSync(join(place.project, "app.py"), APP);
+  await using disk = mountSmallDisk(place, 120);
+  await expectExit(place, 0, "init");
+  const url = await serveProject(place);
+  const daemon = JSON.parse((await expectExit(place, 0, "daemon", "status", "--json")).stdout);
+  const kept = new Set<string>();
+  const insert = async (text: string) => {
+    const answer = await post(`${url}/notes`, { text });
+    if (answer.status === 200) kept.add(answer.json.id);
+    return answer;
+  };
+  expect((await insert("before")).status).toBe(200);
+  disk.fill();
 
-    const refused = await eventually(async () => {
-      const answer = await insert(randomText(200_000));
-      expect(answer.status, answer.text).not.toBe(200);
-      return answer;
-    });
-    expect(refused.json).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") });
-    expect(refused.text).not.toMatch(/base\/|pg_|extend/);
-    for (let count = 0; count < 30; count += 1) expect((await insert(randomText(200_000))).status).toBe(507);
-    expect((await post(`${url}/sizes`, { text: "four" })).json).toEqual({ size: 4 });
+  const refused = await eventually(async () => {
+    const answer = await insert(randomText(200_000));
+    expect(answer.status, answer.text).not.toBe(200);
+    return answer;
+  });
+  expect(refused.json).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") });
+  expect(refused.text).not.toMatch(/base\/|pg_|extend/);
+  for (let count = 0; count < 30; count += 1) expect((await insert(randomText(200_000))).status).toBe(507);
+  expect((await post(`${url}/sizes`, { text: "four" })).json).toEqual({ size: 4 });
 
-    // A service that is killed meanwhile waits for space, and its daemon goes on.
-    const [service] = await listServices(place);
-    process.kill(service?.pid ?? 0, "SIGKILL");
-    await eventually(async () => expect((await listServices(place))[0]?.state).toBe("STARTING"));
-    disk.free();
-    await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
-    const stored = await query(place, "select id from notes");
-    expect(new Set(stored.map(([id]) => id))).toEqual(kept);
-    expect(JSON.parse((await expectExit(place, 0, "daemon", "status", "--json")).stdout).pid).toBe(daemon.pid);
-    expect(existsSync(join(place.home, "daemon.json"))).toBe(true);
-  },
-);
+  // A service killed meanwhile waits for space, and its daemon continues.
+  const [service] = await listServices(place);
+  process.kill(service?.pid ?? 0, "SIGKILL");
+  await eventually(async () => expect((await listServices(place))[0]?.state).toBe("STARTING"));
+  disk.free();
+  await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
+  const stored = await query(place, "select id from notes");
+  expect(new Set(stored.map(([id]) => id))).toEqual(kept);
+  expect(JSON.parse((await expectExit(place, 0, "daemon", "status", "--json")).stdout).pid).toBe(daemon.pid);
+  expect(existsSync(join(place.home, "daemon.json"))).toBe(true);
+});
 
 if (!canMount()) process.stderr.write("NOT TESTED HERE: a full disk needs root and the right to mount a small one.\n");
 
-/** PostgreSQL would compress what repeats itself; this takes its whole length of the disk. */
+/** PostgreSQL would compress repetitive text; random text uses its full length on disk. */
 function randomText(length: number): string {
   let text = "";
   while (text.length < length) text += Math.random().toString(36).slice(2);

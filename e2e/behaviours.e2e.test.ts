@@ -16,11 +16,10 @@ import {
 } from "./support/served.ts";
 
 /**
- * How an application changes under a person's hands, by the numbers under which the behaviour of others was written
- * down; other numbers stand in the names of tests of other files. Where ours differs: 3, a service goes on with the
- * columns that it knows, and is not refused; 6, a type may change where no value is lost; 9, a changed expression is
- * recomputed by the update; 12, an error has code, detail and hint; 14, a key that is there is 409; 21, an output more
- * is no destruction.
+ * How an application changes during development. The numbers refer to a list of behaviours of other products; tests of
+ * other files have the remaining numbers. Our differences: 3, a service continues with the columns that it knows and is
+ * not refused; 6, a type may change where no value is lost; 9, the update recomputes a changed expression; 12, an error
+ * has code, detail and hint; 14, an existing key is 409; 21, an additional output is not destructive.
  */
 const APP = `import appdb as db
 from appdb.functions import upper, uuid7
@@ -54,7 +53,7 @@ async function planOf(exit: number): Promise<{ tables: { ops: { name: string }[]
   return JSON.parse((await expectExit(place, exit, ...DIFF, "--json")).stdout);
 }
 
-test("behaviours 1 and 2: a plan for an empty target makes nothing, an update makes it, a second one has nothing to do", async () => {
+test("behaviours 1 and 2: a plan creates nothing, an update creates once", async () => {
   expect(await planOf(2)).toMatchObject({
     tables: [{ path: "main/docs", resolution: "create", ops: [] }],
     summary: { create: 1 },
@@ -65,7 +64,7 @@ test("behaviours 1 and 2: a plan for an empty target makes nothing, an update ma
   expect(await planOf(0)).toMatchObject({ in_agreement: true });
 });
 
-test("behaviours 13 and 21: a service is shown before it starts, starts once, and moves with its tables only", async () => {
+test("behaviours 13 and 21: a service is planned, starts once and follows its tables", async () => {
   const shown = await expectExit(place, 3, "service", "update", "app.py", "main");
   expect(shown.stdout).toContain("api");
   expect(await listServices(place)).toEqual([]);
@@ -88,7 +87,7 @@ test("behaviours 13 and 21: a service is shown before it starts, starts once, an
   expect(await listServices(place)).toHaveLength(1);
 });
 
-test("behaviour 3, ours better: a new nullable column needs no flag, and the service goes on without it until its update", async () => {
+test("behaviour 3, improved: a nullable column needs no flag or restart", async () => {
   editFile(place, "app.py", BODY, BODY + AUTHOR);
   editFile(place, "app.py", '"title_upper"]', '"title_upper", "author"]');
   await expectExit(place, 0, ...UPDATE);
@@ -105,7 +104,7 @@ test("behaviour 3, ours better: a new nullable column needs no flag, and the ser
   });
 });
 
-test("behaviour 4: a column exchanged for another one is an addition and a destruction", async () => {
+test("behaviour 4: replacing a column is an addition and a destruction", async () => {
   editFile(place, "app.py", BODY, "");
   editFile(place, "app.py", AUTHOR, `${AUTHOR}    pages: db.Int | None\n`);
   const plan = await planOf(2);
@@ -120,7 +119,7 @@ test("behaviour 4: a column exchanged for another one is an addition and a destr
   expect(stdout).toMatch(/- column 'body' will be dropped with all its values {2}\[DESTRUCTIVE\]/);
 });
 
-test("behaviour 5: what destroys needs the flag and an answer, and is refused whole", async () => {
+test("behaviour 5: destructive changes need the flag and an answer", async () => {
   const before = await snapshot(place);
   expect((await expectProblem(place, 3, ...UPDATE)).code).toBe("destructive_refused");
   expect((await expectProblem(place, 3, ...UPDATE, "--allow-destructive")).code).toBe("confirmation_required");
@@ -131,19 +130,19 @@ test("behaviour 5: what destroys needs the flag and an answer, and is refused wh
   expect((await expectExit(place, 0, ...UPDATE)).stdout).toContain("up to date");
 });
 
-test("behaviour 6: a type that would lose values cannot be had", async () => {
+test("behaviour 6: refuses a type that would lose values", async () => {
   editFile(place, "app.py", AUTHOR, "    author: db.Int | None\n");
   expect((await expectExit(place, 2, ...DIFF)).stdout).toContain("[UNSUPPORTED]");
   expect((await expectProblem(place, 1, ...UPDATE)).code).toBe("schema_unsupported");
   editFile(place, "app.py", "    author: db.Int | None\n", AUTHOR);
 });
 
-test("behaviour 7: a table that the file does not declare is named, and is no difference", async () => {
+test("behaviour 7: an undeclared table is listed without being a difference", async () => {
   await expectExit(place, 0, "schema", "update", "more.py", "main");
   expect(await planOf(0)).toMatchObject({ in_agreement: true, extras: ["main/others"] });
 });
 
-test("two updates at once: one wins, the other changes nothing and says what moved", async () => {
+test("of two concurrent updates one wins and the other changes nothing", async () => {
   const columns = ["left_side", "right_side", "middle"];
   for (const name of columns) {
     writeFile(
@@ -152,7 +151,7 @@ test("two updates at once: one wins, the other changes nothing and says what mov
       APP.replace(BODY, `${AUTHOR}    pages: db.Int | None\n    ${name}: db.Int | None\n`),
     );
   }
-  // An update waits for whoever holds the catalog; all three have printed their plans by the time it is let go.
+  // An update waits for the catalog's lock; all three have printed their plans before it is released.
   const lock = await hold(place, "select from appdb.state for update");
   const started = columns.map((name) => place.start(`cli schema update ${name}.py main`));
   const ended = started.map(({ child }) => once(child, "close"));

@@ -47,19 +47,19 @@ def hello(name: str) -> dict[str, str]:
     return {"hello": name}
 `;
 
-/** What a person does, and what a program sends; everything that either is told is kept, in words that name no target. */
+/** Commands of a user and requests of a program. Records all answers in words that name no target. */
 interface Journey {
   readonly told: unknown[];
-  /** Runs a command with --json; keeps its exit status and the outline of its answer. */
+  /** Runs a command with --json and records its exit status and the outline of its answer. */
   run(words: string): Promise<void>;
-  /** Sends a request; keeps status, kind and body of the answer. */
+  /** Sends a request and records status, type and body of the answer. */
   ask(method: string, path: string, body?: object | string, headers?: Record<string, string>): Promise<void>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are compared, not worked with
+// biome-ignore lint/suspicious/noExplicitAny: the test only compares answers
 type Json = any;
 
-/** Headers that mean something to whoever asks. */
+/** Headers that matter to clients. */
 const SAID = [
   "content-type",
   "allow",
@@ -72,7 +72,7 @@ const SAID = [
   "content-disposition",
 ];
 
-/** What both targets say of it; ids, times and places are each one's own. */
+/** Members that are equal for both targets; ids, times and paths differ. */
 const OUTLINED = [
   "code",
   "status",
@@ -107,7 +107,7 @@ function outline(json: Json): Json {
   return { ...take(json, OUTLINED), ...Object.fromEntries(lists) };
 }
 
-test("the same application, commands and requests get the same answers here and from a hosted database", async () => {
+test("local and hosted targets give the same answers", async () => {
   await using place = await makeProject(APP);
   const hosted = await startHosted(place);
   const key = await openOrganization(place, hosted);
@@ -120,7 +120,7 @@ test("the same application, commands and requests get the same answers here and 
   expect(there.length).toBe(here.length);
 }, 180_000);
 
-/** `bring` has the files as they are now be those of the target. */
+/** `bring` updates the target to the current files. */
 async function journey(
   place: Place,
   target: string,
@@ -171,7 +171,7 @@ async function journey(
   await ask("GET", "/nowhere");
   await ask("DELETE", "/notes");
 
-  // Cells that failed, and columns that are computed again.
+  // Failing cells, and recomputed columns.
   await ask("POST", "/lenient", { number: 20, title: "mute" });
   await run(`errors ${target}`);
   await run(`errors ${target}/notes --column loud --limit 5`);
@@ -185,7 +185,7 @@ async function journey(
   await run(`jobs cancel ${target} 000`);
   await ask("POST", "/notes/remove", { number: 20 });
 
-  // A function, a column and a route are other ones: each command says so, and what is served meanwhile is the former.
+  // A function, a column and a route change: each command reports it, and the previous version keeps serving.
   editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');
   editFile(place, "app.py", "    length = title.len()\n", "    length = title.len()\n    twice = title + title\n");
   editFile(place, "app.py", "outputs=[Notes.number, Notes.loud, Notes.length])", "outputs=[Notes.loud, Notes.twice])");
@@ -241,7 +241,7 @@ function openJourney(place: Place, target: string, own: Record<string, string>):
       );
       const text = await answer.text();
       const read = text !== "" && type?.includes("json") === true && !type.includes("ndjson") ? JSON.parse(text) : text;
-      // where it is, and that it takes keys, is each target's own
+      // the address and the key requirement differ by target
       if (typeof read === "object") for (const name of ["instance", "servers", "security"]) delete read[name];
       delete read.components?.securitySchemes;
       told.push(plain([`${method} ${path}`, answer.status, said, read]));

@@ -29,7 +29,7 @@ ingest = Router()
 ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.id, Docs.title, Docs.meta], outputs=[Docs.id, Docs.shout])
 `;
 
-/** One journey, each test going on where the last one ended. */
+/** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   let stage: DashboardStage;
 
@@ -41,11 +41,11 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await stage?.[Symbol.asyncDispose]();
   });
 
-  /** Types a command in the project, as somebody beside the browser does. */
+  /** Runs a command in the project, next to the browser. */
   const type = (...words: string[]) => expectExit(stage.place, 0, ...words);
   const state = (name: string) => stage.page.getByRole("main").getByText(name, { exact: true }).first();
 
-  test("a new organization's main turns AVAILABLE in sight, and the page says what to type next", async () => {
+  test("a new organization's main becomes AVAILABLE and shows the next command", async () => {
     const { page, open, heading, button } = stage;
     await open("/");
     await button("Create organization").first().click();
@@ -64,7 +64,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.keyboard.press("Escape");
   });
 
-  test("what an update by the command changed is seen, and its operation with what it printed", async () => {
+  test("shows changes of a command's update and its operation's output", async () => {
     const { page, place, open } = stage;
     await makeKey(stage, "acme");
     await type("init");
@@ -80,7 +80,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByText("succeeded", { exact: true }).waitFor();
   });
 
-  test("tables are there once the command made them; a row that the form inserts keeps every digit", async () => {
+  test("shows tables of the command and inserts a row with all digits", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/databases/main/tables");
     await page.getByText("No table yet").waitFor();
@@ -109,7 +109,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await inserted.getByText("ONE!", { exact: true }).waitFor();
     await inserted.getByRole("button", { name: "Close" }).click();
 
-    // somebody else's rows are there when they are read again
+    // rows of another client appear on the next read
     const rows = `${stage.server.url}/v1/orgs/acme/databases/main/tables/docs/rows`;
     for (const title of ["two", "three"]) {
       const data = { id: title.length, title, meta: { tags: ["a", title], score: 0.5 } };
@@ -128,7 +128,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(await page.evaluate<string>("document.activeElement?.textContent ?? ''")).toBe("Open row 9007199254740993");
   });
 
-  test("a service's route is called by a form, with a key made for it, and what does not fit is said at its field", async () => {
+  test("calls a route by a form with a new key and reports invalid fields", async () => {
     const { page, open, button } = stage;
     await type("service", "update", "app.py", "cloud://acme:main", "-f");
     await open("/orgs/acme");
@@ -160,7 +160,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     );
   });
 
-  test("the answer leads to what the log has of the request; requests, errors and times are counted by route", async () => {
+  test("links the answer to the request's log and counts requests", async () => {
     const { page } = stage;
     const id = (await page.getByRole("region", { name: "Answer" }).getByRole("link").textContent()) ?? "";
     await page.getByRole("link", { name: id }).click();
@@ -178,12 +178,12 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.evaluate("scrollTo(0, 0)");
     await takePicture(page, "service");
     await page.setViewportSize({ width: 390, height: 760 });
-    // no page is wider than its window: tables are moved within their frames
+    // no page is wider than its window: tables scroll within their frames
     expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(390);
     await page.setViewportSize({ width: 1200, height: 760 });
   });
 
-  test("a service goes back to a former release, which it then runs", async () => {
+  test("rolls a service back to a previous release", async () => {
     const { page, place, open, button } = stage;
     writeFile(place, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
     await type("db", "update", "cloud://acme:main", "-f");
@@ -194,7 +194,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     const dialog = page.getByRole("dialog", { name: "Roll ingest back to release 1?" });
     await dialog.getByText("cli service rollback cloud://acme:main/ingest --to 1", { exact: true }).waitFor();
     await dialog.getByText("- route 'POST /docs/delete' will be removed  [DESTRUCTIVE]").waitFor();
-    // though the button stands at the end of its row
+    // although the button is at the end of its row
     expect(await page.evaluate<string>("getComputedStyle(document.querySelector('dialog[open]')).textAlign")).toBe(
       "left",
     );
@@ -203,7 +203,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByRole("link", { name: "Call POST /docs/delete" }).waitFor({ state: "detached" });
   });
 
-  test("it is put to sleep and woken by buttons, and reading its tables does not wake it", async () => {
+  test("sleeps and wakes by buttons; reading tables does not wake it", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/databases/main");
     await button("Stop").click();
@@ -219,7 +219,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await button("Start main").waitFor({ state: "detached" });
   });
 
-  test("the log of its pod is followed, searched and stored", async () => {
+  test("follows, searches and saves the log of its pod", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/databases/main/logs");
     const log = page.getByRole("region", { name: "Log of the pod" });
@@ -238,7 +238,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(readFileSync(await stored.path(), "utf8").split("\n").length).toBeGreaterThan(before);
   });
 
-  test("another database is deleted by its typed name, and undeleted", async () => {
+  test("deletes another database by its typed name and undeletes it", async () => {
     const { page, open, button } = stage;
     await type("db", "update", "cloud://acme:staging", "-f");
     await open("/orgs/acme/databases/staging");
@@ -259,7 +259,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByText("The database main belongs to the organization and cannot be deleted.").waitFor();
   });
 
-  test("axe finds nothing on pages of databases in light and in dark", async () => {
+  test("axe finds no problem on database pages in light and dark", async () => {
     const { server, browser } = stage;
     await using window = await openWindow(browser);
     const { page, complaints } = window;
@@ -275,12 +275,12 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("no page has complained", () => {
+  test("no page reported an error", () => {
     expect(stage.ann.complaints).toEqual([]);
   });
 });
 
-/** What of these stands in the documents. */
+/** Pictures that the documents use. */
 const PICTURES: Readonly<Record<string, { readonly light?: string; readonly dark?: string }>> = {
   "/orgs/acme": { light: "overview" },
   "/orgs/acme/databases/main/tables/docs": { light: "rows" },

@@ -5,7 +5,7 @@ import { ANN, makeFirstAccount, NO_BROWSER, openDashboardStage, post, signIn } f
 import { openMailServer } from "./support/mail-server.ts";
 
 describe.skipIf(NO_BROWSER)("a server that sends mail", () => {
-  test("a forgotten password is replaced by the mailed link, once, and invitations are mailed", async () => {
+  test("mails password reset links, valid once, and invitations", async () => {
     await using mail = await openMailServer();
     await using stage = await openDashboardStage({
       SERVICE_SMTP_URL: mail.url,
@@ -19,7 +19,7 @@ describe.skipIf(NO_BROWSER)("a server that sends mail", () => {
     await heading("Sign in").waitFor();
 
     await page.getByRole("link", { name: "Forgot the password?" }).click();
-    // the page before it has a field of the same name
+    // the previous page has a field of the same name
     await heading("Choose a new password").waitFor();
     await page.getByLabel("E-mail address").fill(ANN.email);
     await button("Send the link").click();

@@ -11,7 +11,7 @@ import {
   signIn,
 } from "./support/dashboard.ts";
 
-/** One journey, each test going on where the last one ended. */
+/** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   let stage: DashboardStage;
 
@@ -24,7 +24,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await stage?.[Symbol.asyncDispose]();
   });
 
-  test("a key's secret is shown once; the key is listed, rotated with overlap, and deleted", async () => {
+  test("shows a key's secret once; lists, rotates and deletes the key", async () => {
     const { server, page, open, button } = stage;
     await open("/orgs/acme/keys");
     await page.getByText("No API key yet").waitFor();
@@ -53,7 +53,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     expect(await whoami(server.url, second)).toMatchObject({ code: "unauthorized" });
   });
 
-  test("a key with grants is put together without knowing how grants are written", async () => {
+  test("creates a key with grants without typing their syntax", async () => {
     const { server, page, open, button } = stage;
     await open("/orgs/acme/keys");
     await button("Create key").click();
@@ -77,7 +77,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await page.getByRole("row", { name: /^edge/ }).getByText("never").first().waitFor();
   });
 
-  test("a secret is set, overridden for a database and deleted, and its value is shown by nothing", async () => {
+  test("sets, overrides and deletes a secret without showing its value", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/secrets");
     await button("Set secret").click();
@@ -117,7 +117,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await row.waitFor({ state: "detached" });
   });
 
-  test("a webhook's signing secret is shown once, and the webhook can be deleted", async () => {
+  test("shows a webhook's signing secret once and deletes the webhook", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/webhooks");
     await button("Create webhook").click();
@@ -137,7 +137,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await page.getByText("No webhook yet").waitFor();
   });
 
-  test("the audit log shows who did what, from where, and goes on while it is followed", async () => {
+  test("shows the audit log with actors and origins and follows it", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/audit");
     const table = page.getByRole("table", { name: "Events, newest first" });
@@ -165,7 +165,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await button("Follow").click();
   });
 
-  test("axe finds nothing on any page in light and in dark, and the policy nothing to refuse", async () => {
+  test("axe and the security policy find no problem in light and dark", async () => {
     const { server, browser } = stage;
     await using window = await openWindow(browser);
     const { page, complaints } = window;
@@ -183,13 +183,13 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("no page has complained", () => {
+  test("no page reported an error", () => {
     const { ann } = stage;
     expect(ann.complaints).toEqual([]);
   });
 });
 
-/** What of these stands in the documents. */
+/** Pictures that the documents use. */
 const PICTURES: Readonly<Record<string, { readonly light?: string; readonly dark?: string }>> = {
   "/orgs/acme/keys": { dark: "keys-dark" },
   "/orgs/acme/audit": { light: "audit" },
@@ -210,7 +210,7 @@ const PAGES = [
   "/orgs/none-of-mine",
 ];
 
-/** What a dialog shows this once; closes it. */
+/** Returns a value that a dialog shows once, and closes it. */
 async function takeShown(page: Page, title: string, what: string): Promise<string> {
   const dialog = page.getByRole("dialog", { name: title });
   const text = await dialog.locator(`[data-copied='${what}']`).textContent();

@@ -16,7 +16,7 @@ import { connectCluster } from "./support/served.ts";
 const NEW_PASSWORD = "zebra lamp violin";
 const PATIENCE_MS = 60_000;
 
-/** One journey, each test going on where the last one ended. */
+/** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () => {
   let stage: DashboardStage;
   let secret = "";
@@ -31,7 +31,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     await stage?.[Symbol.asyncDispose]();
   });
 
-  test("a person changes their password", async () => {
+  test("a user changes their password", async () => {
     const { page, open, button } = stage;
     await open("/account");
     await button("Change password").click();
@@ -45,7 +45,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
     await page.getByText("The new password is set").waitFor();
   });
 
-  test("a person sets up a second factor by its picture or its secret", async () => {
+  test("a user sets up a second factor by picture or secret", async () => {
     const { page, button } = stage;
     await button("Set up a second factor").click();
     const dialog = page.getByRole("dialog", { name: "Set up a second factor" });
@@ -80,7 +80,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
   });
 
   test(
-    "a dangerous act asks who the person is when the sign-in is old",
+    "a dangerous action asks for the identity when the sign-in is old",
     async () => {
       const { page, open, button, place } = stage;
       const client = await connectCluster(join(place.home, "server", "postgres"), "control");
@@ -103,7 +103,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
   );
 });
 
-/** What an authenticator app makes of the secret, `ahead` steps from now. */
+/** The authenticator app's code for the secret, `ahead` steps from now. */
 function codeOf(secret: string, ahead: number): string {
   const bits = [...secret].map((one) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(one).toString(2).padStart(5, "0"));
   const key = Buffer.from((bits.join("").match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));

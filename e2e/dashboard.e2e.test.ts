@@ -5,7 +5,7 @@ import { ANN, type DashboardStage, NO_BROWSER, openDashboardStage, signIn } from
 
 const FIRST_LOAD_BYTES = 200_000;
 
-/** One journey, each test going on where the last one ended. */
+/** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   let stage: DashboardStage;
 
@@ -16,7 +16,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await stage?.[Symbol.asyncDispose]();
   });
 
-  test("the printed link makes the first account, once", async () => {
+  test("the printed link creates the first account once", async () => {
     const { server, page, heading, button } = stage;
     await page.goto(server.url);
     await heading("Sign in").waitFor();
@@ -38,7 +38,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await page.getByRole("alert").getByText("The first account of this server already exists.").waitFor();
   });
 
-  test("signing out ends the session, and the sign-in leads back to where one wanted to go", async () => {
+  test("signing out ends the session and the next sign-in returns to the page", async () => {
     const { server, page, open, heading, button } = stage;
     await open("/account");
     await button("Sign out").click();
@@ -57,7 +57,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await page.getByRole("row", { name: /this one/ }).waitFor();
   });
 
-  test("a sign-in leads to no other site", async () => {
+  test("a sign-in redirects to no other site", async () => {
     const { server, browser } = stage;
     await using eve = await openWindow(browser);
     await eve.page.goto(`${server.url}/sign-in?next=//elsewhere.example/`);
@@ -66,7 +66,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(new URL(eve.page.url()).origin).toBe(server.url);
   });
 
-  test("a name that breaks the rule says so while it is typed, and a good one makes an organization", async () => {
+  test("reports an invalid name while typing and creates an organization", async () => {
     const { page, open, heading, button } = stage;
     await open("/");
     await button("Create organization").click();
@@ -80,7 +80,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(new URL(page.url()).pathname).toBe("/orgs/acme");
   });
 
-  test("a terminal's code is shown with what asks and from where, approved once, and denied by typing it", async () => {
+  test("shows a terminal's code with its origin, approves once and denies", async () => {
     const { server, page, open, button } = stage;
     const first = await askForCode(server.url);
     await page.goto(first.verification_uri_complete);
@@ -112,7 +112,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await page.getByRole("row", { name: /Terminal/ }).waitFor({ state: "detached" });
   });
 
-  test("an invitation's link is shown once, makes an account for its address alone, and joins", async () => {
+  test("shows an invitation's link once, for an account of its address only", async () => {
     const { server, browser, page, open, button } = stage;
     await open("/orgs/acme/members");
     await button("Invite").click();
@@ -128,7 +128,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await page.getByRole("row", { name: /ben@example\.com/ }).waitFor();
     expect(await page.content()).not.toContain(link);
 
-    // for somebody else who is signed in
+    // for another signed-in user
     await page.goto(link);
     await page.getByText("The invitation is for ben@example.com.").waitFor();
 
@@ -166,7 +166,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(ben.complaints).toEqual([]);
   });
 
-  test("a session that was ended elsewhere leads to the sign-in, and a lost answer to a page that says so", async () => {
+  test("an ended session leads to the sign-in and a failed request to an error page", async () => {
     const { server, browser, page, open } = stage;
     await using other = await openWindow(browser);
     await other.page.goto(`${server.url}/orgs/acme`);
@@ -189,7 +189,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(new URL(other.page.url()).searchParams.get("next")).toBe("/orgs/acme/keys");
   });
 
-  test("the keyboard reaches everything, and the focus follows the page", async () => {
+  test("the keyboard reaches everything and the focus follows the page", async () => {
     const { page, open, heading, button } = stage;
     await open("/");
     await page.keyboard.press("Tab");
@@ -210,7 +210,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(await focused(page)).toBe("Create organization");
   });
 
-  test("the chosen theme stays, and is there before the first paint", async () => {
+  test("the chosen theme persists before the first paint", async () => {
     const { page, open } = stage;
     await open("/");
     const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
@@ -225,7 +225,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(await ground()).toBe(light);
   });
 
-  test("the first load is small, and nothing of it is asked for again", async () => {
+  test("the first load is small and cached", async () => {
     const { server, browser } = stage;
     await using fresh = await openWindow(browser);
     const sizes = new Map<string, number>();
@@ -251,7 +251,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect([...sizes].filter(([path, size]) => path.includes("/assets/index-") && size > 0)).toEqual([]);
   });
 
-  test("no page has complained", () => {
+  test("no page reported an error", () => {
     const { ann } = stage;
     expect(ann.complaints).toEqual([]);
   });
@@ -263,7 +263,7 @@ interface DeviceCode {
   readonly verification_uri_complete: string;
 }
 
-/** What `cli login` asks first. */
+/** First request of `cli login`. */
 async function askForCode(url: string): Promise<DeviceCode> {
   const response = await fetch(`${url}/v1/auth/device/code`, {
     method: "POST",
@@ -274,7 +274,7 @@ async function askForCode(url: string): Promise<DeviceCode> {
   return (await response.json()) as DeviceCode;
 }
 
-/** What `cli login` then asks until somebody has answered. */
+/** Polling request of `cli login`. */
 async function askForToken(url: string, deviceCode: string): Promise<unknown> {
   const response = await fetch(`${url}/v1/auth/device/token`, {
     method: "POST",

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Place, ROOT } from "./support/place.ts";
 import { editFile, expectExit, makeProject, post, query, serveProject } from "./support/served.ts";
 
-/** The file that has every construct of an expression, from the command's side. */
+/** A file with every construct of an expression, used by the command. */
 const APP = readFileSync(join(ROOT, "python", "tests", "every_construct.py"), "utf8");
 
 let place: Place;
@@ -24,7 +24,7 @@ async function diff(): Promise<{ in_agreement: boolean; tables: { ops: unknown[]
   return JSON.parse(stdout);
 }
 
-test("a file with every construct is applied, and diff and a second update have nothing to do", async () => {
+test("applies a file with every construct once", async () => {
   const plan = await diff();
   expect(plan.in_agreement).toBe(true);
   expect(plan.tables.flatMap((table) => table.ops)).toEqual([]);
@@ -32,7 +32,7 @@ test("a file with every construct is applied, and diff and a second update have 
   expect((await diff()).in_agreement).toBe(true);
 });
 
-test("arithmetic has Python's signs, and a division by zero is told as Python tells it, in SQL and in Python alike", async () => {
+test("arithmetic has Python's signs and division errors, in SQL and Python", async () => {
   const row = {
     n: -7,
     m: 3,
@@ -64,7 +64,7 @@ test("arithmetic has Python's signs, and a division by zero is told as Python te
   expect(failing.json).toMatchObject({ arithmetic_3: null, risk: null, is_failed: true });
 });
 
-test("the order of keys is no change, another constant is", async () => {
+test("a changed order of keys is no difference, a changed constant is", async () => {
   editFile(place, "app.py", '{"t": t, "d": d, "u": u', '{"u": u, "d": d, "t": t');
   expect((await diff()).in_agreement).toBe(true);
   editFile(place, "app.py", "[1, s, {", "[2, s, {");

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "./support/place.ts";
 import { editFile, expectExit, expectProblem, makeProject, query, snapshot, writeFile } from "./support/served.ts";
 
-/** How tables change under a person's hands: what the plan says before, and what is there after. */
+/** How tables change during development: the plan before and the result after. */
 const APP = `import appdb as db
 from appdb.functions import upper
 Base = db.model_base()
@@ -37,7 +37,7 @@ afterAll(async () => {
   await place[Symbol.asyncDispose]();
 });
 
-test("behaviour 11: both examples are applied as they are, are what was printed, and then there is no difference", async () => {
+test("behaviour 11: applies both printed examples without differences", async () => {
   for (const more of [[], ["--brief"]]) {
     const file = `example${more.length}.py`;
     const printed = await expectExit(place, 0, "schema", "example", ...more);
@@ -50,7 +50,7 @@ test("behaviour 11: both examples are applied as they are, are what was printed,
   }
 });
 
-test("behaviour 9, ours better: a changed expression is shown with rows and five examples before, and recomputed by the update", async () => {
+test("behaviour 9, improved: previews and recomputes a changed expression", async () => {
   editFile(place, "app.py", "up = upper(title)", 'up = title + "!"');
   const before = await snapshot(place);
   for (const command of ["diff", "update"]) {
@@ -70,7 +70,7 @@ test("behaviour 9, ours better: a changed expression is shown with rows and five
   expect(await query(place, "select count(*) from docs where up = title || '!'")).toEqual([["30"]]);
 });
 
-test("a changed function is noticed, never recomputed unasked, and recomputed when asked", async () => {
+test("a changed function is noticed and recomputed only on request", async () => {
   editFile(place, "app.py", "text[:3]", "text[:4]");
   const noticed = await expectExit(place, 0, "schema", "diff", "app.py", "main");
   expect(noticed.stdout).toContain("cli recompute main/docs s");
@@ -83,7 +83,7 @@ test("a changed function is noticed, never recomputed unasked, and recomputed wh
   expect((await expectExit(place, 0, "schema", "diff", "app.py", "main")).stdout).not.toContain("recompute");
 });
 
-test("a recompute right after an edit runs the code as it is now, and no diff says that its values are of former code", async () => {
+test("a recompute after an edit runs the current code and clears the stale mark", async () => {
   editFile(place, "app.py", "text[:4]", "text[:5]");
   await expectExit(place, 0, "recompute", "main/docs", "s", "-f");
   expect(await query(place, "select distinct s from docs")).toEqual([["Title"]]);
@@ -95,7 +95,7 @@ test("a recompute right after an edit runs the code as it is now, and no diff sa
   expect((await expectExit(place, 0, "schema", "diff", "app.py", "main")).stdout).not.toContain("recompute");
 });
 
-test("what does not fit a narrower column is counted and shown by key, and nothing is changed", async () => {
+test("counts and shows values that do not fit a narrower column", async () => {
   const before = await snapshot(place);
   editFile(place, "app.py", "n: db.Int | None", "n: db.Int");
   expect((await expectExit(place, 2, "schema", "diff", "app.py", "main")).stdout).toContain(
@@ -107,7 +107,7 @@ test("what does not fit a narrower column is counted and shown by key, and nothi
   await expectExit(place, 0, "schema", "update", "app.py", "main");
 });
 
-test("a declared rename keeps all rows, and the word about it may stay or go", async () => {
+test("a declared rename keeps all rows, and its declaration may be removed", async () => {
   editFile(
     place,
     "app.py",
@@ -126,7 +126,7 @@ test("a declared rename keeps all rows, and the word about it may stay or go", a
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
 });
 
-test("another project neither prunes nor destroys a table, until it takes the table over", async () => {
+test("another project cannot prune or drop a table before taking it over", async () => {
   const other = join(place.project, "..", "other project");
   mkdirSync(other);
   const app = `import appdb as db
@@ -147,14 +147,14 @@ class Other(db.model_base(), name="papers"):
   rmSync(other, { recursive: true });
 });
 
-test("a command that changes something is done although nobody reads what it prints", async () => {
+test("a changing command completes when its output is not read", async () => {
   writeFile(place, "unread.py", 'import appdb as db\nclass U(db.model_base(), name="unread"):\n    n: db.Int\n');
   await place.type("cli schema update unread.py main | true");
   await expectExit(place, 0, "schema", "diff", "unread.py", "main");
   await query(place, "drop table unread; delete from appdb.tables where name = 'unread'");
 });
 
-test("behaviour 8: prune asks, shows what it would drop, and leaves what the file declares", async () => {
+test("behaviour 8: prune asks, lists drops and keeps declared tables", async () => {
   writeFile(place, "more.py", 'import appdb as db\nclass M(db.model_base(), name="more"):\n    n: db.Int\n');
   await expectExit(place, 0, "schema", "update", "more.py", "main");
   expect((await expectProblem(place, 3, "schema", "prune", "more.py", "main", "-f")).code).toBe("destructive_refused");

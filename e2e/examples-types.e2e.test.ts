@@ -9,7 +9,7 @@ import { ROOT } from "./support/place.ts";
 
 const PYRIGHT = join(ROOT, "node_modules", ".bin", "pyright");
 
-test("pyright finds nothing wrong in the files of any example", async () => {
+test("pyright reports no problem in any example", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pyright-"));
   try {
     for (const name of EXAMPLES_WITH_CLIENT) copyExample(name, { project: folder });
@@ -19,7 +19,7 @@ test("pyright finds nothing wrong in the files of any example", async () => {
   }
 }, 180_000);
 
-/** What pyright says of all examples, each in a folder of its own, as an editor that was opened there would say it. */
+/** pyright's reports for all examples, each in its own folder, as an editor would show them. */
 async function typeErrors(folder: string): Promise<string[]> {
   const extraPaths = [join(ROOT, "python")];
   const executionEnvironments = EXAMPLES_WITH_CLIENT.map((root) => ({ root, extraPaths }));

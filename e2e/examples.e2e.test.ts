@@ -14,7 +14,7 @@ import {
 } from "./support/generated-clients.ts";
 import { ensureOpenApiTools } from "./support/openapi-tools.ts";
 
-/** The examples are served once: for their own clients, for generated ones, and last for made up requests. */
+/** The examples are served once: for their own clients, for generated ones, and last for fuzzed requests. */
 const LONG = process.env.APPDB_FAULTS === "long";
 
 let served: ServedExamples;
@@ -32,7 +32,7 @@ test("there are examples with a client", () => {
 });
 
 test.each(EXAMPLES_WITH_CLIENT)(
-  "the example %s is applied and served, and each of its answers is as its client wants it",
+  "the example %s gives the answers that its client expects",
   async (name) => {
     const { said } = await served.serve(name);
     expect(said.split("\n").length).toBeGreaterThan(10);
@@ -55,19 +55,19 @@ describe("the documents of the examples", () => {
     await validateDocuments(folder, bin, services);
   });
 
-  test("make a TypeScript client that compiles under strict and calls every route", async () => {
+  test("generate a strict TypeScript client that calls every route", async () => {
     expect(await generateTypeScript(folder, services)).not.toMatch(/warn|error/i);
     await compileTypeScript(folder, services);
     expectAnswers(services, await callFromTypeScript(folder, services));
   }, 400_000);
 
-  test("make a Python client without a warning, which calls every route", async () => {
+  test("generate a Python client without warnings that calls every route", async () => {
     expectAnswers(services, await callFromPython(folder, bin, services));
   }, 400_000);
 });
 
 test(
-  "requests made up from the document of each example are answered as it says, and tell nothing of the inside",
+  "fuzzed requests get documented answers that reveal no internals",
   async () => {
     const fuzzed = await fuzzExamples(served, await ensureOpenApiTools());
     expect(fuzzed.flatMap(({ problems }) => problems).join("\n\n")).toBe("");

@@ -82,7 +82,7 @@ test("a handler reads path, query, header, body and dependencies as FastAPI does
   expect(await post("/v1/item", embedded)).toEqual([202, { item: { a: 1 }, seen: "1", there: 2 }]);
 });
 
-test("a value that does not fit is refused with its place", async () => {
+test("refuses an invalid value with its location", async () => {
   const [status, problem] = await post("/v1/notes/0?times=x", { headers: JSON_TYPE, body: '"milk"' });
   expect(status).toBe(422);
   expect(problem).toMatchObject({ code: "invalid_request", detail: "3 values do not fit." });
@@ -94,7 +94,7 @@ test("a value that does not fit is refused with its place", async () => {
   expect(refused).toMatchObject([401, { detail: "No user of that name." }]);
 });
 
-test("a handler takes forms and files", async () => {
+test("a handler accepts forms and files", async () => {
   const filled = await fetch(`${url}/v1/form`, { method: "POST", body: new URLSearchParams({ name: "Jo" }) });
   expect([filled.headers.get("x-name"), await filled.json()]).toEqual(["Jo", { name: "Jo", age: 5 }]);
   const body = new FormData();
@@ -103,7 +103,7 @@ test("a handler takes forms and files", async () => {
   expect(await post("/v1/file", { body })).toEqual([201, { name: "a.txt", size: 9, label: "x" }]);
 });
 
-test("an exception stays 400 with its code and its line", async () => {
+test("an exception is 400 with its code and line", async () => {
   const answer = await fetch(`${url}/v1/boom`);
   expect([answer.status, await answer.json()]).toMatchObject([
     400,

@@ -25,10 +25,10 @@ if (!isPossible && process.env.SANDBOX === "required")
   throw new Error("A full disk needs root and the right to mount.");
 
 test.skipIf(!isPossible)(
-  "a full disk of the machine refuses rows and files by name, loses nothing that was acknowledged, and heals by itself",
+  "a full machine disk refuses writes, loses nothing and recovers",
   { timeout: 120_000 },
   async () => {
-    // the disk is smaller than the floor that is kept for the control plane
+    // the disk is smaller than the space reserved for the control plane
     await using place = makePlace({ env: { SERVICE_DISK_FLOOR_GB: "0" } });
     await using disk = mountSmallDisk(place, 400);
     await using hosted = await startOnDisk(place, disk);
@@ -81,7 +81,7 @@ test.skipIf(!isPossible)(
   },
 );
 
-/** The server on the small disk; it ends before the disk does, and with room on it: it tidies up behind itself. */
+/** The server on the small disk. It must end before the disk does, and with free space, because it cleans up. */
 async function startOnDisk(place: Place, disk: SmallDisk): Promise<Hosted & AsyncDisposable> {
   const hosted = await startHosted(place);
   return {
@@ -93,7 +93,7 @@ async function startOnDisk(place: Place, disk: SmallDisk): Promise<Hosted & Asyn
   };
 }
 
-/** An organization with the table in its database; answers a key of it. */
+/** An organization with the table in its database; returns one of its keys. */
 async function makeDatabase(place: Place, hosted: Hosted): Promise<string> {
   await expectExit(place, 0, "init");
   await hosted.setUp("ann@example.com");
@@ -112,7 +112,7 @@ async function makeDatabase(place: Place, hosted: Hosted): Promise<string> {
   return JSON.parse(made.stdout).api_key;
 }
 
-/** Command lines of processes that name the home: pods, their PostgreSQLs, the gateway. */
+/** Command lines of processes that name the home: pods, their PostgreSQL servers, the gateway. */
 function processesOf(home: string): string[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const lines = pids.map(
@@ -125,7 +125,7 @@ function postOf(body: object): RequestInit {
   return { method: "POST", body: JSON.stringify(body) };
 }
 
-/** PostgreSQL would compress what repeats itself; this takes its whole length of the disk. */
+/** PostgreSQL would compress repetitive text; random text uses its full length on disk. */
 function randomText(): string {
   return randomBytes(100_000).toString("hex");
 }

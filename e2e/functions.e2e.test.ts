@@ -16,7 +16,7 @@ import {
   writeFile,
 } from "./support/served.ts";
 
-/** User functions of every kind served together, and what becomes of a service whose functions go away. */
+/** User functions of every kind served together, and a service whose functions are removed. */
 const APP = `
 import appdb as db
 from appdb.functions import upper
@@ -96,7 +96,7 @@ async def hasty(n: int) -> int:
     await asyncio.sleep(60 if n < 0 else 0)
     return n
 `;
-/** A package whose modules import each other, by relative names, as Python allows. */
+/** A package whose modules import each other by relative names, as Python allows. */
 const TEXTS = `
 import appdb as db
 from . import measures
@@ -152,7 +152,7 @@ async function restartAlone(): Promise<void> {
   );
 }
 
-test("functions of every kind compute one row, and a provider that is busy is asked again", async () => {
+test("functions of every kind compute one row, with retries of a busy provider", async () => {
   expect(await post(`${url}/docs`, { title: "hello", n: 3 })).toMatchObject({
     status: 200,
     json: { answer: "hello?", size: 5, a: "HELLO", b: "#3", checked: 3, mark: "hello (5)" },
@@ -162,7 +162,7 @@ test("functions of every kind compute one row, and a provider that is busy is as
   expect([failed.status, failed.json.code, failed.json.meta.column]).toEqual([400, "function_timeout", "checked"]);
 });
 
-test("what functions count stands at /metrics", async () => {
+test("/metrics shows the counts of functions", async () => {
   await eventually(async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
     expect(text).toMatch(/^appdb_function_rows_total\{function="kinds:shown#1"\} [1-9]/m);
@@ -171,7 +171,7 @@ test("what functions count stands at /metrics", async () => {
   });
 });
 
-test("a function that is gone is named by the inserts that need it; reads and all other routes go on", async () => {
+test("inserts name a missing function while other routes continue", async () => {
   await post(`${url}/notes`, { text: "before" });
   writeFile(place, "words.py", WORDS.replace("def short", "def brief"));
   await restartAlone();
@@ -188,7 +188,7 @@ test("a function that is gone is named by the inserts that need it; reads and al
   expect((await get("/starts")).json).toEqual(["bef"]);
 });
 
-test("without any of its modules a service still serves what needs none, and tables can be dropped", async () => {
+test("without its modules a service serves other routes, and tables can be dropped", async () => {
   writeFile(place, "words.py", "raise RuntimeError('no words')\n");
   writeFile(place, "kinds.py", "raise RuntimeError('no kinds')\n");
   await restartAlone();

@@ -10,8 +10,8 @@ import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 const MAIN = "cloud://acme:main";
 const STAGING = "cloud://acme:staging";
 
-/** From an organization to rows in its database, by the command; each test goes on where the one before it ended. */
-describe("somebody who puts an application on a hosted database", () => {
+/** From an organization to rows in its database with the command. Each test continues from the previous one. */
+describe("a user who deploys an application to a hosted database", () => {
   let place: Place;
   let hosted: Hosted;
   let key: string;
@@ -40,7 +40,7 @@ describe("somebody who puts an application on a hosted database", () => {
     return { status: response.status, json: JSON.parse(await response.text()) };
   };
 
-  test("finds main AVAILABLE shortly after the organization was created", async () => {
+  test("finds main AVAILABLE shortly after creating the organization", async () => {
     await expectExit(place, 0, "org", "create", "acme");
     key = (await json("key", "create", "backend")).api_key;
     await eventually(
@@ -51,7 +51,7 @@ describe("somebody who puts an application on a hosted database", () => {
     expect((await expectProblem(place, 1, "db", "delete", MAIN, "-f")).code).toBe("database_protected");
   });
 
-  test("sees what an update would do, is asked before it, and then has the files there", async () => {
+  test("sees the update's plan, confirms it, and uploads the files", async () => {
     const diff = await expectExit(place, 2, "db", "diff", MAIN);
     expect(diff.stdout).toContain(`~ ${MAIN}`);
     expect(diff.stderr).toContain(`service.toml has no entry for ${MAIN}; defaults are used.`);
@@ -64,7 +64,7 @@ describe("somebody who puts an application on a hosted database", () => {
     expect((await expectExit(place, 0, "db", "update", MAIN, "-f")).stdout).not.toContain("generation");
   });
 
-  test("makes the tables from the files there, and is told when those here are others", async () => {
+  test("makes the tables from the uploaded files and gets a report when the local ones differ", async () => {
     const diff = await expectExit(place, 2, "schema", "diff", "app.py", MAIN);
     expect(diff.stdout).toContain(`+ ${MAIN}/docs`);
     const updated = await expectExit(place, 0, "schema", "update", "app.py", MAIN);
@@ -82,14 +82,14 @@ describe("somebody who puts an application on a hosted database", () => {
     await expectExit(place, 0, "schema", "update", "app.py", MAIN);
   });
 
-  test("inserts rows by the data API with a key, computed columns included, and reads them", async () => {
+  test("inserts and reads rows with a key, computed columns included", async () => {
     const made = await rows("POST", "docs/rows", { title: "Hello", body: "World. More." });
     expect(made, JSON.stringify(made)).toMatchObject({ status: 200, json: { title_upper: "HELLO" } });
     expect((await rows("GET", "docs/rows")).json.rows).toMatchObject([{ title: "Hello", title_upper: "HELLO" }]);
     expect((await rows("POST", "docs/rows", { titel: "x" })).status).toBe(422);
   });
 
-  test("stops and starts it; its rows are there, and its log tells", async () => {
+  test("stops and starts it with its rows and reads its log", async () => {
     expect((await expectExit(place, 0, "db", "stop", MAIN)).stdout).toContain("STOPPED");
     const refused = await expectProblem(place, 1, "db", "update", MAIN, "-f");
     expect(refused).toMatchObject({ code: "database_not_available", hint: `Wake it first: cli db start ${MAIN}` });
@@ -101,22 +101,22 @@ describe("somebody who puts an application on a hosted database", () => {
     expect(log).not.toContain(key);
   });
 
-  test("creates another one, deletes it after its name was typed, and takes that back", async () => {
+  test("creates another one, deletes it by name, and undeletes it", async () => {
     expect((await expectExit(place, 2, "db", "diff", STAGING)).stdout).toContain("will be created");
     await expectExit(place, 0, "db", "update", STAGING, "-f");
     expect((await json("db", "status", STAGING)).state).toBe("AVAILABLE");
     expect((await expectProblem(place, 3, "db", "delete", STAGING)).code).toBe("confirmation_required");
     const deleted = await expectExit(place, 0, "db", "delete", STAGING, "-f");
     expect(deleted.stdout).toBe("Deleted database 'staging'.\n");
-    expect(deleted.stderr).toContain(`until then: cli db undelete ${STAGING}\n`);
+    expect(deleted.stderr).toContain(`Restore it with: cli db undelete ${STAGING}\n`);
     await expectExit(place, 0, "db", "undelete", STAGING);
     expect((await json("db", "status", STAGING)).state).toBe("STOPPED");
     await expectExit(place, 0, "db", "delete", STAGING, "--now", "-f");
     await eventually(async () => expect((await place.cli("db", "status", STAGING)).code).toBe(1));
   });
 
-  test("follows the guide from its own folder to a call with a key, a secret, a change and the way back", async () => {
-    // what was done above: the sign-in, and the organization
+  test("follows the guide from its own folder to a rollback", async () => {
+    // completed above: the sign-in and the organization
     expect(readPrintedSteps("docs/guide.md", "before").flatMap(({ lines }) => lines)).toEqual([
       "cli login",
       "cli org create acme",

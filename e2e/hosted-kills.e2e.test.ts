@@ -4,13 +4,16 @@ import { applySchema, type FaultStage, type FaultVictim, faultApp, openFaultStag
 import { bundleHeldServer } from "./support/held-server.ts";
 import { kill, seeded } from "./support/victims.ts";
 
-/** `npm run test:faults` runs all cells, other runs one of each operation: `APPDB_SEED` chooses others, `APPDB_CELL` names one alone. */
+/**
+ * `npm run test:faults` runs all cells; other runs test one of each operation. `APPDB_SEED` selects others,
+ * `APPDB_CELL` a single one.
+ */
 const LONG = process.env.APPDB_FAULTS === "long";
 const ONE = process.env.APPDB_CELL;
 const HELD_MS = 40_000;
 const FIND_MS = 15_000;
 
-/** Who can be killed there: `all` when its pod runs and computes, `pod` when it runs, `none` when it does not. */
+/** Possible victims: `all` when the pod runs and computes, `pod` when it runs, `none` when it does not. */
 type Alive = "all" | "pod" | "none";
 type Steps = Readonly<Record<string, Alive>>;
 
@@ -83,7 +86,7 @@ afterAll(async () => {
 });
 
 test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as const))(
-  "%s: after a kill of the %s at '%s' it has ended once, no row is lost and the database answers",
+  "%s: a kill of the %s at '%s' loses no row and the operation ends once",
   { timeout: 240_000 },
   async (_operation, _victim, _step, cell) => {
     if (isBroken) await openAnew();
@@ -106,7 +109,7 @@ test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as
   },
 );
 
-/** A cell that failed leaves anything behind: those after it shall neither wait for it nor fail with it. */
+/** A failed cell may leave anything behind; the next cells must not wait for it or fail with it. */
 async function openAnew(): Promise<void> {
   await stage[Symbol.asyncDispose]();
   [extra, made, memoryMb] = [0, 0, 1_024];
@@ -115,7 +118,9 @@ async function openAnew(): Promise<void> {
   isBroken = false;
 }
 
-/** One cell of each operation. Its victim is one that the operations before it have killed least, so that each victim is among them. */
+/**
+ * One cell of each operation. Prefers the victim that previous operations killed least, so that every victim occurs.
+ */
 function choose(random: () => number): readonly Cell[] {
   if (ONE !== undefined) return CELLS.filter(({ name }) => name === ONE);
   if (LONG) return CELLS;
@@ -156,10 +161,10 @@ async function runCell(cell: Cell): Promise<string> {
 interface Prepared {
   readonly db: string;
   readonly method: "POST" | "DELETE";
-  /** Of the request, below the database's. */
+  /** Request path below the database's. */
   readonly path: string;
   readonly body?: object;
-  /** Undefined when the database is gone. */
+  /** Undefined when the database is deleted. */
   readonly ends: string | undefined;
 }
 
@@ -203,7 +208,7 @@ async function change(db: string, method: "POST" | "DELETE", path: string): Prom
   expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
 }
 
-/** Back to a database `data` that is AVAILABLE, and nothing else. */
+/** Restores a single AVAILABLE database `data`. */
 async function cleanUp(operation: string, db: string): Promise<void> {
   if (operation === "delete") await change(db, "POST", "/undelete");
   if (operation === "delete") await stage.settles(db, "STOPPED");
@@ -222,7 +227,7 @@ async function idOf(db: string): Promise<string> {
   return id;
 }
 
-/** Kills it while the server stands still, and lets that go on, or starts it again. */
+/** Kills the victim while the server is paused, then resumes or restarts the server. */
 async function strike(victim: FaultVictim, id: string): Promise<void> {
   if (victim === "server") {
     await stage.server.kill();
@@ -240,7 +245,7 @@ async function strike(victim: FaultVictim, id: string): Promise<void> {
   stage.server.go();
 }
 
-/** Waits for the end of an operation, of which there is one: in its row and among the events. */
+/** Waits for the end of an operation, and checks that it has one row and one set of events. */
 async function endsOnce(id: string): Promise<string> {
   const ended = await eventually(
     async () => {
@@ -268,7 +273,7 @@ async function endsAs(db: string, state: string | undefined): Promise<void> {
   }
 }
 
-/** A schema is applied by the request that asks for it; whoever's was cut asks again. */
+/** A schema is applied by the request itself; an interrupted caller sends it again. */
 async function runSchemaCell({ step, victim }: Cell): Promise<string> {
   extra += 1;
   await stage.update("data", await stage.project(faultApp(extra)));
@@ -282,7 +287,7 @@ async function runSchemaCell({ step, victim }: Cell): Promise<string> {
       hasEnded = true;
     });
   if (step === "done") await applying;
-  // a short fill may have ended before it is seen
+  // a short fill may end before it is seen
   const hasBegun = async () => expect(hasEnded || (await isFilling()).length > 0).toBe(true);
   if (step === "filling") await eventually(hasBegun, { interval_ms: 2, timeout_ms: FIND_MS });
   await strike(victim, id);
@@ -306,7 +311,7 @@ async function runSchemaCell({ step, victim }: Cell): Promise<string> {
   return first.includes('"done"') ? "done at once" : `cut, done after ${tries}`;
 }
 
-/** `data` answers, with every row that was acknowledged, and no process is left over. */
+/** Checks that `data` responds with every acknowledged row and that no process is left over. */
 async function isSound(): Promise<void> {
   const { id } = await stage.settles("data", "AVAILABLE");
   const { acknowledged } = stage.inserters.outcome;

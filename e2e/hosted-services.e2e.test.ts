@@ -11,8 +11,8 @@ const MAIN = "cloud://acme:main";
 const INGEST = `${MAIN}/ingest`;
 const CLIENTS = 8;
 
-/** From routes behind keys to updates under load; each test goes on where the one before it ended. */
-describe("somebody who serves an application from a hosted database", () => {
+/** From routes behind keys to updates under load. Each test continues from the previous one. */
+describe("a user who serves an application from a hosted database", () => {
   let place: Place;
   let hosted: Hosted;
   let key: string;
@@ -21,7 +21,7 @@ describe("somebody who serves an application from a hosted database", () => {
 
   beforeAll(async () => {
     traces = await startTraceCollector();
-    // of requests that belong to no trace none is taken down
+    // requests without a trace are not sampled
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url, OTEL_TRACES_SAMPLER_ARG: "0" };
     place = await makeProject(INSERTED_APP, { env });
     hosted = await startHosted(place);
@@ -44,7 +44,7 @@ describe("somebody who serves an application from a hosted database", () => {
   const insert = (token: string, headers: Record<string, string> = { "x-api-key": key }) =>
     post(`${address}/docs`, { token }, headers);
 
-  test("is told that the tables come first, then starts them, and calls them with a key", async () => {
+  test("learns that tables come first, starts the services and calls them with a key", async () => {
     const blocked = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
     expect(blocked).toMatchObject({ code: "schema_mismatch", hint: expect.stringContaining("cli schema update") });
     await expectExit(place, 0, "schema", "update", "app.py", MAIN);
@@ -66,7 +66,7 @@ describe("somebody who serves an application from a hosted database", () => {
     expect(await post(`${address}x/docs`, {}, { "x-api-key": key })).toMatchObject({ status: 404 });
   });
 
-  test("a key of another service is refused, and one that was deleted within a second", async () => {
+  test("refuses a foreign key, and a deleted one within a second", async () => {
     const other = await json("key", "create", "other", "--grant", `access:${MAIN}/services/other`);
     expect(await insert("a", { "x-api-key": other.api_key })).toMatchObject({ status: 403 });
     const own = await json(
@@ -83,7 +83,7 @@ describe("somebody who serves an application from a hosted database", () => {
     });
   });
 
-  test("moves it under load to other code and to a table with another column, and back; no request is refused", async () => {
+  test("updates code and tables under load and back without refusing a request", async () => {
     const { stop } = startInserters(`${address}/docs`, CLIENTS, { "x-api-key": key });
     editFile(place, "app.py", "return text.upper()", "return text.upper() + '!'");
     const differ = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
@@ -109,7 +109,7 @@ describe("somebody who serves an application from a hosted database", () => {
     expect(rows).toBeGreaterThanOrEqual(acknowledged.size);
   });
 
-  test("deploys another change of files, tables and routes in one", async () => {
+  test("deploys changed files, tables and routes together", async () => {
     editFile(place, "app.py", "Docs.size, Docs.twice]", "Docs.size, Docs.twice, Docs.thrice]");
     editFile(place, "app.py", "    size =", "    thrice = token + token + token\n    size =");
     const shown = await expectExit(place, 2, "deploy", "app.py", MAIN, "-n");
@@ -119,7 +119,7 @@ describe("somebody who serves an application from a hosted database", () => {
     expect((await expectExit(place, 0, "deploy", "app.py", MAIN, "-n")).stdout).toContain("up to date");
   });
 
-  test("undoes that deployment as one: the former routes and files, and the tables as they are", async () => {
+  test("undoes that deployment together and keeps the tables", async () => {
     const { stop } = startInserters(`${address}/docs`, CLIENTS, { "x-api-key": key });
     const { release } = await service();
     const planned = await expectExit(place, 2, "rollback", MAIN, "-n");
@@ -135,7 +135,7 @@ describe("somebody who serves an application from a hosted database", () => {
     expect(await expectProblem(place, 1, "rollback", MAIN, "-f")).toMatchObject({ code: "deploy_not_found" });
   });
 
-  test("a release that does not start leaves the one before serving; a deployment brings what it lacks, once that is built", async () => {
+  test("keeps serving when a release fails, until a deployment completes it", async () => {
     editFile(place, "app.py", "ingest = Router()", "import tiny\n\ningest = Router()");
     await expectExit(place, 0, "db", "update", MAIN, "-f");
     const failed = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
@@ -162,7 +162,7 @@ describe("somebody who serves an application from a hosted database", () => {
     expect(await insert("d")).toMatchObject({ status: 200, json: { thrice: "ddd" } });
   });
 
-  test("stops and starts it, and its database; the answer says which of them is asleep", async () => {
+  test("stops and starts the service and its database and reports which is asleep", async () => {
     await expectExit(place, 0, "service", "stop", INGEST);
     expect(await insert("e")).toMatchObject({ status: 503, json: { code: "service_not_available" } });
     await expectExit(place, 0, "service", "restart", INGEST);
@@ -188,7 +188,7 @@ describe("somebody who serves an application from a hosted database", () => {
     expect((await expectExit(place, 0, "service", "logs", INGEST)).stdout).not.toContain(key);
   });
 
-  test("takes it away when the file does not define it any more", async () => {
+  test("removes a service that the file no longer defines", async () => {
     editFile(place, "app.py", "ingest = Router()\ningest.", "renamed = Router()\nrenamed.");
     await expectExit(place, 0, "db", "update", MAIN, "-f");
     const pruned = await expectExit(place, 0, "service", "prune", "app.py", MAIN, "-f");

@@ -6,13 +6,13 @@ import { ROOT } from "./support/place.ts";
 
 const run = promisify(execFile);
 
-test("the journey that CI takes on macOS and Windows arrives here", async () => {
+test("the CI journey for macOS and Windows works here", async () => {
   const script = join(ROOT, "scripts", "local-journey.mjs");
   const { stdout } = await run(process.execPath, [script, "--command", join(ROOT, "cli")]);
   expect(stdout.trimEnd().split("\n").at(-1)).toBe("10 passed, 0 failed");
 });
 
-test("the journey names a command that is not there", async () => {
+test("the journey reports a missing command", async () => {
   const script = join(ROOT, "scripts", "local-journey.mjs");
   await expect(run(process.execPath, [script, "--command", "nowhere"])).rejects.toMatchObject({
     code: 1,

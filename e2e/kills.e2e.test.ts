@@ -11,13 +11,13 @@ import { deal, findVictims, seeded, strike, VICTIMS, type Victim } from "./suppo
 const LONG = process.env.APPDB_FAULTS === "long";
 const KILLS = LONG ? 500 : 20;
 const CLIENTS = 20;
-/** Rows that must be stored after each kill before the next: every fault strikes a service that works. */
+/** Rows stored between two kills: every fault hits a working service. */
 const ROWS_BETWEEN = 20;
 const HEAL_MS = 30_000;
 const PAUSE_MS = 150;
 
 test(
-  `no acknowledged row is lost or doubled by ${KILLS} kills of service, worker, daemon and PostgreSQL`,
+  `loses and doubles no acknowledged row in ${KILLS} kills of service, worker, daemon and PostgreSQL`,
   async () => {
     const seed = Number(process.env.APPDB_SEED ?? Date.now() % 1_000_000);
     const random = seeded(seed);
@@ -30,7 +30,7 @@ test(
         const stored = inserters.outcome.acknowledged.size;
         await strike(victim, place.home, random, HEAL_MS);
         killed.set(victim, (killed.get(victim) ?? 0) + 1);
-        // a daemon is started by the next command, whichever it is
+        // any next command starts a daemon
         if (victim === "daemon") expect((await place.cli("service", "list", "main")).code).toBe(0);
         await eventually(() => expect(inserters.outcome.acknowledged.size).toBeGreaterThan(stored + ROWS_BETWEEN), {
           timeout_ms: HEAL_MS,
@@ -51,7 +51,7 @@ test(
   LONG ? 3_600_000 : 240_000,
 );
 
-/** What a person would look at: services, processes, the last lines of every log, the last refusals. */
+/** Debugging information: services, processes, the last lines of every log, the last refusals. */
 async function describePlace(place: Place, outcome: Outcome): Promise<string> {
   const logs = join(place.home, "logs");
   const files = readdirSync(logs, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".log"));

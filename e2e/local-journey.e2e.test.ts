@@ -15,12 +15,12 @@ interface Listed {
   }[];
 }
 
-test("a person makes a project, serves it, changes it while it runs, and ends it", async () => {
+test("a user creates, serves, changes and stops a project", async () => {
   await using place = makePlace();
   await expectExit(place, 0, "init");
   await expectExit(place, 0, "service", "example", "--out", "app.py");
 
-  // Nothing is made before it is asked for.
+  // Nothing is created before it is requested.
   const pending = await expectExit(place, 2, "schema", "diff", "app.py", "main");
   expect(pending.stdout).toContain("+ main/docs");
   expect((await expectExit(place, 1, "service", "diff", "app.py", "main")).stdout).toContain("! ingest");
@@ -33,7 +33,7 @@ test("a person makes a project, serves it, changes it while it runs, and ends it
   await expectExit(place, 0, "schema", "update", "app.py", "main");
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
 
-  // In the background, on a port that is kept.
+  // In the background, on a stable port.
   const refused = await expectExit(place, 3, "service", "update", "app.py", "main");
   expect(refused.stderr).toContain("cli service update app.py main -f");
   await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
@@ -46,14 +46,14 @@ test("a person makes a project, serves it, changes it while it runs, and ends it
   await expectExit(place, 0, "service", "restart", "main/ingest");
   expect(await onlyService(place)).toMatchObject({ port: first.port, state: "AVAILABLE" });
 
-  // A new computed column is filled; the running service goes on meanwhile and is restarted by the next update.
+  // A new computed column is filled; the running service continues and is restarted by the next update.
   edit(place, "    title_upper = upper(title)\n", "    title_upper = upper(title)\n    shout = upper(body)\n");
   const added = await expectExit(place, 0, "schema", "update", "app.py", "main");
   expect(added.stdout).toContain("column 'shout'");
   expect((await post(`${first.endpoint}/docs`, { title: "Still here" })).status).toBe(200);
   expect((await expectExit(place, 2, "service", "diff", "app.py", "main")).stdout).toContain("app.py changed");
 
-  // What destroys is refused twice before it is done.
+  // Destructive changes are refused twice before they are applied.
   edit(place, "    shout = upper(body)\n", "");
   const destructive = await expectExit(place, 3, "schema", "update", "app.py", "main");
   expect(destructive.stderr).toContain("cli schema update app.py main --allow-destructive");
@@ -63,7 +63,7 @@ test("a person makes a project, serves it, changes it while it runs, and ends it
   await expectExit(place, 0, "schema", "update", "app.py", "main", "--allow-destructive", "-f");
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
 
-  // The daemon goes and comes back with the first command; what was served is served again, on its port.
+  // The daemon stops and returns with the first command; services return on their ports.
   await expectExit(place, 0, "daemon", "stop");
   expect(place.processes()).toEqual([]);
   await expectExit(place, 1, "daemon", "status");
@@ -81,7 +81,7 @@ test("a person makes a project, serves it, changes it while it runs, and ends it
   expect(place.processes()).toEqual([]);
 }, 180_000);
 
-test("mistakes of a person are told in one line each, with what to do, and change nothing", async () => {
+test("reports a user's mistakes in one line with a hint and changes nothing", async () => {
   await using place = makePlace();
   await expectExit(place, 0, "init");
   await expectExit(place, 0, "service", "example", "--out", "app.py");
@@ -114,11 +114,11 @@ test("mistakes of a person are told in one line each, with what to do, and chang
   expect((await expectExit(place, 1, "schema", "diff", "app.py", "1main")).stderr).toContain("'1main' is not valid");
   const python = await expectExit(place, 1, "schema", "diff", "app.py", "main", "--python", "/no/such/python");
   expect(python.stderr).toContain("/no/such/python");
-  // Nothing of all this was made.
+  // Nothing was created by any of these.
   expect(JSON.parse((await place.cli("schema", "diff", "app.py", "main", "--json")).stdout).summary.create).toBe(1);
 }, 120_000);
 
-test("a taken port is told before anything claims to serve", async () => {
+test("reports a port in use before claiming to serve", async () => {
   await using place = makePlace();
   await expectExit(place, 0, "init");
   await expectExit(place, 0, "service", "example", "--out", "app.py");
@@ -147,7 +147,7 @@ test("a taken port is told before anything claims to serve", async () => {
   }
 }, 120_000);
 
-test("twenty commands at once on an empty home start one daemon, and all of them are answered", async () => {
+test("twenty concurrent commands on an empty home start one daemon", async () => {
   await using place = makePlace();
   await expectExit(place, 0, "init");
   await expectExit(place, 0, "service", "example", "--out", "app.py");

@@ -7,7 +7,7 @@ import { deal, seeded, strike, type Victim } from "./support/victims.ts";
 const LONG = process.env.APPDB_FAULTS === "long";
 const ROWS = LONG ? 10_000 : 480;
 const CLIENTS = 20;
-/** Rows that must be answered after each kill before the next: every fault strikes a service that works. */
+/** Rows answered between two kills: every fault hits a working service. */
 const ROWS_BETWEEN = LONG ? 60 : 40;
 const KILLED: readonly Victim[] = ["service", "worker", "postgres", "backend"];
 const HEAL_MS = 60_000;
@@ -15,7 +15,7 @@ const TIMEOUT_MS = 20_000;
 const PAUSE_MS = 50;
 
 test(
-  `${ROWS} inserts with keys are exactly ${ROWS} rows, whatever of service, worker and PostgreSQL is killed meanwhile`,
+  `${ROWS} inserts with keys make exactly ${ROWS} rows despite kills`,
   async () => {
     const seed = Number(process.env.APPDB_SEED ?? Date.now() % 1_000_000);
     const random = seeded(seed);
@@ -60,23 +60,23 @@ test(
   LONG ? 3_600_000 : 240_000,
 );
 
-/** At least so many victims; of those that follow each other, as many of each kind. */
+/** At least that many victims; each round contains every kind equally often. */
 function inRounds(kills: number, random: () => number): Victim[] {
   const rounds = Math.ceil(kills / KILLED.length);
   return Array.from({ length: rounds }, () => deal(KILLED, KILLED.length, random)).flat();
 }
 
 interface Load {
-  /** What each token's row was answered: id, shout and size. */
+  /** The answered row of each token: id, shout and size. */
   readonly answers: ReadonlyMap<string, readonly string[]>;
   readonly refusals: ReadonlySet<string>;
-  /** Requests that had to be sent again. */
+  /** Number of repeated requests. */
   repeated(): number;
   stop(): void;
   readonly done: Promise<unknown>;
 }
 
-/** Starts clients that send each row, with a key of its own, again and again until it is answered. */
+/** Starts clients that send each row with its own key until it is answered. */
 function startLoad(url: string): Load {
   const answers = new Map<string, readonly string[]>();
   const refusals = new Set<string>();
@@ -104,7 +104,7 @@ function startLoad(url: string): Load {
   return { answers, refusals, repeated: () => repeated, stop, done: Promise.all(clients) };
 }
 
-/** One try: the values that were answered, or why there were none. */
+/** One attempt: the answered values, or the reason for having none. */
 async function insert(url: string, token: string): Promise<readonly string[] | string> {
   const answer = await fetch(url, {
     method: "POST",

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { faultApp, openFaultStage } from "./support/fault-stage.ts";
 import { bundleHeldServer } from "./support/held-server.ts";
 
-test("after everything was stopped at once, as by a power cut, awake databases answer with their rows, stopped ones stay stopped, and what was under way ends", {
+test("after a power cut, databases keep their rows and states, and operations end", {
   timeout: 240_000,
 }, async () => {
   bundleHeldServer();
@@ -23,7 +23,7 @@ test("after everything was stopped at once, as by a power cut, awake databases a
   await eventually(() => expect(inserters.outcome.acknowledged.size).toBeGreaterThan(20), { timeout_ms: 30_000 });
   const { id } = await stage.see("data");
   const lock = join(place.home, "server", "databases", id, "data", "postgres", "18", "postmaster.pid");
-  // the inserters go on: rows are on their way when the power goes
+  // the inserters continue: rows are in flight when the power is cut
   await stage.cutPower();
   expect(readFileSync(lock, "utf8")).not.toBe("");
   const before = new Set(inserters.outcome.acknowledged.keys());

@@ -7,7 +7,7 @@ import { type Finished, type Place, ROOT } from "./support/place.ts";
 import { expectExit, makeProject } from "./support/served.ts";
 import { listPages, readShownBlock, readTypedLines, type TypedLine } from "./support/typed-lines.ts";
 
-/** Pages whose lines are typed here, in this order: one goes on where the one before it ended. */
+/** Pages whose lines are run here in this order; each continues from the previous one. */
 const WALK = [
   "docs/signing-in.md",
   "docs/databases.md",
@@ -22,7 +22,7 @@ const WALK = [
   "docs/traces.md",
   "docs/failing-cells.md",
 ];
-/** Pages that have a test of their own, which reads them. */
+/** Pages that other tests run. */
 const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
   "docs/handlers.md": "apps/runtime/src/http/printed-handlers.contract.test.ts",
@@ -39,7 +39,7 @@ const ELSEWHERE = {
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/upgrades.md": "packages/postgres/src/cluster/before-upgrade.contract.test.ts",
 } as const;
-/** Lines that no test types, by how they begin, and why. */
+/** Lines that no test runs, by their beginning, with the reason. */
 const NOT_TYPED: Readonly<Record<string, string>> = {
   "apt-get ": "installs packages of the system",
   "systemctl ": "needs systemd as the first process",
@@ -92,15 +92,15 @@ ingest = Router()
 ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title, Docs.body], outputs=[Docs.id, Docs.loud], on_error="ignore")
 `;
 
-/** What lies between a person and a line as it is printed; all others end with 0. */
+/** Deviations from just running a line; all other lines exit with 0. */
 interface Circumstance {
-  /** Of the line. */
+  /** Matches the line. */
   readonly when: RegExp;
   readonly exit?: number;
   readonly prints?: RegExp;
   /** Standard input. */
   readonly input?: string;
-  /** Goes on until Ctrl-C, once it has printed this. */
+  /** Runs until Ctrl-C, sent once it has printed this. */
   readonly until?: RegExp;
 }
 
@@ -119,11 +119,11 @@ const CIRCUMSTANCES: readonly Circumstance[] = [
   { when: /^cli errors main\/docs/, prints: /fare/ },
   { when: /reset-link/, prints: /http/ },
 ];
-/** What the command says it wants to be typed where there is no terminal to ask. */
+/** Command that confirms in advance, printed when there is no terminal. */
 const AGAIN = /^hint: To confirm in advance: (.*)$/m;
 
-/** Somebody who reads the pages and types what they print, on a server with one organization. */
-describe("what the pages print", () => {
+/** Runs what the pages print, on a server with one organization. */
+describe("the commands that the pages print", () => {
   let place: Place;
   let hosted: Hosted;
   let address = "";
@@ -141,7 +141,7 @@ describe("what the pages print", () => {
     await place[Symbol.asyncDispose]();
   });
 
-  test("is typed here, or read by a test of its own, or left out for a reason", () => {
+  test("run here, in another test, or are skipped for a reason", () => {
     const pages = listPages();
     for (const page of [...WALK, ...Object.keys(ELSEWHERE)]) expect(pages).toContain(page);
     for (const [page, file] of Object.entries(ELSEWHERE)) {
@@ -156,13 +156,13 @@ describe("what the pages print", () => {
     expect(unused, "reasons for lines that no page has").toEqual([]);
   });
 
-  test("of the first account is what the server prints", () => {
+  test("of the first account match the server's output", () => {
     expect(readShownBlock("docs/identity.md", "Dashboard:")).toContain(readShownBlock("docs/dashboard.md", "Make the"));
     expect(hosted.server.output()).toMatch(shownAs(readShownBlock("docs/identity.md", "Dashboard:")));
   });
 
   test.each(WALK)(
-    "works when it is typed: %s",
+    "work: %s",
     async (page) => {
       const lines = readTypedLines(page).filter((line) => !isLeftOut(line));
       expect(lines.length).toBeGreaterThan(0);
@@ -172,7 +172,7 @@ describe("what the pages print", () => {
     120_000,
   );
 
-  test("of the stream of events is what the server sends", async () => {
+  test("of the stream of events match the server's output", async () => {
     const shown = readShownBlock("docs/operations-and-events.md", "id:");
     const stop = new AbortController();
     const headers = { accept: "text/event-stream", "x-api-key": await makeKey("streams") };
@@ -232,7 +232,7 @@ describe("what the pages print", () => {
     );
   }
 
-  /** What the pages before it leave in its way, and what it takes for granted. */
+  /** Prepares a page: removes leftovers of earlier pages and creates what it assumes. */
   async function prepare(page: string): Promise<void> {
     if (page === "docs/project-files.md") writeFileSync(join(place.project, "notes.py"), "");
     if (page === "docs/services.md") {
@@ -255,7 +255,7 @@ describe("what the pages print", () => {
     }
   }
 
-  /** What a page cannot know stands for itself there: an address, a key, an id. */
+  /** Replaces placeholders of a page: addresses, keys, ids. */
   async function fillIn(text: string): Promise<string> {
     let typed = text.replace("node dist/", `node '${join(ROOT, "dist")}'/`).replace("<port>", new URL(hosted.url).port);
     if (typed.includes("<address>")) {
@@ -281,7 +281,7 @@ function isLeftOut({ text }: TypedLine): boolean {
   return Object.keys(NOT_TYPED).some((beginning) => text.startsWith(beginning));
 }
 
-/** An expression for what a page shows, whose codes, ports and secrets are others each time. */
+/** A pattern for a page's output, where codes, ports and secrets vary. */
 function shownAs(block: string): RegExp {
   const escaped = block.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const varying = escaped

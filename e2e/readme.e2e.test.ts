@@ -3,7 +3,7 @@ import { makePlace } from "./support/place.ts";
 import { readPrintedSteps, withoutComment } from "./support/printed-steps.ts";
 import { saidBy, walkPrintedTour } from "./support/printed-tour.ts";
 
-test("the tour of README.md works as it is printed", async () => {
+test("the tour of README.md works as printed", async () => {
   await using place = makePlace();
   const said = await walkPrintedTour(place, "README.md");
   const answers = saidBy(said, "curl");
@@ -16,7 +16,7 @@ test("the tour of README.md works as it is printed", async () => {
   expect(place.processes()).toEqual([]);
 }, 180_000);
 
-test("what the guide does on one's own machine is part of the README's tour", () => {
+test("the guide's local steps are part of the README's tour", () => {
   const linesOf = (page: string) => readPrintedSteps(page, "tour").flatMap(({ lines }) => lines.map(withoutComment));
   const tour = linesOf("README.md");
   const guide = linesOf("docs/guide.md");

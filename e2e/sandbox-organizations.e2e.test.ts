@@ -1,5 +1,5 @@
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { testOrganizations } from "./support/organizations.ts";
 
-// no driver is named: a machine that has what sandboxes need uses them
+// no driver is configured: a machine that supports sandboxes uses them
 if ((await useSandbox()) !== undefined) testOrganizations({ SERVICE_PODS: "" });

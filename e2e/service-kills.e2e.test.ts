@@ -12,7 +12,7 @@ import { commandOf, descendants } from "./support/process-tree.ts";
 import { connectCluster, editFile, expectExit, makeProject, post } from "./support/served.ts";
 import { kill, seeded } from "./support/victims.ts";
 
-/** All cells by `npm run test:faults`; otherwise one for each victim, others with another `APPDB_SEED`. */
+/** All cells with `npm run test:faults`; otherwise one per victim, selected by `APPDB_SEED`. */
 const LONG = process.env.APPDB_FAULTS === "long";
 const seed = Number(process.env.APPDB_SEED ?? 1);
 const MAIN = "cloud://acme:main";
@@ -23,7 +23,7 @@ const CONNECTIONS = 10_000;
 
 const VICTIMS = ["gateway", "service pod", "worker", "PostgreSQL", "database pod", "control plane"] as const;
 type Victim = (typeof VICTIMS)[number];
-/** What is asked for when the victim is killed. */
+/** Operation during which the victim is killed. */
 const WHILE = ["load", "service update", "service restart", "db restart"] as const;
 const CELLS = VICTIMS.flatMap((victim) => WHILE.map((during) => ({ victim, during })));
 const random = seeded(seed);
@@ -31,8 +31,8 @@ const chosen = LONG
   ? CELLS
   : VICTIMS.map((victim) => ({ victim, during: WHILE[Math.floor(random() * WHILE.length)] ?? "load" }));
 
-/** A server as it is started, whose gateway is a process of its own: neither stops the other. */
-describe("a service that is called all the time", () => {
+/** A normally started server, whose gateway is a separate process: neither stops the other. */
+describe("a service under constant load", () => {
   let place: Place;
   let server: Started;
   let key: string;
@@ -70,10 +70,10 @@ describe("a service that is called all the time", () => {
       timeout_ms: 60_000,
     });
 
-  /** The one that has the home's lock. */
+  /** The holder of the gateway's lock. */
   const gatewayPid = () => findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? 0;
 
-  /** What a driver of pods has written down of those that it runs. */
+  /** Processes of pods that a pod driver recorded. */
   function podPids(kind: "db" | "svc"): number[] {
     const folder = join(place.home, "server", "pods");
     return readdirSync(folder)
@@ -107,7 +107,7 @@ describe("a service that is called all the time", () => {
     }
   }
 
-  /** The service answers, with each row that was acknowledged once. */
+  /** Checks that the service responds with each acknowledged row once. */
   async function isSound(): Promise<void> {
     const { acknowledged } = inserters.outcome;
     const before = acknowledged.size;
@@ -123,7 +123,7 @@ describe("a service that is called all the time", () => {
     expect(wanted.filter((token) => found.get(token) !== 1)).toEqual([]);
   }
 
-  /** Asks for something beside the load; what of it was cut is asked for again when the victim is back. */
+  /** Starts an operation during the load; an interrupted one is repeated once the victim is back. */
   async function begin(
     during: (typeof WHILE)[number],
   ): Promise<{ readonly words: readonly string[]; readonly done: Promise<number> }> {
@@ -138,7 +138,7 @@ describe("a service that is called all the time", () => {
       "db restart": ["db", "restart", MAIN],
     }[during];
     const done = place.cli(...words).then(({ code }) => code);
-    // after the command has begun, and before it has ended
+    // after the command has started and before it has ended
     await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
     return { words, done };
   }
@@ -151,7 +151,7 @@ describe("a service that is called all the time", () => {
   }
 
   test.each(chosen.map(({ victim, during }) => [victim, during] as const))(
-    "goes on by itself after a kill of the %s during %s, with every row that was acknowledged, once",
+    "recovers from a kill of the %s during %s with every row once",
     { timeout: 180_000 },
     async (victim, during) => {
       const since = Date.now();
@@ -174,7 +174,7 @@ describe("a service that is called all the time", () => {
     },
   );
 
-  test("ten thousand connections that ask nothing leave others served, and take little memory", {
+  test("ten thousand idle connections use little memory and block no one", {
     timeout: 90_000,
   }, async () => {
     const { hostname, port } = new URL(address);
@@ -182,7 +182,7 @@ describe("a service that is called all the time", () => {
     const idle: Socket[] = [];
     try {
       while (idle.length < CONNECTIONS) {
-        // one address has a bound of its own
+        // connections per address are limited
         const localAddress = `127.0.1.${1 + idle.length / 500}`;
         const more = Array.from({ length: 500 }, () => connect({ port: Number(port), host: hostname, localAddress }));
         idle.push(...more);
@@ -196,7 +196,7 @@ describe("a service that is called all the time", () => {
     }
   });
 
-  test("of two updates at once both end, the service is what was asked for, and who came second is told", {
+  test("of two concurrent updates both end and the later one is reported", {
     timeout: 90_000,
   }, async () => {
     editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');
@@ -210,11 +210,11 @@ describe("a service that is called all the time", () => {
     expect((await insert("b")).json).toMatchObject({ shout: "B!" });
   });
 
-  test("a port that somebody else took meanwhile is exchanged for another, which the list shows", {
+  test("replaces a port taken by another program and lists the new one", {
     timeout: 90_000,
   }, async () => {
     await inserters.stop();
-    // nobody starts another one before the port is taken
+    // no process starts a new one before the port is taken
     process.kill(server.child.pid ?? 0, "SIGSTOP");
     const taken = createServer();
     try {
@@ -237,7 +237,7 @@ describe("a service that is called all the time", () => {
     }
   });
 
-  /** As whoever runs the server does; it finds the pods that it left. */
+  /** Starts the server as its operator does; it adopts existing pods. */
   async function startServer(): Promise<Started> {
     const started = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
     await eventually(() => expect(started.output()).toMatch(/^Dashboard: /m), { timeout_ms: 60_000 });

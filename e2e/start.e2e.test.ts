@@ -8,7 +8,7 @@ import { makePlace, ROOT } from "./support/place.ts";
 
 const START = join(ROOT, "scripts", "start.mjs");
 
-test("npm start deploys the quickstart on a hosted database, finds it again at the next start, and Ctrl-C stops all of it", async () => {
+test("npm start deploys the quickstart, finds it again, and Ctrl-C stops everything", async () => {
   await using place = makePlace();
   const rows: string[] = [];
   const addresses = new Set<string>();
@@ -23,7 +23,7 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
       },
       { timeout_ms: 90_000 },
     );
-    // the first one was inserted by npm start itself
+    // npm start itself inserted the first one
     const own = /A row was inserted through the gateway and answered:\s+(\{.*\})/.exec(started.output())?.[1] ?? "";
     const inserted = await place.type(line);
     expect(inserted.code, `${run}: ${inserted.stderr}\n${started.output()}`).toBe(0);
@@ -33,7 +33,7 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
     }
     expect(started.output().includes("$ cli service update"), run).toBe(run === "first");
     const endpoint = /curl -X POST (\S+)\/docs/.exec(line)?.[1] ?? "";
-    // the command finds the server from a terminal that knows nothing of it
+    // the command finds the server from an unconfigured terminal
     expect(started.output()).toContain(`    export SERVICE_HOME="${place.home}"\n`);
     const refused = await place.type(`curl -sS -X POST ${endpoint}/docs -d '{}'`);
     expect(JSON.parse(refused.stdout), run).toMatchObject({ status: 401 });
@@ -54,13 +54,13 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
     expect(place.processes()).toEqual([]);
   }
   expect(new Set(rows).size).toBe(NO_BROWSER ? 4 : 5);
-  // whoever has signed in finds the server again, and whoever calls the service does
+  // signed-in users and clients find the server and the service again
   expect(addresses.size).toBe(1);
 }, 240_000);
 
 /**
- * What is printed to be looked at in a browser: signs in, finds the service and calls it there; then its routes at its own address, which asks
- * for the key. Answers the id of the row.
+ * Follows the printed browser steps: signs in, finds the service and calls it there, then calls its routes at its own
+ * address with the key. Returns the id of the row.
  */
 async function callInBrowser(
   dashboard: string,

@@ -13,7 +13,7 @@ import {
   writeFile,
 } from "./support/served.ts";
 
-/** What surprised people elsewhere, by the numbers under which it was written down: what a query meets, and its limits. */
+/** Known problems of other products, by number: queries and their limits. */
 const APP = `
 import appdb as db
 from appdb.functions import upper, uuid7
@@ -126,7 +126,7 @@ async function get(path: string): Promise<Answer> {
   return read(await fetch(`${url}/get${path}`));
 }
 
-test("S5: an expression has one value in a stored column and in a query, by SQL and by Python", async () => {
+test("S5: an expression has equal values in columns and queries, SQL and Python", async () => {
   const rows = [
     [-8, 2, 1, -4, -4],
     [-7, 2, 2, -4, -3.5],
@@ -149,7 +149,7 @@ test("S5: an expression has one value in a stored column and in a query, by SQL 
   expect((await get("/of_rest?rest=-1")).json).toEqual([]);
 });
 
-test("S5: a division by zero is the same error in a column and in a query, by SQL and by Python", async () => {
+test("S5: a division by zero is the same error everywhere", async () => {
   await post(`${url}/numbers`, { a: 1, b: 0 });
   const answers = [
     await post(`${url}/ratios`, { a: 1, b: 0 }),
@@ -161,7 +161,7 @@ test("S5: a division by zero is the same error in a column and in a query, by SQ
   }
 });
 
-test("S3, S4: a query's values are taken to the last digit and letter, or refused with their parameter", async () => {
+test("S3, S4: keeps a query's values exactly or refuses them by parameter", async () => {
   const long = "k".repeat(4_999);
   for (const last of ["a", "b"]) await post(`${url}/notes`, { key: long + last, n: last === "a" ? 1 : 2 });
   expect((await post(`${url}/note`, { key: `${long}b` })).json).toEqual({ key: `${long}b`, n: 2 });
@@ -183,7 +183,7 @@ test("S3, S4: a query's values are taken to the last digit and letter, or refuse
   expect((await get("/numbered?n=9223372036854775808")).json.errors).toMatchObject([{ pointer: "/n" }]);
 });
 
-test("S17, S18, S24, S25: a query's refusals have one form, a code each, a request id, and nothing of our inside", async () => {
+test("S17, S18, S24, S25: query refusals have one format and a request id", async () => {
   await post(`${url}/notes`, { key: "refused" });
   const answers = [
     await post(`${url}/numbered`, { nn: 1 }),
@@ -219,7 +219,7 @@ test("S17, S18, S24, S25: a query's refusals have one form, a code each, a reque
   });
 });
 
-test("behaviour 16: rows, one row, bare values, defaults, and parameters in the URL", async () => {
+test("behaviour 16: rows, one row, bare values, defaults and URL parameters", async () => {
   for (const key of ["seven a", "seven b"]) await post(`${url}/notes`, { key, n: 7 });
   const both = { rows: [{ key: "seven a" }, { key: "seven b" }] };
   expect((await post(`${url}/numbered`, {})).json).toEqual(both);
@@ -232,7 +232,7 @@ test("behaviour 16: rows, one row, bare values, defaults, and parameters in the 
   expect((await post(`${url}/one`, {})).json).toMatchObject({ status: 409, code: "several_rows", meta: { rows: 2 } });
 });
 
-test("behaviours 17 and 20: computing stores nothing, and the description has comments and defaults", async () => {
+test("behaviours 17 and 20: computing stores nothing and is fully described", async () => {
   const before = await query(place, "select count(*) from notes");
   expect((await post(`${url}/louder`, { key: "not stored" })).json).toEqual({ loud: "NOT STORED" });
   expect(await query(place, "select count(*) from notes")).toEqual(before);
@@ -252,7 +252,7 @@ test("behaviours 17 and 20: computing stores nothing, and the description has co
   ]);
 });
 
-test("S15: a recompute counts honestly, is JSON with -n too, and what is not there is an error", async () => {
+test("S15: a recompute counts correctly, supports JSON and reports missing names", async () => {
   const rows = Number((await query(place, "select count(*) from numbers"))[0]?.[0]);
   await query(place, "update numbers set rest = 99");
   const words = ["recompute", "main/numbers", "rest", "--json"];
@@ -270,7 +270,7 @@ test("S15: a recompute counts honestly, is JSON with -n too, and what is not the
   }
 });
 
-test("results, rows in flight and the time of a statement are limited by settings, which the error names", async () => {
+test("settings limit results, running rows and statement time by name", async () => {
   await query(
     place,
     `insert into notes (_row, key, n, body) select uuidv7(), 'many ' || i, 1000 + i, repeat('x', 5000)

@@ -14,7 +14,7 @@ import {
   writeFile,
 } from "./support/served.ts";
 
-/** What surprised people elsewhere, by the numbers under which it was written down: what a row or a request meets. */
+/** Known problems of other products, by number: rows and requests. */
 const APP = `
 import appdb as db
 from appdb.functions import uuid7
@@ -78,7 +78,7 @@ async function count(table: string): Promise<number> {
   return Number((await query(place, `select count(*) from ${table}`))[0]?.[0]);
 }
 
-test("S2: an insert whose function raises stores nothing, and both kinds of route say so in one form", async () => {
+test("S2: an insert whose function raises stores nothing, on both routes", async () => {
   const before = await count("notes");
   const inserted = await post(`${url}/notes`, { key: "refused" });
   const computed = await post(`${url}/checks`, { key: "refused" });
@@ -89,7 +89,7 @@ test("S2: an insert whose function raises stores nothing, and both kinds of rout
   expect(await count("notes")).toBe(before);
 });
 
-test("S3: keys of 5,000 characters that differ in the last one are two rows, and each is there once", async () => {
+test("S3: long keys that differ in the last character are two rows", async () => {
   const long = "k".repeat(4_999);
   for (const last of ["a", "b"]) expect((await post(`${url}/notes`, { key: long + last, n: 1 })).status).toBe(200);
   const again = await post(`${url}/notes`, { key: `${long}b`, n: 2 });
@@ -101,7 +101,7 @@ test("S3: keys of 5,000 characters that differ in the last one are two rows, and
   ]);
 });
 
-test("S4: numbers and text are kept to the last digit and letter, or refused with their field", async () => {
+test("S4: keeps numbers and text exactly or refuses them by field", async () => {
   const doc = '{"z":1.50,"big":12345678901234567890,"a":[null,"€😀"]}';
   for (const [key, n] of [
     ["least", "-9223372036854775808"],
@@ -126,7 +126,7 @@ test("S4: numbers and text are kept to the last digit and letter, or refused wit
   expect(await count("notes")).toBe(before);
 });
 
-test("S5: an expression gives one value: in SQL, in Python, stored, computed, and filled later", async () => {
+test("S5: an expression has equal values in SQL, Python, columns and fills", async () => {
   for (const [a, b, rest, whole, ratio] of [
     [-7, 2, 2, -4, -3.5],
     [7, -2, 1, -4, -3.5],
@@ -154,7 +154,7 @@ test("S5: an expression gives one value: in SQL, in Python, stored, computed, an
   expect(await query(place, "select count(*) from numbers where later <> rest or later_whole <> whole_py")).toEqual([
     ["0"],
   ]);
-  // A fill that meets a row on which the expression fails says which, and takes the column back.
+  // A fill that meets a row on which the expression fails names it and removes the column.
   editFile(place, "app.py", "    later_whole = a // b\n", "    later_whole = a // b\n    bad = a / (b - 2)\n");
   const failed = await expectProblem(place, 1, "schema", "update", "app.py", "main");
   expect(failed).toMatchObject({
@@ -166,7 +166,7 @@ test("S5: an expression gives one value: in SQL, in Python, stored, computed, an
   await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
 });
 
-test("S7: a function whose module is gone stops neither other files nor commands, and its column can be dropped", async () => {
+test("S7: a missing module affects no other file, and its column can be dropped", async () => {
   mkdirSync(join(place.project, "moved"));
   writeFile(place, "moved/tools.py", "import appdb as db\n\n@db.udf\ndef twice(n: int) -> int:\n    return 2 * n\n");
   const moved = (column: string) =>
@@ -190,7 +190,7 @@ test("S7: a function whose module is gone stops neither other files nor commands
   expect(await query(place, "select n from gone")).toEqual([["4"]]);
 });
 
-test("S17, S24: every refusal has one form, a code of its own, and nothing of our inside", async () => {
+test("S17, S24: every refusal has one format, its own code and no internals", async () => {
   await post(`${url}/notes`, { key: "there" });
   const answers = [
     await post(`${url}/notes`, "{"),
@@ -228,7 +228,7 @@ test("S17, S24: every refusal has one form, a code of its own, and nothing of ou
   });
 });
 
-test("S18: a misspelt field is refused, not left out", async () => {
+test("S18: a misspelled field is refused, not ignored", async () => {
   const before = await count("notes");
   const answer = await post(`${url}/notes`, { key: "misspelt", dok: {} });
   expect(answer.json).toMatchObject({
@@ -238,7 +238,7 @@ test("S18: a misspelt field is refused, not left out", async () => {
   expect(await count("notes")).toBe(before);
 });
 
-test("S10, S25: each answer has a request id that the log knows; pages of this machine may call", async () => {
+test("S10, S25: each answer has a logged request id, and local pages may call", async () => {
   const own = await post(`${url}/notes`, { key: 5 }, { "x-request-id": "look-for-me-1" });
   expect(own.headers.get("x-request-id")).toBe("look-for-me-1");
   expect(own.json.instance).toBe("look-for-me-1");

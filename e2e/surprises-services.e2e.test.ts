@@ -16,7 +16,7 @@ import {
   writeFile,
 } from "./support/served.ts";
 
-/** What surprised people elsewhere, by the numbers under which it was written down: services and the daemon. */
+/** Known problems of other products, by number: services and the daemon. */
 const APP = `
 import os
 import appdb as db
@@ -62,7 +62,7 @@ async function greet(): Promise<string> {
   return (await post(`${url}/greet`, { name: "Ada" })).json.text;
 }
 
-test("S8: a killed service comes back on its port; one that cannot start is FAILED with its reason, and kept", async () => {
+test("S8: a killed service returns on its port and a broken one is FAILED", async () => {
   const first = await greeter();
   process.kill(first.pid ?? 0, "SIGKILL");
   await eventually(async () => {
@@ -94,7 +94,7 @@ test("S8: a killed service comes back on its port; one that cannot start is FAIL
   expect(await greet()).toBe("Hello Ada");
 });
 
-test("S9: another file with a service of the same name is refused, and takes nothing away", async () => {
+test("S9: a second service of the same name is refused", async () => {
   writeFile(place, "other.py", APP);
   for (const verb of ["diff", "update"]) {
     expect(await expectProblem(place, 1, "service", verb, "other.py", "main")).toMatchObject({
@@ -106,7 +106,7 @@ test("S9: another file with a service of the same name is refused, and takes not
   expect(await greet()).toBe("Hello Ada");
 });
 
-test("S12: files that the application does not import restart nothing; those that it imports are named", async () => {
+test("S12: only imported files restart a service, and they are named", async () => {
   for (const name of ["notes.txt", "deploy.sh", "unused.py"]) writeFile(place, name, "x = 1\n");
   await expectExit(place, 0, "service", "diff", "app.py", "main");
   const { pid } = await greeter();
@@ -119,7 +119,7 @@ test("S12: files that the application does not import restart nothing; those tha
   expect(await greet()).toBe("Good day Ada");
 });
 
-test("S13: run binds before it says that it runs, and says in a line why it cannot", async () => {
+test("S13: run binds before reporting success and explains a failure", async () => {
   const port = await freePort();
   const other = createServer().listen(port, "127.0.0.1");
   try {
@@ -127,7 +127,7 @@ test("S13: run binds before it says that it runs, and says in a line why it cann
     expect(taken.stdout).toBe("");
     expect(taken.stderr).toContain(`error: Port ${port} on 127.0.0.1 is in use by another program.\nhint: `);
     const update = await expectProblem(place, 1, "service", "update", "app.py", "main", "--port", String(port), "-f");
-    expect(update).toMatchObject({ code: "port_taken", detail: `Port ${port} is taken by another program.` });
+    expect(update).toMatchObject({ code: "port_taken", detail: `Port ${port} is in use by another program.` });
   } finally {
     await new Promise((resolve) => other.close(resolve));
   }
@@ -150,7 +150,7 @@ test("S14: --port moves a running service that is otherwise unchanged", async ()
   expect((await greeter()).port).toBe(port);
 });
 
-test("S15: what is not there is an error for each verb, in JSON when asked", async () => {
+test("S15: a missing name is an error for each verb, also in JSON", async () => {
   for (const verb of ["stop", "restart", "logs"]) {
     const problem = await expectProblem(place, 1, "service", verb, "main/greter");
     expect(problem).toMatchObject({ code: "service_not_found", hint: "Did you mean main/greeter?" });
@@ -160,7 +160,7 @@ test("S15: what is not there is an error for each verb, in JSON when asked", asy
   expect((await greeter()).state).toBe("AVAILABLE");
 });
 
-test("S16: a changed environment stops no command, and reaches the functions with the next update", async () => {
+test("S16: a changed environment reaches the functions with the next update", async () => {
   const typed = (line: string) => place.type(`GREETING=Ahoy ${line}`);
   expect((await typed("cli schema diff app.py main")).code).toBe(0);
   const pending = await typed("cli service diff app.py main");
@@ -172,14 +172,14 @@ test("S16: a changed environment stops no command, and reaches the functions wit
   expect(await greet()).toBe("Ahoy Ada");
 });
 
-test("S10: the log of a local service is read by the command that reads any other", async () => {
+test("S10: the logs command reads the log of a local service", async () => {
   const answer = await post(`${url}/greet`, { nmae: "Ada" });
   const log = await expectExit(place, 0, "service", "logs", "main/greeter", "--tail", "50");
   expect(log.stdout).toContain(answer.json.instance);
   expect(log.stdout).toContain("service listens");
 });
 
-test("S22: questions are plain sentences, and daemon stop leaves no PostgreSQL behind", async () => {
+test("S22: questions are plain sentences and daemon stop leaves no PostgreSQL", async () => {
   editFile(place, "wording.py", '"Good day"', '"Servus"');
   const asked = await expectExit(place, 3, "service", "update", "app.py", "main");
   expect(asked.stderr).toContain(
@@ -189,7 +189,7 @@ test("S22: questions are plain sentences, and daemon stop leaves no PostgreSQL b
   const rows = await query(place, "select count(*) from greetings");
   await expectExit(place, 0, "daemon", "stop");
   expect(place.processes()).toEqual([]);
-  // The next command starts all of it again, the service with it.
+  // The next command restarts everything including the service.
   await eventually(async () => expect((await greeter()).state).toBe("AVAILABLE"), { timeout_ms: 20_000 });
   expect(await query(place, "select count(*) from greetings")).toEqual(rows);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "./support/place.ts";
 import { expectExit, expectProblem, makeProject, query, snapshot, writeFile } from "./support/served.ts";
 
-/** What surprised people elsewhere, by the numbers under which it was written down: plans, checks and tables. */
+/** Known problems of other products, by number: plans, checks and tables. */
 const HEAD = `import appdb as db
 from appdb.functions import upper
 from appdb.serving import Router
@@ -29,7 +29,7 @@ afterAll(async () => {
   await place[Symbol.asyncDispose]();
 });
 
-test("S6: what check calls valid is applied, and what it does not is refused whole by both", async () => {
+test("S6: valid files are applied and invalid ones refused by check and update", async () => {
   const before = await snapshot(place);
   const columns = ["insert", "select", "table", "order", "user", "count", "id", "name"];
   const odd = `${HEAD}\nclass Odd(Base, name="order"):\n${columns.map((name) => `    ${name}: db.Int | None\n`).join("")}`;
@@ -58,7 +58,7 @@ test("S6: what check calls valid is applied, and what it does not is refused who
   }
 });
 
-test("S15: dry runs are JSON with --json too, exit 2 when something is pending, and make nothing", async () => {
+test("S15: dry runs support --json, exit with 2 for changes and create nothing", async () => {
   const before = await snapshot(place);
   writeFile(place, "more.py", `${HEAD}\nclass More(Base, name="more"):\n    n: db.Int\n`);
   const dry = await expectExit(place, 2, "schema", "update", "more.py", "elsewhere", "--dry-run", "--json");
@@ -67,7 +67,7 @@ test("S15: dry runs are JSON with --json too, exit 2 when something is pending, 
   expect(await snapshot(place)).toEqual(before);
 });
 
-test("S20: a route that could never work is refused when the file is checked", async () => {
+test("S20: check refuses a route that could never work", async () => {
   const wrong: readonly [route: string, said: RegExp][] = [
     ["r.add_insert_route(Docs, path='docs')", /'\/docs'/],
     ["r.add_insert_route(Docs, path='/docs', method='put')", /method/],
@@ -87,7 +87,7 @@ test("S20: a route that could never work is refused when the file is checked", a
   }
 });
 
-test("S21: what cannot be done is told before what is only refused, and no hint leads into a wall", async () => {
+test("S21: reports unsupported changes first, and every hint leads on", async () => {
   const before = await snapshot(place);
   writeFile(place, "app.py", APP.replace(BODY, "").replace(FLAG, "    flag: db.Int | None\n"));
   for (const more of [[], ["--allow-destructive", "-f"]]) {
@@ -97,7 +97,7 @@ test("S21: what cannot be done is told before what is only refused, and no hint 
     expect(ran.stderr).toContain("column 'flag'");
     expect(ran.stderr).not.toContain("--allow-destructive");
   }
-  // Without the impossible part the hints lead to the end, one after the other.
+  // Without the unsupported part, each hint leads to the next step.
   writeFile(place, "app.py", APP.replace(BODY, ""));
   expect(await snapshot(place)).toEqual(before);
   let command = "cli schema update app.py main";
@@ -111,7 +111,7 @@ test("S21: what cannot be done is told before what is only refused, and no hint 
   expect(await query(place, "select title from docs")).toEqual([["a"]]);
 });
 
-test("S23: the plan that an update prints is of the state after it", async () => {
+test("S23: an update prints the plan of the state after it", async () => {
   const planned = JSON.parse((await expectExit(place, 2, "schema", "diff", "more.py", "main", "--json")).stdout);
   expect(planned).toMatchObject({ in_agreement: false, status: null, tables: [{ exists: false, status: null }] });
   const applied = JSON.parse((await expectExit(place, 0, "schema", "update", "more.py", "main", "--json")).stdout);

@@ -6,7 +6,9 @@ import type { Place } from "./support/place.ts";
 import { expectExit, makeProject, query, writeFile } from "./support/served.ts";
 import { findVictims, kill } from "./support/victims.ts";
 
-/** An update that changes everything at once, cut off anywhere by the end of its daemon, is finished by running it again. */
+/**
+ * An update that changes everything at once and is interrupted by the end of its daemon completes when it is run again.
+ */
 const LONG = process.env.APPDB_FAULTS === "long";
 const POINTS = LONG ? 40 : 4;
 const ROWS = 1_500;
@@ -27,7 +29,7 @@ class Docs(Base, name="docs"):
     note: db.String | None
     up = upper(title)
 `;
-/** Renames, an alteration, a fill by SQL and one by Python, another type, an index, a column less. */
+/** Renames, an alteration, a fill by SQL and one by Python, another type, an index, a dropped column. */
 const AFTER = `${HEAD}
 class Papers(Base, name="papers", renamed_from="docs", comment="renamed"):
     headline = db.Column(db.String, renamed_from="title")
@@ -53,7 +55,7 @@ function update(place: Place, database: string) {
 }
 
 interface Running {
-  /** Until the plan is printed: from then on the daemon makes it true. */
+  /** Until the plan is printed; from then on the daemon applies it. */
   planned(): Promise<unknown>;
   /** The command's exit status. */
   readonly ended: Promise<number | null>;
@@ -66,7 +68,7 @@ function startUpdate(place: Place, database: string): Running {
   return { planned: () => eventually(isPrinted, { timeout_ms: 60_000, interval_ms: 5 }), ended };
 }
 
-/** Ends the daemon as a crash does, when there is one. */
+/** Kills the daemon like a crash, if there is one. */
 function killDaemon(place: Place): void {
   for (const pid of findVictims("daemon", place.home)) kill(pid);
 }
@@ -96,7 +98,7 @@ async function expectDone(place: Place, database: string, rows: number): Promise
 }
 
 test(
-  `an update is whole after its daemon is killed at ${POINTS} moments of it and the command is run again`,
+  `completes an update after the daemon is killed at ${POINTS} moments of it`,
   async () => {
     await using place = await makeProject("");
     writeFile(place, "before.py", BEFORE);
@@ -116,7 +118,7 @@ test(
     }
 
     let cut = 0;
-    // the first one while it is planned, which the command may survive
+    // the first kill happens during planning, which the command may survive
     for (let point = -1; cut < POINTS; point += 1) {
       expect(point, "most moments must lie inside of the update").toBeLessThan(POINTS * 2);
       const database = `d${point + 1}`;
@@ -137,7 +139,7 @@ test(
   LONG ? 3_600_000 : 600_000,
 );
 
-/** Types the command again, as the hint says, until it has nothing to complain of. */
+/** Repeats the command, as the hint says, until it succeeds. */
 async function finish(place: Place, database: string): Promise<void> {
   await eventually(
     async () => {
@@ -149,7 +151,7 @@ async function finish(place: Place, database: string): Promise<void> {
 }
 
 test(
-  `an update of ${MANY.toLocaleString("en")} rows that is killed halfway goes on where it was, by running it again`,
+  `resumes an update of ${MANY.toLocaleString("en")} rows killed halfway`,
   async () => {
     await using place = await makeProject("");
     writeFile(place, "before.py", BEFORE);
@@ -171,7 +173,7 @@ test(
     const resumed = await eventually(async () => Number((await query(place, progress))[0]?.[0] ?? 0), {
       timeout_ms: 60_000,
     });
-    // What was done is not done again.
+    // Completed work is not repeated.
     expect(resumed).toBeGreaterThanOrEqual(half);
     const ended = await again;
     expect(ended.code, ended.stdout + ended.stderr).toBe(0);

@@ -13,10 +13,10 @@ const UV = join(ROOT, ".tools", "bin", "uv");
 const PYTHON = join(ROOT, ".tools", "bin", "python");
 
 const KINDS = ["posix", "any"] as const;
-/** Each alone in its folder, so that `pip install dist/*.whl` finds one. */
+/** Each wheel alone in its folder, so that `pip install dist/*.whl` finds one. */
 const FOLDERS = { posix: join(ROOT, "dist"), any: join(ROOT, "dist", "any") };
 
-describe("the wheel, on a PATH without Node", () => {
+describe("the wheel on a PATH without Node", () => {
   let folder: string;
   let path: string;
 
@@ -30,21 +30,21 @@ describe("the wheel, on a PATH without Node", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("the quickstart works with the command that is a shell script", async () => {
+  test("runs the quickstart with the shell script command", async () => {
     const command = install("posix", wheel("posix"), "[serve]");
     expect(readFileSync(command, "utf8").split("\n")[0]).toBe("#!/bin/sh");
     await using place = makePlace({ command, path });
     await walkQuickstart(place);
   }, 240_000);
 
-  test("the quickstart works with the command that is a Python entry point", async () => {
+  test("runs the quickstart with the Python entry point command", async () => {
     const command = install("any", wheel("any"), "[serve]");
     expect(readFileSync(command, "utf8")).toContain("appdb._bundle.launcher");
     await using place = makePlace({ command, path });
     await walkQuickstart(place);
   }, 240_000);
 
-  test.each(KINDS)("without the extra (%s) the command says what to install", async (kind) => {
+  test.each(KINDS)("without the extra (%s), suggests what to install", async (kind) => {
     const command = install(`bare-${kind}`, wheel(kind), "");
     await using place = makePlace({ command, path });
     const said = await place.cli("--version");
@@ -53,7 +53,7 @@ describe("the wheel, on a PATH without Node", () => {
     expect(said.stderr).toContain("hint: pip install 'appdb[serve]'");
   });
 
-  test("without the extra the library needs msgpack alone", () => {
+  test("without the extra, the library needs only msgpack", () => {
     const python = join(folder, "bare-any", "bin", "python");
     const listed = execFileSync(UV, ["pip", "list", "--quiet", "--format", "json", "--python", python], {
       encoding: "utf8",
@@ -62,7 +62,7 @@ describe("the wheel, on a PATH without Node", () => {
     execFileSync(python, ["-c", "import appdb, appdb.functions, appdb.serving"]);
   });
 
-  /** A virtual environment with this wheel in it; answers its command. */
+  /** Creates a virtual environment with this wheel and returns its command. */
   function install(name: string, file: string, extra: string): string {
     const environment = join(folder, name);
     execFileSync(UV, ["venv", "--quiet", "--no-project", "--python", PYTHON, environment]);
@@ -84,7 +84,7 @@ function wheel(kind: (typeof KINDS)[number]): string {
   return encodeURI(join(FOLDERS[kind], found[0] ?? ""));
 }
 
-/** Types what docs/quickstart.md prints. */
+/** Runs the commands of docs/quickstart.md. */
 async function walkQuickstart(place: Place): Promise<void> {
   const version = await place.cli("--version");
   expect(version.stdout.trim(), version.stderr).toBe(VERSION);
@@ -99,7 +99,7 @@ async function walkQuickstart(place: Place): Promise<void> {
   expect(place.processes()).toEqual([]);
 }
 
-/** The examples come along. */
+/** Checks that the examples are included. */
 async function expectExamples(place: Place): Promise<void> {
   const listed = await place.cli("examples", "--json");
   expect(listed.code, listed.stderr).toBe(0);

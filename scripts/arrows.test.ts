@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeBin, ROOT } from "./lib/paths.mjs";
 
-/** A file that breaks an arrow, and the module that it should not have imported. */
+/** A file with a forbidden import, and the imported module. */
 const VIOLATIONS: readonly [file: string, imported: string][] = [
   ["packages/contract/src/planted.ts", "@appdb/engine/ports"],
   ["packages/contract/src/planted.ts", "@appdb/postgres/client/pg-pool"],
@@ -59,7 +59,7 @@ const VIOLATIONS: readonly [file: string, imported: string][] = [
   ["e2e/planted.e2e.test.ts", "@appdb/cli/app"],
 ];
 
-/** What goes along the arrows, and so has to pass. */
+/** Allowed imports. */
 const ALLOWED: readonly [file: string, imported: string][] = [
   ["packages/contract/src/planted.ts", "zod"],
   ["packages/engine/src/rows/planted.ts", "@appdb/contract/errors"],
@@ -112,7 +112,7 @@ describe("the arrows between packages", () => {
   );
 });
 
-test("a literal is not spread into another one", () => {
+test("refuses a literal spread into another one", () => {
   const root = mkdtempSync(join(tmpdir(), "appdb-spreads-"));
   try {
     copyRules(root);
@@ -139,7 +139,7 @@ function copyRules(root: string) {
   cpSync(join(ROOT, "scripts/lint"), join(root, "scripts/lint"), { recursive: true });
 }
 
-test("nothing tracked escapes the linter's view", () => {
+test("every tracked file is linted", () => {
   const tracked = execFileSync("git", ["ls-files", "*.ts", "*.mjs"], { cwd: ROOT, encoding: "utf8" }).split("\n");
   const outside = tracked.filter(
     (file) => file !== "" && !/^(packages|apps|scripts|bench|e2e)\/|^vitest\.config/.test(file),
@@ -147,7 +147,7 @@ test("nothing tracked escapes the linter's view", () => {
   expect(outside).toEqual([]);
 });
 
-/** Each planted file has a folder of its own, so that two of one name can stand side by side. */
+/** Each planted file has its own folder, so that equal names do not collide. */
 function at(file: string, index: number): string {
   return join(dirname(file), file.endsWith(".test.ts") ? `${index}-${file.split("/").at(-1)}` : `planted-${index}.ts`);
 }

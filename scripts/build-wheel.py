@@ -1,8 +1,8 @@
-"""Makes the wheels of appdb from ``python/`` and the bundle in ``dist/``.
+"""Builds the wheels of appdb from ``python/`` and the bundle in ``dist/``.
 
-Two, because a launcher is a shell script where there is a shell and a Python entry point elsewhere. The latter goes into
-the folder ``any``: pip installs ``dist/*.whl`` only where that is one file. The standard library does it: a wheel is a zip
-file with three text files in it. Same input, same bytes.
+There are two: the launcher is a shell script on systems with a shell and a Python entry point elsewhere. The latter
+goes into the folder ``any``, because pip installs ``dist/*.whl`` only when that is one file. The standard library is
+enough: a wheel is a zip file with three text files. The output is deterministic.
 
     python scripts/build-wheel.py <checkout> <folder of the bundle> <folder for the wheels>
 """
@@ -86,7 +86,7 @@ def _with_extra(requirement: str, extra: str) -> str:
 def _wheel(tag: str) -> str:
     python, abi, platforms = tag.split("-")
     tags = "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in platforms.split("."))
-    # pip puts a wheel for a platform into platlib unless it is told that it holds nothing compiled
+    # pip installs a platform wheel into platlib unless it is marked as pure
     return f"Wheel-Version: 1.0\nGenerator: appdb-build\nRoot-Is-Purelib: true\n{tags}"
 
 

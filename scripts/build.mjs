@@ -1,4 +1,4 @@
-// `npm run build`: the bundled command and pod in dist/, the wheels made of them and of python/, and the dashboard in
+// `npm run build`: the bundled command and pod in dist/, the wheels from them and python/, and the dashboard in
 // apps/dashboard/dist.
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { main, say } from "./lib/say.mjs";

@@ -1,4 +1,4 @@
-// Puts the server with a test's entry in place of its own beside the built programs: <name of the bundle> <entry>.
+// Bundles the server with a test's entry point next to the built programs: <name of the bundle> <entry>.
 import { bundleTestServer } from "./lib/bundle.mjs";
 import { DIST } from "./lib/paths.mjs";
 

@@ -1,4 +1,4 @@
-// Builds `dist/` unless it was made from the sources as they are: for tests that are run by themselves.
+// Builds `dist/` unless it matches the current sources. For tests that run without `npm test`.
 import { ensureBuilt } from "./lib/build.mjs";
 import { main } from "./lib/say.mjs";
 

@@ -5,7 +5,7 @@ import { TYPE_KINDS } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
-/** Where the product works with values. Files of a kind, and tests, may name kinds. */
+/** Folders of the product that handle values. Files of a kind, and tests, may name kinds. */
 const FOLDERS = [
   "packages/contract/src",
   "packages/engine/src",

@@ -48,7 +48,7 @@ describe.each(Object.entries(LAYERS))("in %s", (root, layers) => {
     expect(findLayerViolations(new Map([[fileIn(lowest), text]]))).toHaveLength(1);
   });
 
-  test("a lower layer may be imported, and a new folder needs a layer", () => {
+  test("allows imports of lower layers and requires a layer for new folders", () => {
     const [lowest, next] = [layers[0]?.at(-1) ?? "", layers[1]?.[0] ?? ""];
     expect(plant(next, lowest, "import")).toEqual([]);
     expect(findLayerViolations(new Map([[`${root}/unknown/x.ts`, ""]]))).toEqual([

@@ -1,6 +1,6 @@
-"""Prints the library's functions as JSON, for the page of the docs and for the test of their SQL forms.
+"""Prints the library's functions as JSON, for the documentation page and the test of their SQL forms.
 
-A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`); of a parameter it may be several, of a result null for that of the argument.
+A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`). A parameter may have several. A result's null means the type of the argument.
 """
 
 import importlib

@@ -1,6 +1,6 @@
-// `npm run journey [-- --command <path of cli>]`: the local part as a person uses it, on whatever system this is: a project, its
-// tables, a service in the terminal and one in the background, rows in and out, a killed daemon, the end. In a folder of its own,
-// which is removed. Without --command it is the checkout's command, which is built first.
+// `npm run journey [-- --command <path of cli>]`: uses the local product like a user on any system: a project, its
+// tables, a service in the terminal and one in the background, inserts and reads, a killed daemon, the end. Works in a
+// temporary folder. Without --command it builds and uses the checkout's command.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { arch, release, tmpdir } from "node:os";
@@ -91,7 +91,7 @@ async function walk(journey) {
   });
 }
 
-/** One home and one project, and what came of each step. */
+/** One home and one project, with the results of the steps. */
 class Journey {
   passed = 0;
   failed = 0;
@@ -107,7 +107,7 @@ class Journey {
     this.#env = { ...process.env, SERVICE_HOME: this.home, NO_COLOR: "1" };
   }
 
-  /** Steps stand on the ones before: after a failed one the others are not tried, and count as failed. */
+  /** Steps depend on earlier ones: after a failure, the remaining steps are not run and count as failed. */
   step = async (name, work) => {
     if (this.failed > 0) {
       this.failed += 1;
@@ -126,7 +126,7 @@ class Journey {
     }
   };
 
-  /** Runs a command that must succeed; answers what it printed. */
+  /** Runs a command that must succeed and returns its output. */
   cli = async (...args) => {
     const [program, ...before] = this.#command;
     const options = { cwd: this.project, env: this.#env, windowsHide: true };
@@ -135,7 +135,7 @@ class Journey {
     return output;
   };
 
-  /** Starts `service run`. `end` kills the command, after which its service must end as well: nobody else would end it. */
+  /** Starts `service run`. `end` kills the command; its service must then end too. */
   async serve() {
     const [program, ...before] = this.#command;
     const args = [...before, "service", "run", "app.py", "main", "--port", "0", "--json"];
@@ -161,20 +161,20 @@ class Journey {
     return { endpoint, end };
   }
 
-  /** The one service of the home. */
+  /** The only service of the home. */
   async listed() {
     const { services } = JSON.parse(await this.cli("service", "list", "--json"));
     return services[0];
   }
 
-  /** Of the daemon and its PostgreSQL. */
+  /** Pids of the daemon and its PostgreSQL. */
   pids() {
     const lock = readFileSync(join(this.home, "postgres", "18", "postmaster.pid"), "utf8");
     const { pid } = JSON.parse(readFileSync(join(this.home, "daemon.json"), "utf8"));
     return { daemon: pid, postgres: Number(lock.split("\n")[0]) };
   }
 
-  /** Ends what a failed step left. */
+  /** Ends leftovers of a failed step. */
   async end() {
     for (const child of this.#running) child.kill("SIGKILL");
     if (existsSync(join(this.home, "daemon.json"))) await this.cli("daemon", "stop").catch((error) => say(error));
@@ -197,7 +197,8 @@ async function findCommand(args) {
   const at = args.indexOf("--command");
   if (at >= 0) {
     const path = args[at + 1];
-    if (path === undefined || !existsSync(path)) throw new Stop(`There is no command ${path ?? ""}.`, "Name its file.");
+    if (path === undefined || !existsSync(path))
+      throw new Stop(`There is no command ${path ?? ""}.`, "Pass the path of its file.");
     return [resolve(path)];
   }
   const { ensureNodePackages, requireNode } = await import("./lib/node-packages.mjs");
@@ -244,7 +245,7 @@ function expectSame(found, wanted) {
   if (left !== right) throw new Error(`Expected ${right}, got ${left}`);
 }
 
-/** Looks until it finds something; what a look throws counts as nothing, and is told when the time is up. */
+/** Repeats a check until it succeeds. Errors count as failures; the last one is reported at the timeout. */
 async function eventually(look) {
   const until = performance.now() + PATIENCE_MS;
   for (let last; ; ) {
@@ -255,14 +256,15 @@ async function eventually(look) {
       if (error instanceof Stop) throw error;
       last = error;
     }
-    if (performance.now() > until) throw new Error(`Waited ${PATIENCE_MS / 1000} s in vain. ${last?.message ?? ""}`);
+    if (performance.now() > until)
+      throw new Error(`Waited ${PATIENCE_MS / 1000} s without success. ${last?.message ?? ""}`);
     await sleep(100);
   }
 }
 
 await main(async () => {
   const command = await findCommand(process.argv.slice(2));
-  // a space and a letter beyond ASCII: paths of people have them
+  // a space and a non-ASCII letter, as in users' paths
   const folder = mkdtempSync(join(realpathSync.native(tmpdir()), "appdb journey ü "));
   const journey = new Journey(command, folder);
   console.log(`${process.platform} ${release()} ${arch()}, Node ${process.version}: ${command.join(" ")}`);

@@ -4,7 +4,10 @@ import ordinary from "../vitest.config.ts";
 import { MUTATIONS } from "./lib/mutations.mjs";
 import { ROOT } from "./lib/paths.mjs";
 
-/** Tests as they are, over sources in which the fault number `APPDB_MUTATION` is planted as they are loaded: no file is written. */
+/**
+ * Runs the unchanged tests on sources in which fault number `APPDB_MUTATION` is planted while they load. Writes no
+ * file.
+ */
 const planted = MUTATIONS[Number(process.env.APPDB_MUTATION)];
 
 const plant: Plugin = {

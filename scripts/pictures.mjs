@@ -1,4 +1,4 @@
-// `npm run pictures`: the dashboard's pages as docs/dashboard.md shows them, from the tests that go through it in a browser.
+// `npm run pictures`: the dashboard pictures of docs/dashboard.md, taken by the browser tests.
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { nodeBin, ROOT } from "./lib/paths.mjs";
@@ -19,7 +19,7 @@ await main(async () => {
   return 0;
 });
 
-/** A page has few colours: with 256 of them it looks the same and is a third as large. */
+/** Pages have few colours: 256 colours look the same and take a third of the size. */
 function makeSmall(file) {
   const small = `${file}.small`;
   const done = capture("pngquant", ["--force", "--strip", "--speed", "1", "--output", small, "256", file]);

@@ -1,4 +1,4 @@
-"""Prints the stubs of the library that are made from its code, as JSON: text by path from the root of the checkout."""
+"""Prints the library's generated stubs as JSON: text by path from the root of the checkout."""
 
 import json
 import sys

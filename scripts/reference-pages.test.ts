@@ -8,7 +8,7 @@ import { pythonStubs } from "./lib/stubs.ts";
 
 const pages = referencePages();
 
-test.each(Object.entries(pages))("docs/%s says what the code says (npm run docs)", (name, text) => {
+test.each(Object.entries(pages))("docs/%s matches the code (npm run docs)", (name, text) => {
   expect(readFileSync(join(ROOT, "docs", name), "utf8")).toBe(text);
 });
 
@@ -22,11 +22,11 @@ test.each([
   expect(() => fillPages(Object.fromEntries(changed))).toThrow(problem);
 });
 
-test.each(Object.entries(pythonStubs()))("%s says what the library's code says (npm run docs)", (path, text) => {
+test.each(Object.entries(pythonStubs()))("%s matches the library's code (npm run docs)", (path, text) => {
   expect(readFileSync(join(ROOT, path), "utf8")).toBe(text);
 });
 
-test("docs/errors.md has every code once", () => {
+test("docs/errors.md lists every code once", () => {
   const listed = [...(pages["errors.md"] ?? "").matchAll(/^\| `(\w+)` \|/gm)].map(([, code]) => code);
   expect(listed.toSorted()).toEqual(Object.keys(ERRORS).toSorted());
 });

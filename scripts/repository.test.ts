@@ -6,7 +6,7 @@ import { VERSION } from "@appdb/contract/version";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
-/** Written in pieces, so that this file does not name what it looks for. */
+/** Written in pieces, so that this file does not name them. */
 const HOSTS = [
   ["registry.npmjs", "org"],
   ["registry.yarnpkg", "com"],
@@ -17,7 +17,7 @@ const HOSTS = [
   ["static.crates", "io"],
 ].map((parts) => parts.join("."));
 const INDEX = ["pypi", "org/simple"].join(".");
-/** Folders of somebody's machine. An invented home in an example is none, but this one is. */
+/** Folders of a developer's machine. Invented homes in examples are allowed, but this one is not. */
 const MACHINE_PATHS = [
   "/ro" + "ot/",
   "/wor" + "k/",
@@ -29,12 +29,12 @@ test("no tracked file names a registry host", () => {
   expect(found).toEqual([]);
 });
 
-test("no tracked file names a path of somebody's machine", () => {
+test("no tracked file names a path of a developer's machine", () => {
   const found = trackedFiles().filter((file) => MACHINE_PATHS.some((path) => namesPath(read(file), path)));
   expect(found).toEqual([]);
 });
 
-test("everything in the tree has one version", () => {
+test("all packages have the same version", () => {
   const manifests = trackedFiles().filter((file) => /(^|\/)package\.json$/.test(file));
   expect(manifests.length).toBeGreaterThan(4);
   const versions = manifests.map((file) => [file, JSON.parse(read(file)).version]);
@@ -44,7 +44,7 @@ test("everything in the tree has one version", () => {
   );
 });
 
-test("packages of this tree depend on each other at this version, and on others at exact ones", () => {
+test("packages depend on each other at this version and on exact others", () => {
   for (const file of trackedFiles().filter((name) => /(^|\/)package\.json$/.test(name))) {
     const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file));
     for (const [name, wanted] of Object.entries<string>({ ...dependencies, ...devDependencies })) {
@@ -54,7 +54,7 @@ test("packages of this tree depend on each other at this version, and on others 
   }
 });
 
-test("the extra serve installs the PostgreSQL and uv that the tests run with", () => {
+test("the extra serve installs the tests' PostgreSQL and uv", () => {
   const serve = /^serve = \[(.*)\]$/m.exec(read("python/pyproject.toml"))?.[1] ?? "";
   const tools = read("scripts/tools-requirements.in");
   for (const name of ["embedded-postgres", "uv"]) {
@@ -76,7 +76,7 @@ test("the lock file is complete, so that npm ci works on every system", () => {
   expect(Object.values(lock.packages).filter(({ resolved }) => resolved?.includes("://"))).toEqual([]);
 });
 
-test("every relative link in the documents leads somewhere", () => {
+test("every relative link in the documents works", () => {
   const documents = trackedFiles().filter((file) => file.endsWith(".md"));
   const broken = documents.flatMap((file) =>
     [...read(file).matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)]
@@ -87,7 +87,7 @@ test("every relative link in the documents leads somewhere", () => {
   expect(broken).toEqual([]);
 });
 
-/** True when the text has the path as a whole: `./a/b/` does not name `/b/`. */
+/** Whether the text contains the whole path: `./a/b/` does not contain `/b/`. */
 function namesPath(text: string, path: string): boolean {
   return text
     .split(path)
@@ -97,7 +97,7 @@ function namesPath(text: string, path: string): boolean {
 
 function trackedFiles(): string[] {
   const listed = execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" });
-  // a file deleted but not yet committed is still listed
+  // a deleted but uncommitted file is still listed
   return listed.split("\0").filter((file) => file !== "" && existsSync(join(ROOT, file)));
 }
 

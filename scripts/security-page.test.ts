@@ -12,9 +12,9 @@ test("docs/security.md names test files that exist", () => {
   expect([...new Set(named)].filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });
 
-test("docs/security.md states each requirement once, with its proof or its reason", () => {
+test("docs/security.md lists each requirement once with proof or reason", () => {
   const rows = [...page.matchAll(ROW)].map(([, id]) => id);
-  // a row of another form is not counted
+  // a row in another format is not counted
   expect(rows.length).toBe(page.split("\n").filter((line) => /^\| \d+\.\d+\.\d+ /.test(line)).length);
   expect(rows.length).toBeGreaterThan(150);
   expect(new Set(rows).size).toBe(rows.length);

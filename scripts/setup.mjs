@@ -1,5 +1,6 @@
-// `npm run setup`: what every other script needs and makes by itself: the JavaScript packages and the tool environment
-// `.tools` (PostgreSQL, uv, pytest). Node's own library alone is used here, because nothing is installed yet. With `--tools` the latter alone.
+// `npm run setup`: installs what all other scripts need: the JavaScript packages and the tool environment `.tools`
+// (PostgreSQL, uv, pytest). Uses only Node's own modules, because nothing is installed yet. With `--tools`, only the
+// tool environment.
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { main, say } from "./lib/say.mjs";
 import { ensureToolEnvironment } from "./lib/tool-environment.mjs";

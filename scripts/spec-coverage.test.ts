@@ -18,7 +18,7 @@ const report = {
 };
 const page = (...rows: string[]) => ["| Sentence | Held by |", "| --- | --- |", ...rows].join("\n");
 
-test("a sentence with a test that passed is covered, and so is one of what does not exist yet or is advice", () => {
+test("accepts a sentence with a passed test, a missing feature or advice", () => {
   const rows = [
     "| It is refused. | `apps/x.test.ts`: an update is refused \\| told |",
     "| Uploads media. | Not yet: media |",
@@ -27,7 +27,7 @@ test("a sentence with a test that passed is covered, and so is one of what does 
   expect(checkSpecCoverage(report, page(...rows))).toEqual([]);
 });
 
-test("a test that failed, was skipped, lies elsewhere or does not exist covers nothing", () => {
+test("a failed, skipped, misplaced or missing test covers nothing", () => {
   const rows = [
     "| A. | `apps/x.test.ts`: a start fails |",
     "| B. | `apps/x.test.ts`: a stop is skipped |",
@@ -42,14 +42,14 @@ test("a test that failed, was skipped, lies elsewhere or does not exist covers n
   ]);
 });
 
-test("a sentence with neither a test nor a reason is told, and so is a page without any", () => {
+test("reports a sentence without test or reason and an empty page", () => {
   expect(checkSpecCoverage(report, page("| A. | soon |", "| B. | Not yet: no time |", "| C. | Advice |"))).toHaveLength(
     3,
   );
   expect(checkSpecCoverage(report, "# Nothing\n")).toHaveLength(1);
 });
 
-test("a specification is compared sentence by sentence", () => {
+test("compares a specification by sentence", () => {
   const spec = [
     "# Part",
     "",

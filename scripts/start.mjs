@@ -1,4 +1,5 @@
-// `npm start`: set-up, build, and the hosted service with the quickstart deployed on it, from the checkout's own home until Ctrl-C.
+// `npm start`: set-up, build, and the hosted service with the quickstart deployed, in the checkout's own home until
+// Ctrl-C.
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { main } from "./lib/say.mjs";
 import { ensureToolEnvironment } from "./lib/tool-environment.mjs";

@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
-/** What runs in the server. Nothing in it acts on a path of a tenant but through `files/tenant-files.ts` and `files/remove-folder.ts`. */
+/**
+ * Code that runs in the server. It may access paths of tenants only through `files/tenant-files.ts` and
+ * `files/remove-folder.ts`.
+ */
 const OF_THE_SERVER = [
   "apps/server/src",
   "packages/system/src/blobs",
@@ -15,7 +18,9 @@ const OF_THE_SERVER = [
   "packages/system/src/processes",
 ];
 
-/** Files there that import `node:fs`, and what they do with it. A new one needs a reason that names no folder of a tenant. */
+/**
+ * Files there that import `node:fs`, with their use of it. A new entry needs a reason that involves no tenant's folder.
+ */
 const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/config/config.ts": "reads the operator's files",
   "apps/server/src/storage/materialize-tree.ts": "writes and removes trees of project files, which pods only read",
@@ -96,7 +101,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/system/src/processes/raise-priority.ts": "writes /proc",
 };
 
-/** Files that may remove a folder with all that is in it by its path, and what no tenant can do in that folder meanwhile. */
+/** Files that may remove a folder with its contents by path, and why no tenant can interfere in that folder. */
 const REMOVES_BY_PATH: Readonly<Record<string, string>> = {
   "apps/server/src/storage/materialize-tree.ts": "pods only read trees",
   "apps/server/src/gateway-process/run-gateway.ts": "sockets of the server's own",
@@ -108,15 +113,15 @@ const REMOVES_BY_PATH: Readonly<Record<string, string>> = {
   "packages/pods/src/driver/pod-state.ts": "the pod has ended",
 };
 
-test("only files with a reason act on files in the server", () => {
+test("only files with a reason access the server's file system", () => {
   expect(filesWith(importsFiles)).toEqual(Object.keys(REASONS).sort());
 });
 
-test("only files with a reason remove or copy folders by their path", () => {
+test("only files with a reason remove or copy folders by path", () => {
   expect(filesWith(removesFolders)).toEqual(Object.keys(REMOVES_BY_PATH).sort());
 });
 
-test("a file that imports node:fs in any way is found", () => {
+test("finds every form of importing node:fs", () => {
   for (const line of [
     'import { rmSync } from "node:fs";',
     'import { rm } from "node:fs/promises";',
@@ -131,7 +136,7 @@ test("a file that imports node:fs in any way is found", () => {
   expect(importsFiles('import { removeFolder } from "@appdb/system/files/remove-folder";')).toBe(false);
 });
 
-test("a removal or copy of a whole folder is found", () => {
+test("finds removals and copies of whole folders", () => {
   for (const line of [
     "await rm(path, { recursive: true, force: true });",
     "rmSync(path, {\n  force: true,\n  recursive: true,\n});",

@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 
-/** It looks at every process of the machine several times, which takes long on a busy one. */
+/** It reads every process of the machine several times, which is slow on a busy one. */
 const PATIENCE = { timeout_ms: 25_000 };
 const GUARD = fileURLToPath(new URL("./lib/test-guard.mjs", import.meta.url));
 
-test("a test run that is killed leaves no process and no file behind", async () => {
+test("a killed test run leaves no process and no file behind", async () => {
   const { folder, sleeper, writer, guard } = startRun();
   guard.stdin.write(`${folder}\n`);
   guard.stdin.end();
@@ -21,7 +21,7 @@ test("a test run that is killed leaves no process and no file behind", async () 
   }, PATIENCE);
 });
 
-test("a test run that has ended is left alone", async () => {
+test("ignores a test run that has ended", async () => {
   const { folder, sleeper, writer, guard } = startRun();
   try {
     guard.stdin.end(`${folder}\nended\n`);
@@ -34,7 +34,7 @@ test("a test run that has ended is left alone", async () => {
   }
 });
 
-test.skipIf(!mayMount())("mounts in each other are removed, also with spaces and letters beyond ASCII", async () => {
+test.skipIf(!mayMount())("removes nested mounts, also with spaces and non-ASCII letters", async () => {
   const { folder, guard } = startRun();
   for (const mount of [join(folder, "t"), join(folder, "t", "home \u00e9 \u00fc")]) {
     mkdirSync(mount);
@@ -58,7 +58,7 @@ function mayMount() {
   }
 }
 
-/** A folder with a file, processes that name it as those of tests do or write into it as pods do, and a guard that was told nothing yet. */
+/** A folder with a file, processes that name it like tests or write into it like pods, and a waiting guard. */
 function startRun() {
   const folder = mkdtempSync(join(tmpdir(), "appdb-guard-"));
   writeFileSync(join(folder, "row"), "1");

@@ -1,5 +1,6 @@
-// `npm run test:mutations`: plants each fault of lib/mutations.mjs by itself and expects the test that it names to fail. Numbers as
-// arguments choose some. The last line is `N noticed, N unnoticed`, and the exit status is 1 when a fault went unnoticed.
+// `npm run test:mutations`: plants each fault of lib/mutations.mjs separately and expects its named test to fail.
+// Arguments select faults by number. The last line is `N noticed, N unnoticed`, and the exit status is 1 when a fault
+// went unnoticed.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +34,7 @@ await main(async () => {
   return unnoticed === 0 ? 0 : 1;
 });
 
-/** Runs the one test twice, without the fault and with it: it has to pass, and then to fail. */
+/** Runs the test without and with the fault: it must pass, then fail. */
 function tryFault(number) {
   const { project, test, test_file: testFile } = MUTATIONS[number];
   const before = runTest("vitest.config.ts", { project, test, test_file: testFile }, {});

@@ -1,5 +1,5 @@
-"""Tables of the same two columns, so that an insert's cost can be told apart: key, SQL, Python, much Python, waiting;
-and one to read from."""
+"""Tables with the same two columns, to separate the costs of an insert: key, SQL, Python, much Python, waiting.
+One more table is for reads."""
 
 import appdb as db
 from appdb.functions import upper, uuid7

@@ -1,4 +1,4 @@
-"""User functions as people write them: a few string operations, and a call that waits for somebody."""
+"""Typical user functions: a few string operations, and a call that waits."""
 
 import asyncio
 

@@ -1,25 +1,25 @@
-// What every group of measures gets: the product under test, a loader, and how often and how long to measure.
+// Common input of all groups: the product under test, a loader, and the number and duration of runs.
 import { chooseLoader, type Load, type LoadResult } from "./load.ts";
 import type { Measure } from "./report.ts";
 import { type Stage, setStage } from "./stage.ts";
 
 export interface Bench extends AsyncDisposable {
   readonly runs: number;
-  /** Of load, for each measure of a run. */
+  /** Duration of load per measure of a run. */
   readonly seconds: number;
-  /** The benchmark's application, served; set up when a group first asks. */
+  /** The served benchmark application, set up on first use. */
   stage(): Promise<Stage>;
   load(load: Load): Promise<LoadResult>;
-  /** What all the load so far took and how much of it failed; `cpu` is the most of one core that the loader took itself. */
+  /** Totals of all load so far and of its failures; `cpu` is the highest processor share of the loader itself. */
   loader(): { readonly name: string; readonly cpu: number; readonly failed: number };
-  /** Tells the person how far it is. */
+  /** Prints the progress. */
   say(line: string): void;
 }
 
-/** Measures one thing in `bench.runs` runs and answers its lines of the table. */
+/** Measures one thing in `bench.runs` runs and returns its table lines. */
 export type Group = (bench: Bench) => Promise<readonly Measure[]>;
 
-/** Chooses the loader. Disposing of the bench stops and removes what its groups have set up. */
+/** Selects the loader. Disposing of the bench stops and removes everything that its groups set up. */
 export async function openBench(plan: { readonly quick: boolean }): Promise<Bench> {
   const loader = await chooseLoader();
   let cpu = 0;

@@ -1,5 +1,5 @@
-// The limit that HTTP sets: a bare Fastify that parses and validates the same body and answers, without a database.
-// Started by load.ts's caller with an IPC channel; says its port once.
+// The limit of HTTP: a bare Fastify that parses and validates the same body and answers without a database. Started by
+// load.ts's caller with an IPC channel; sends its port once.
 import fastify from "fastify";
 
 const server = fastify();
@@ -20,8 +20,8 @@ server.post(
     return { id: "0190163d-8694-739b-aea5-966c26f8ad91", title_upper: title };
   },
 );
-// The same answer as the benchmark's list of 100 rows, made anew for each request from rows in memory; the numbers are from
-// the middle, so that it has as many bytes as those of the lists in the mean.
+// The same answer as the benchmark's list of 100 rows, built for each request from rows in memory. The numbers are from
+// the middle of the range, so that the average size is equal.
 const rows = Array.from({ length: 100 }, (_none, row) => row + 4000).map((at) => ({
   title: `Title number ${at}`,
   n: at,

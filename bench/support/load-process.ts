@@ -77,7 +77,7 @@ async function drive(load: Load): Promise<LoadResult> {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Puts the header behind the request's first line. */
+/** Inserts the header after the request's first line. */
 function withKey(request: Buffer, key: string): Buffer {
   const end = request.indexOf("\r\n");
   return Buffer.concat([request.subarray(0, end), Buffer.from(`\r\nidempotency-key: ${key}`), request.subarray(end)]);

@@ -1,5 +1,5 @@
-// Load over HTTP: wrk where the machine has it, else a loader of our own in a process of its own. Both say how much
-// processor time they took themselves, because they share the cores with what they measure.
+// HTTP load: wrk if installed, otherwise our own loader in a separate process. Both report their own processor time,
+// because they share the cores with the measured product.
 import { execFile, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -12,19 +12,19 @@ const run = promisify(execFile);
 
 export interface Load {
   readonly url: string;
-  /** One for all requests, or several that are sent in turn; empty with `get_with`. */
+  /** One body for all requests, or several in turn; empty with `get_with`. */
   readonly body: string | readonly string[];
-  /** Requests are GETs with these headers. */
+  /** Sends GET requests with these headers. */
   readonly get_with?: Readonly<Record<string, string>>;
-  /** Of POSTs, beside their content-type; with the loader in a process alone. */
+  /** Headers of POSTs besides content-type; only with the loader process. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Connects to it rather than to the host of the address; with the loader in a process alone. */
+  /** Connects to this socket instead of the address's host; only with the loader process. */
   readonly socket?: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Each request has an Idempotency-Key of its own. */
+  /** Sends a unique Idempotency-Key with each request. */
   readonly with_keys?: boolean;
-  /** With every so many requests another body is sent on a connection of its own, which nobody counts or waits for. */
+  /** Sends another body on a separate connection once per this many requests, without counting or awaiting it. */
   readonly beside?: { readonly body: string; readonly one_in: number };
 }
 
@@ -33,13 +33,13 @@ export interface LoadResult {
   readonly p50_ms: number;
   readonly p99_ms: number;
   readonly failed: number;
-  /** Processor time of the loader over wall time: 1 is one core. */
+  /** Processor time of the loader divided by wall time: 1 is one core. */
   readonly loader_cpu: number;
 }
 
 type Loader = (load: Load) => Promise<LoadResult>;
 
-/** Picks the loader and names it. */
+/** Selects the loader and names it. */
 export async function chooseLoader(): Promise<{ name: string; load: Loader }> {
   try {
     await run("wrk", ["-v"]).catch((error: { code?: unknown }) => {
@@ -63,7 +63,7 @@ async function loadWithWrk(load: Load): Promise<LoadResult> {
     const { stdout, stderr } = await run("bash", ["-c", 'TIMEFORMAT="cpu %U %S"; time wrk "$@"', "bash", ...args]);
     const cpu = /cpu ([\d.]+) ([\d.]+)/.exec(stderr);
     const found = /result (\S+) (\S+) (\S+) (\S+)/.exec(stdout);
-    if (cpu === null || found === null) throw new Error(`wrk said nothing that can be read:\n${stdout}${stderr}`);
+    if (cpu === null || found === null) throw new Error(`wrk printed no readable result:\n${stdout}${stderr}`);
     const [rate, p50, p99, failed] = found.slice(1).map(Number) as [number, number, number, number];
     const loaderCpu = (Number(cpu[1]) + Number(cpu[2])) / load.seconds;
     return { per_second: rate, p50_ms: p50, p99_ms: p99, failed, loader_cpu: loaderCpu };
@@ -101,7 +101,7 @@ end
 `;
 }
 
-/** Drives load from a process of its own; the only way to send another body beside, headers, or to a socket of Unix. */
+/** Runs load from a separate process; required for a second body, headers, or a unix socket. */
 export async function loadWithProcess(load: Load): Promise<LoadResult> {
   const child = fork(new URL("./load-process.ts", import.meta.url), { execArgv: process.execArgv });
   try {

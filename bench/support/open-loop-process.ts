@@ -1,9 +1,9 @@
-// The process of open-loop.ts: sends by the clock, measures from the moment at which a request was due.
+// The process of open-loop.ts: sends by the clock and measures from a request's scheduled moment.
 import type { Socket } from "node:net";
 import type { OpenLoad, OpenResult } from "./open-loop.ts";
 import { answerLength, connectTo, written } from "./raw-http.ts";
 
-/** A machine takes so many new connections at a time. */
+/** Machines accept a limited number of new connections at a time. */
 const OPENED_AT_ONCE = 100;
 const TICK_MS = 1;
 const SAID = 500;
@@ -20,7 +20,7 @@ process.on("message", async (message: OpenLoad | "stop") => {
 
 interface Connection {
   readonly socket: Socket;
-  /** When the request that is under way was due. */
+  /** Scheduled moment of the running request. */
   due: number | undefined;
   pending: string;
 }
@@ -29,7 +29,7 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
   const url = new URL(load.url);
   const request = written(url, load.body, load);
   const free: Connection[] = [];
-  /** When the requests for which no connection is free were due. */
+  /** Scheduled moments of requests without a free connection. */
   const waiting: number[] = [];
   const times: number[] = [];
   let [sent, failed, underWay] = [0, 0, 0];
@@ -82,7 +82,7 @@ async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
         settle(connection, "the connection was closed before the answer");
         const at = free.indexOf(connection);
         if (at >= 0) free.splice(at, 1);
-        // a server may end a kept connection that is idle
+        // a server may close an idle keep-alive connection
         if (load.connections > 0 && !isOver) void open();
         resolve();
       });

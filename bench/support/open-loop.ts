@@ -1,4 +1,4 @@
-// Requests that come at a constant rate whether those before them were answered or not, as the world sends them.
+// Requests at a constant rate, independent of answers to earlier ones, like real traffic.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 
@@ -7,27 +7,27 @@ export interface OpenLoad {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly per_second: number;
-  /** That are kept, and take turns; 0 for a new one with each request. */
+  /** Keep-alive connections used in turn; 0 for a new one per request. */
   readonly connections: number;
 }
 
 export interface OpenResult {
   readonly answered: number;
   readonly failed: number;
-  /** What the first that failed was answered, or how its connection ended. */
+  /** Answer of the first failed request, or how its connection ended. */
   readonly first_failure: string | null;
-  /** From the moment at which a request was due, also when no connection was free for it or the loader was late. */
+  /** From a request's scheduled moment, even when no connection was free or the loader was late. */
   readonly p50_ms: number;
   readonly p99_ms: number;
   readonly loader_cpu: number;
 }
 
 export interface OpenLoop {
-  /** No further requests; resolves when those under way were answered. */
+  /** Stops sending; resolves when running requests are answered. */
   stop(): Promise<OpenResult>;
 }
 
-/** Opens the connections and begins to send, from a process of its own. */
+/** Opens the connections and starts sending, from a separate process. */
 export async function startOpenLoop(load: OpenLoad): Promise<OpenLoop> {
   const child: ChildProcess = fork(new URL("./open-loop-process.ts", import.meta.url), { execArgv: process.execArgv });
   child.send(load);

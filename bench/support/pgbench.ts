@@ -1,4 +1,4 @@
-// The limit that PostgreSQL sets: pgbench, prepared, one row per transaction into the same table.
+// The limit of PostgreSQL: pgbench with prepared statements, one row per transaction into the same table.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Transactions a second of one statement. @param binaries folder that holds pgbench */
+/** Transactions per second of one statement. @param binaries folder that contains pgbench */
 export async function runPgbench(input: {
   readonly binaries: string;
   readonly dsn: string;
@@ -34,7 +34,7 @@ export async function runPgbench(input: {
       input.dsn,
     ]);
     const tps = /tps = ([\d.]+)/.exec(stdout);
-    if (tps === null) throw new Error(`pgbench said nothing that can be read:\n${stdout}`);
+    if (tps === null) throw new Error(`pgbench printed no readable result:\n${stdout}`);
     return Number(tps[1]);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import type { Stage } from "./stage.ts";
 
 const run = promisify(execFile);
 
-/** Runs SQL in the benchmark's database; answers its rows as text. */
+/** Runs SQL in the benchmark's database and returns its rows as text. */
 export async function query(stage: Stage, text: string): Promise<string> {
   const args = ["--no-psqlrc", "--tuples-only", "--no-align", "--command", text, stage.dsn];
   return (await run(join(stage.binaries, "psql"), args)).stdout;

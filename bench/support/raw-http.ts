@@ -1,4 +1,4 @@
-// HTTP/1.1 as bytes, for loaders that must cost little: requests that are written once, answers that are counted by their length.
+// Byte-level HTTP/1.1 for cheap loaders: requests are prepared once, answers are counted by length.
 import { connect, type Socket } from "node:net";
 import type { Load } from "./load.ts";
 

@@ -1,17 +1,19 @@
 import { formatSpread, type Spread, spread } from "./statistics.ts";
 
-/** One line of the table: a figure, what it is compared with in the same run, and what it has to reach. */
+/** One table line: a figure, its comparison from the same run, and its target. */
 export interface Measure {
   readonly name: string;
   readonly unit: string;
   readonly ours: readonly number[];
   readonly limit: readonly number[] | undefined;
-  /** `at_least` for rates, `at_most` for times; of the ratio when there is a limit, else of the figure itself. */
+  /** `at_least` for rates, `at_most` for times; applies to the ratio when there is a limit, otherwise to the figure. */
   readonly reach?: { readonly at_least?: number; readonly at_most?: number };
   readonly digits?: number;
 }
 
-/** Prints the measures as a Markdown table; ratios are of medians. Returns the names of those that miss their reach. */
+/**
+ * Prints the measures as a Markdown table with ratios of medians. Returns the names of those that miss their target.
+ */
 export function report(measures: readonly Measure[], write: (line: string) => void): string[] {
   const missed: string[] = [];
   write("| measure | ours: median (min-max) | limit: median (min-max) | ratio | reach | |");

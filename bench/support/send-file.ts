@@ -1,4 +1,4 @@
-// Sends one file as the body of one request, and says how long that took until the end of its answer.
+// Sends one file as a request body and reports the time until the end of its answer.
 import { createReadStream } from "node:fs";
 import { request } from "node:http";
 

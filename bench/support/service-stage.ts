@@ -1,4 +1,4 @@
-// A hosted database with one service, deployed by the built command, and what its bench asks of it.
+// A hosted database with one service, deployed by the built command, and operations for its benchmark.
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseServicePodId, servicePaths } from "@appdb/server/pods/service-paths";
@@ -9,29 +9,32 @@ export const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A
 export const SLOW_BODY = JSON.stringify({ title: "Hello from the benchmark" });
 
 export interface ServiceStage extends AsyncDisposable {
-  /** Of an insert, through the gateway. */
+  /** Address of an insert through the gateway. */
   readonly url: string;
-  /** Of a call that waits for two seconds. */
+  /** Address of a call that takes two seconds. */
   readonly slow_url: string;
-  /** With the key. */
+  /** Headers with the key. */
   readonly headers: Readonly<Record<string, string>>;
   /** Inserts one row through the gateway. */
   insert(): Promise<void>;
-  /** The socket of the pod's plain HTTP, where the service's routes are: `/docs`. */
+  /** The pod's plain HTTP socket, which serves the service's routes: `/docs`. */
   findSocket(): Promise<string>;
-  /** Stops the database with its service, and waits until nothing of it runs. */
+  /** Stops the database with its service and waits until all their processes ended. */
   putToSleep(): Promise<void>;
   setWorkers(count: number): Promise<void>;
-  /** Changes the application and has the service follow; answers the seconds of `service update`. */
+  /** Changes the application and updates the service; returns the seconds of `service update`. */
   update(how: { readonly adds_column: boolean }): Promise<number>;
   /** MB of all pods. */
   memory(): Promise<number>;
   ownMemory: DatabaseStage["ownMemory"];
 }
 
-/** Starts the product and deploys the service on a database that a request may wake. Disposing of it stops and removes all. */
+/**
+ * Starts the product and deploys the service on a database that requests may wake. Disposing stops and removes
+ * everything.
+ */
 export async function setService(): Promise<ServiceStage> {
-  // one key of one address sends all the load
+  // one key from one address sends all the load
   const settings = { SERVICE_KEY_RATE: "1000000", SERVICE_MAX_ADDRESS_CONNECTIONS: "4096" };
   const stage = await setDatabases("process", 1, settings);
   const write = (workers: number) => writeFile(join(stage.project, "service.toml"), writeSettings(workers));

@@ -1,4 +1,4 @@
-// The product under test: a home of its own, the benchmark's application served by the built command, as a person does.
+// The product under test: a separate home with the benchmark's application, served by the built command.
 import { execFile, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -16,21 +16,21 @@ const TARGET = "bench";
 export interface Stage extends AsyncDisposable {
   readonly project: string;
   readonly env: Record<string, string | undefined>;
-  /** Address of the service, without a slash at its end. */
+  /** Address of the service without a final slash. */
   readonly service: string;
-  /** Of the service's process. */
+  /** Pid of the service's process. */
   readonly pid: number;
   readonly echo: string;
-  /** Of the benchmark's database, for PostgreSQL's own programs too. */
+  /** Connection string of the benchmark's database, also for PostgreSQL's own programs. */
   readonly dsn: string;
-  /** Of another database of the home's PostgreSQL. */
+  /** Connection string of another database of the home's PostgreSQL. */
   dsnOf(database: string): string;
   readonly binaries: string;
-  /** Proportional set size of the service's Node and its Python workers, in MB. */
+  /** Proportional set size of the service's Node and its Python workers in MB. */
   memory(): Promise<number>;
 }
 
-/** Sets the stage: tables, service and echo server. Disposing of it stops and removes everything. */
+/** Sets up tables, service and echo server. Disposing stops and removes everything. */
 export async function setStage(): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const project = join(folder, "project");
@@ -65,7 +65,7 @@ export async function setStage(): Promise<Stage> {
   }
 }
 
-/** Runs the built command; @throws with what it printed when it fails. */
+/** Runs the built command. @throws with its output when it fails */
 export async function command(env: Stage["env"], cwd: string, args: readonly string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [CLI, ...args], { env, cwd });
   return stdout;
@@ -84,7 +84,7 @@ export function cliCommand(args: readonly string[]): { program: string; args: re
   return { program: process.execPath, args: [CLI, ...args] };
 }
 
-/** How the cluster is reached, and its programs, as the running postmaster of this home names them. */
+/** Address and programs of the cluster, from this home's running postmaster. */
 async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "dsnOf" | "binaries">> {
   const clusters = await readdir(join(home, "postgres"), { recursive: true });
   const file = clusters.find((path) => path.endsWith("postmaster.pid"));

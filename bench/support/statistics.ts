@@ -1,4 +1,4 @@
-/** Median, least and greatest of the runs of one measure. */
+/** Median, minimum and maximum of the runs of one measure. */
 export interface Spread {
   readonly median: number;
   readonly min: number;

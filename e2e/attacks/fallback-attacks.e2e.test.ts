@@ -7,20 +7,20 @@ import { makePlace, ROOT } from "../support/place.ts";
 
 const START_MS = 60_000;
 const SERVER = `node '${join(ROOT, "dist", "server.js")}'`;
-/** In a mount namespace of its own, in which the machine has no bubblewrap. */
+/** In a private mount namespace, where the machine has no bubblewrap. */
 const WITHOUT_BWRAP = `unshare --mount --propagation private /bin/sh -c "mount --bind /dev/null /usr/bin/bwrap && exec ${SERVER}"`;
 
-/** A machine that loses a part of the sandbox must not become one on which every tenant is root. */
+/** When a part of the sandbox is missing, tenants must not run as root. */
 if ((await useSandbox()) !== undefined && canMount()) {
-  describe("a server of root that names no driver", () => {
-    test("runs pods in sandboxes where the machine has what they need", async () => {
+  describe("a server of root without a configured driver", () => {
+    test("runs pods in sandboxes where the machine supports them", async () => {
       await using place = makePlace({ env: { SERVICE_PODS: "" } });
       const started = place.start(SERVER);
       await eventually(() => expect(started.output()).toMatch(/^Dashboard: /m), { timeout_ms: START_MS });
       expect(started.output()).toContain('"driver":"sandbox"');
     });
 
-    test("ends where the machine has no bubblewrap, and names it", async () => {
+    test("ends where the machine has no bubblewrap and names it", async () => {
       await using place = makePlace({ env: { SERVICE_PODS: "" } });
       const started = place.start(WITHOUT_BWRAP);
       await eventually(

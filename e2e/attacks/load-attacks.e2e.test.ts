@@ -15,7 +15,7 @@ const MEGABYTE = 1024 ** 2;
 
 type Attack = (stage: AttackStage, signal: AbortSignal) => Promise<void>;
 
-/** H2 needs no load: it is a server that starts on a machine without sandboxes. */
+/** H2 needs no load: it starts a server on a machine without sandboxes. */
 const ATTACKS: Readonly<Record<string, Attack>> = {
   H1: async ({ mallory }, signal) => {
     while (!signal.aborted) await plan(mallory, lockDocument(Array.from({ length: 4_000 }, (_, at) => `d${at}`)));
@@ -69,7 +69,10 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
-/** Two organizations under load, one of which attacks. It prints times and asserts none: no request of the other may fail. */
+/**
+ * Two organizations under load, one of which attacks. Prints times without asserting them; no request of the other may
+ * fail.
+ */
 if ((await useSandbox()) !== undefined) {
   describe("two organizations under load", () => {
     let stage: AttackStage;
@@ -95,14 +98,14 @@ if ((await useSandbox()) !== undefined) {
       return await load.stop();
     }
 
-    test("lose no request while nobody attacks", () => {
+    test("lose no request without an attack", () => {
       for (const { answered, failed, first_failure: firstFailure } of [alone.service, alone.control]) {
         expect({ failed, first_failure: firstFailure }).toEqual({ failed: 0, first_failure: null });
         expect(answered).toBeGreaterThan(0);
       }
     });
 
-    test.each(Object.keys(ATTACKS))("lose no request of the one while the other attacks by %s", async (name) => {
+    test.each(Object.keys(ATTACKS))("a victim loses no request during an attack by %s", async (name) => {
       const end = new AbortController();
       const attack = ATTACKS[name]?.(stage, end.signal).catch((error: unknown) => error);
       await sleep(500);

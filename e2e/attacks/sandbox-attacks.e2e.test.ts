@@ -10,7 +10,7 @@ import { testTreeAttacks } from "./support/tree-attacks.ts";
 
 const OPEN_MS = 120_000;
 
-/** Every attack runs against one built server, whose pods are sandboxes. Another organization is the attacker. */
+/** Every attack runs against one built server with sandboxed pods. The attacker is another organization. */
 if ((await useSandbox()) !== undefined) {
   describe("with the driver sandbox", () => {
     let stage: AttackStage;

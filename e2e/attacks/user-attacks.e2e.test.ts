@@ -4,8 +4,8 @@ import { testTreeAttacks } from "./support/tree-attacks.ts";
 
 const OPEN_MS = 120_000;
 
-/** The server with plain processes, as an ordinary user runs it: one organization, whose builds are the server's user. */
-describe("with plain processes of the user who runs the server", () => {
+/** The server with plain processes of an ordinary user: one organization, whose builds run as the server's user. */
+describe("with plain processes of the server's user", () => {
   let stage: AttackStage;
   beforeAll(async () => {
     stage = await openLoneStage({ SERVICE_PODS: "process" });

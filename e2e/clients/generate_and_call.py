@@ -1,6 +1,6 @@
-"""Makes a client of each document by openapi-python-client and calls every operation of it: generate_and_call.py FOLDER < services.json
+"""Generates a client for each document with openapi-python-client and calls all its operations: generate_and_call.py FOLDER < services.json
 
-One process for all of them, since the generator takes longer to load than to run.
+One process for all documents, because the generator takes longer to load than to run.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from openapi_python_client import cli
 
 
 def generate(file, package):
-    """What the generator's command does, which ends this program when there was so much as a warning."""
+    """Runs the generator's command. Any warning ends this program."""
     flags = ["--meta", "none", "--fail-on-warning", "--output-path", f"{folder}/{package}"]
     with contextlib.redirect_stdout(sys.stderr):
         status = cli.app(["generate", "--path", file, *flags], standalone_mode=False)
@@ -32,7 +32,7 @@ def modules_of(package):
 
 
 def convert(hint, value):
-    """A value as the client takes it: a model, a date, an id, or the value itself."""
+    """Converts a value for the client: to a model, a date, an id, or unchanged."""
     kinds = typing.get_args(hint) or (hint,)
     for kind in kinds:
         if isinstance(value, dict) and hasattr(kind, "from_dict"):
@@ -46,7 +46,7 @@ def convert(hint, value):
 
 
 def call_all(package, address, calls):
-    """The status and the parsed type of each call's answer."""
+    """Status and parsed type of each call's answer."""
     root = importlib.import_module(package)
     modules = modules_of(package)
     answers = {}

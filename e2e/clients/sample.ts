@@ -12,7 +12,7 @@ interface Operation {
   readonly responses: Record<string, { readonly content?: Record<string, { readonly schema?: Schema }> }>;
 }
 
-/** One request of an operation, with values that its document allows. */
+/** One request of an operation with values that its document allows. */
 export interface Call {
   readonly id: string;
   readonly method: string;
@@ -20,13 +20,13 @@ export interface Call {
   readonly parameters: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly body: unknown;
   readonly statuses: readonly string[];
-  /** Those of them whose body is JSON by a schema that names its type. */
+  /** Operations with a JSON body whose schema names its type. */
   readonly typed: readonly string[];
-  /** Whether it answers JSON when it succeeds. */
+  /** Whether it answers JSON on success. */
   readonly is_json: boolean;
 }
 
-/** A request for every operation of a document: what it requires, and its own parameters. */
+/** A request for every operation of a document with its required values and own parameters. */
 export function callsOf(document: Document): Call[] {
   return Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => {

@@ -5,8 +5,10 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/** The system's Chromium. Where there is none, tests in a browser are skipped and say so; with CHROMIUM=required, which
- *  .ci/run sets once it has installed one, they fail instead. */
+/**
+ * The system's Chromium. Without it, browser tests are skipped with a message; with CHROMIUM=required, which .ci/run
+ * sets after installing it, they fail.
+ */
 export function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const found = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path));
@@ -19,11 +21,11 @@ export function findChromium(): string | undefined {
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error("There is no Chromium on the PATH: apt-get install chromium");
-  // its sandbox refuses to run under root
+  // its sandbox refuses to run as root
   return await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
 }
 
-/** A window with the complaints of its pages: errors of scripts, and what the content security policy refused. */
+/** A window that collects its pages' errors: script errors and violations of the content security policy. */
 export interface Window extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
@@ -47,7 +49,7 @@ export async function openWindow(browser: Browser): Promise<Window> {
   return { page, context, complaints, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Loads a page, and waits until it is there with its lists. */
+/** Loads a page and waits until its lists have loaded. */
 export async function load(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await page.getByRole("heading", { level: 1 }).waitFor();
@@ -55,14 +57,14 @@ export async function load(page: Page, url: string): Promise<void> {
     await list.waitFor({ state: "detached" });
 }
 
-/** Rules of axe about colours, which alone differ between light and dark (styles.css). */
+/** axe's colour rules, the only ones affected by the theme (styles.css). */
 const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
 
-/** Colours pass over to those of the other scheme. */
+/** Expression that is true once the colours have changed to the other theme. */
 const COLOURS_ARE_THERE =
   "Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished)).then(() => null)";
 
-/** What axe finds wrong with the page as it is now; one line for each place. */
+/** axe's problems of the current page, one line per location. */
 export async function findBarriers(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(axe.source);
   const options = rules === undefined ? {} : { runOnly: rules };
@@ -72,7 +74,7 @@ export async function findBarriers(page: Page, rules?: readonly string[]): Promi
   );
 }
 
-/** What axe finds wrong with a page in light and in dark; keeps the pictures that have a name. Leaves the page in light. */
+/** axe's problems of a page in light and dark. Saves named pictures. Leaves the page in light. */
 export async function findBarriersInBoth(
   page: Page,
   pictures: Readonly<Partial<Record<"light" | "dark", string | undefined>>> = {},
@@ -90,7 +92,7 @@ export async function findBarriersInBoth(
   return found;
 }
 
-/** Keeps a picture of the page for the documents, when a folder for them is named (scripts/pictures.mjs). */
+/** Saves a picture of the page for the documents when their folder is configured (scripts/pictures.mjs). */
 export async function takePicture(page: Page, name: string): Promise<void> {
   const folder = process.env.PICTURES;
   if (folder !== undefined) await page.screenshot({ path: join(folder, `dashboard-${name}.png`) });

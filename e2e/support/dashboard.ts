@@ -5,18 +5,18 @@ import { makePlace, type Place } from "./place.ts";
 
 export const ANN = { name: "Ann Archer", email: "ann@example.com", password: "correct horse battery" };
 
-/** Whether these tests are left out: there is no browser, and nobody demands one. */
+/** Whether these tests are skipped: there is no browser, and none is required. */
 export const NO_BROWSER = findChromium() === undefined && process.env.CHROMIUM !== "required";
 
-/** A server of its own, a browser, and Ann's window. */
+/** A separate server, a browser, and Ann's window. */
 export interface DashboardStage extends AsyncDisposable {
-  /** With the server's home, and a project in which commands reach it. */
+  /** Has the server's home, and a project whose commands reach the server. */
   readonly place: Place;
   readonly server: HostedServer;
   readonly browser: Browser;
   readonly ann: Window;
   readonly page: Page;
-  /** Loads a page in Ann's window, to its end. */
+  /** Loads a page completely in Ann's window. */
   open(path: string): Promise<void>;
   heading(name: string): Locator;
   button(name: string): Locator;
@@ -50,26 +50,26 @@ export async function openDashboardStage(env: Readonly<Record<string, string>> =
   }
 }
 
-/** Fills in the sign-in that a window shows. */
+/** Completes a displayed sign-in form. */
 export async function signIn(page: Page, password = ANN.password): Promise<void> {
   await page.getByLabel("E-mail address").fill(ANN.email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }
 
-/** What the page behind the printed link does. */
+/** Completes the page of the printed setup link. */
 export async function makeFirstAccount(stage: DashboardStage): Promise<void> {
   const token = new URL(stage.server.setup_link).searchParams.get("token");
   await post(stage, "/v1/setup", { token, ...ANN });
 }
 
-/** Has the server do what a page of Ann's would ask for; the answer is one of 201. */
+/** Sends a request that one of Ann's pages would send; expects status 201. */
 export async function post({ ann, server }: DashboardStage, path: string, data: unknown): Promise<void> {
   const response = await ann.context.request.post(server.url + path, { headers: { origin: server.url }, data });
   if (response.status() !== 201) throw new Error(`${path} answered ${response.status()}: ${await response.text()}`);
 }
 
-/** Has commands of the place act as Ann in the organization. */
+/** Makes commands of the place act as Ann in the organization. */
 export async function makeKey({ ann, place, server }: DashboardStage, org: string): Promise<void> {
   const headers = { origin: server.url };
   const response = await ann.context.request.post(`${server.url}/v1/orgs/${org}/keys`, {

@@ -21,10 +21,10 @@ ingest.add_insert_route(Events, path="/events", inputs=[Events.token],
                         outputs=[Events.id, Events.token, Events.shout, Events.size])
 `;
 
-/** What kills strike at: a table with a column of SQL's and one of Python's, and the route that inserts its rows. */
+/** Target of kills: a table with an SQL column and a Python column, and its insert route. */
 export interface ServedEvents extends AsyncDisposable {
   readonly place: Place;
-  /** The route; its port stays the same over restarts. */
+  /** Address of the route; its port stays the same across restarts. */
   readonly url: string;
 }
 

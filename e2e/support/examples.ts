@@ -10,19 +10,19 @@ import { type Listed, listServices } from "./served.ts";
 export const EXAMPLES = join(ROOT, "examples");
 const PYTHON = join(ROOT, ".tools", "bin", "python");
 
-/** The examples that a client uses and asserts. */
+/** Examples with a client that checks answers. */
 export const EXAMPLES_WITH_CLIENT = readdirSync(EXAMPLES).filter((name) =>
   existsSync(join(EXAMPLES, name, "client.py")),
 );
 
-/** Those, and `quickstart` and `tables`, texts that commands print. */
+/** Those plus `quickstart` and `tables`, which commands print. */
 const ALL_EXAMPLES = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, "app.py")));
 
 interface Provider extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Starts the `provider.py` of an example that calls one; its first line is the variable that holds its address. */
+/** Starts the `provider.py` of an example that calls one. Its first line is the variable with its address. */
 async function startProvider(folder: string): Promise<Provider> {
   const file = join(folder, "provider.py");
   if (!existsSync(file)) return { env: {}, [Symbol.asyncDispose]: async () => {} };
@@ -39,7 +39,7 @@ async function startProvider(folder: string): Promise<Provider> {
   };
 }
 
-/** Copies an example into a folder of its own, as it was checked out. */
+/** Copies an example into a separate folder, as in a checkout. */
 export function copyExample(name: string, place: Pick<Place, "project">): void {
   const filter = (path: string) => !path.includes("__pycache__");
   cpSync(join(EXAMPLES, name), join(place.project, name), { recursive: true, filter });
@@ -48,20 +48,20 @@ export function copyExample(name: string, place: Pick<Place, "project">): void {
 export interface ServedExample {
   readonly example: string;
   readonly services: readonly Listed[];
-  /** What its client printed; empty where it has none. */
+  /** Output of its client; empty without one. */
   readonly said: string;
 }
 
-/** Examples in one home, each in a database of its own with the rows that its client makes. */
+/** Examples in one home, each with its own database and the rows of its client. */
 export interface ServedExamples extends AsyncDisposable {
   readonly place: Place;
-  /** Applies and serves an example and runs its client, which is done once; whoever asks again gets the same. */
+  /** Applies and serves an example and runs its client once; later calls return the same result. */
   serve(example: string): Promise<ServedExample>;
-  /** All of them, one after the other. */
+  /** All examples in order. */
   serveAll(): Promise<readonly ServedExample[]>;
 }
 
-/** Makes the home that the examples share. They are served when they are asked for. */
+/** Creates the examples' shared home. Examples are served on demand. */
 export async function startExamples(): Promise<ServedExamples> {
   const place = await makeExamplesPlace();
   const served = new Map<string, Promise<ServedExample>>();
@@ -82,7 +82,7 @@ export async function startExamples(): Promise<ServedExamples> {
   };
 }
 
-/** A place with the providers that examples call: they share its home, each in its own folder and database. */
+/** A place with the examples' providers. They share its home, each with its own folder and database. */
 async function makeExamplesPlace(): Promise<Place> {
   const providers = await Promise.all(ALL_EXAMPLES.map((name) => startProvider(join(EXAMPLES, name))));
   const place = makePlace({ env: Object.assign({}, ...providers.map(({ env }) => env)) });
@@ -95,9 +95,9 @@ async function makeExamplesPlace(): Promise<Place> {
   };
 }
 
-/** The database of an example in a place that several share. */
+/** Database of an example in a shared place. */
 function databaseOf(example: string): string {
-  // the client of the ledger changes its database, and knows it by this name
+  // the ledger's client changes its database by this name
   return example === "ledger" ? "main" : example;
 }
 
@@ -119,7 +119,7 @@ async function serveExample(place: Place, example: string): Promise<ServedExampl
   for (const { name, state, error } of services) expect(state, `${name}: ${error}`).toBe("AVAILABLE");
   if (!EXAMPLES_WITH_CLIENT.includes(example)) return { example, services, said: "" };
   const said = await run(`"${PYTHON}" client.py ${services.map(({ endpoint }) => endpoint).join(" ")}`);
-  // what the client did must not have changed what the file and the database agree on
+  // the client must not have changed the agreement of file and database
   await run(`cli schema diff app.py ${database}`);
   return { example, services, said };
 }

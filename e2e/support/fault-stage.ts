@@ -36,44 +36,44 @@ export interface SeenDatabase {
 
 export interface Asked {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 
-/** A server with an organization, whose database `data` has a table that rows are inserted into all the time. */
+/** A server with an organization whose database `data` constantly receives rows. */
 export interface FaultStage extends AsyncDisposable {
   readonly place: Place;
   readonly server: HeldServer;
   readonly inserters: Inserters;
-  /** Asks with the API key of the organization, below `/v1/orgs/acme`. */
+  /** Sends a request with the organization's API key, below `/v1/orgs/acme`. */
   ask(method: string, path: string, body?: object): Promise<Asked>;
-  /** The same, until the server answers: it may be on its way up. */
+  /** Retries until the server responds, which may be starting. */
   insist(method: string, path: string, body?: object): Promise<Asked>;
   see(db: string): Promise<SeenDatabase>;
-  /** Waits until the database is in this state and nothing is worked at. */
+  /** Waits until the database has this state and no running operation. */
   settles(db: string, state: string): Promise<SeenDatabase>;
-  /** What an update sends: settings, the files, whose bytes are uploaded, and an environment without packages. */
+  /** Payload of an update: settings, the uploaded files, and an environment without packages. */
   project(app: string, settings?: object): Promise<object>;
-  /** Makes a database of these files, or changes it to them. */
+  /** Creates a database from these files, or updates it. */
   update(db: string, project: object): Promise<Asked>;
-  /** Asks the database's own PostgreSQL. */
+  /** Queries the database's own PostgreSQL. */
   queryData(id: string, text: string): Promise<unknown[][]>;
-  /** Asks the control plane's. */
+  /** Queries the control plane's PostgreSQL. */
   queryControl(text: string): Promise<unknown[][]>;
-  /** Pids of a kind of process; of the database's where it has its own. */
+  /** Pids of a kind of process; of the database's own where applicable. */
   find(victim: FaultVictim, id: string): number[];
-  /** Processes of the place that belong neither to the server nor to a pod that shall run. */
+  /** Processes of the place that belong neither to the server nor to a pod that must run. */
   orphans(awake: readonly string[]): string[];
-  /** Ends every process of the place in one instant, and waits until there is none. */
+  /** Kills all processes of the place at the same instant and waits for their end. */
   cutPower(): Promise<void>;
 }
 
 const SETTLE_MS = 60_000;
 const INSERTING = 2;
-/** Some 20 rows a second stand at every moment of an operation; as many as the machine can would take it from the operation. */
+/** About 20 rows a second, so that inserts overlap with every step without slowing down the operation. */
 const INSERT_PAUSE_MS = 100;
 
-/** `extra` more columns, which need Python. */
+/** `extra` additional columns that need Python. */
 export function faultApp(extra: number): string {
   const columns = Array.from({ length: extra }, (_, index) => `    extra_${index} = slow(token)\n`);
   return `import time
@@ -101,7 +101,7 @@ ${columns.join("")}`;
 
 const APP = { app_file: "app.py", folders: [], file_digests: null } as const;
 
-/** Plans and applies the tables of the database's files; answers the last line of it, or why it was refused. */
+/** Plans and applies the tables of the database's files. Returns the last line or the refusal. */
 export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "insist">, db: string): Promise<string> {
   const planned = await insist("POST", `/databases/${db}/schema/plan`, { ...APP, files: null });
   expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
@@ -241,10 +241,10 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
     queryControl: (text) => queryCluster(control, "control", text),
     orphans: (awake) => {
-      // a server that was killed left its gateway, which the next one goes on with
+      // a killed server left its gateway, which the next one adopts
       const gateway = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? server.pid;
       const roots = [server.pid, gateway, ...awake.flatMap((id) => supervisor(place, id))];
-      // a shell stands before each pod; the server's PostgreSQL and those of pods are their children
+      // each pod has a shell above it; PostgreSQL servers are children of the server and the pods
       const known = new Set([...roots, ...descendants(roots), ...ancestors(roots)]);
       return processesOf(place)
         .filter((pid) => !known.has(pid))
@@ -255,14 +255,14 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     [Symbol.asyncDispose]: async () => {
       await inserters.stop();
       await server[Symbol.asyncDispose]();
-      // of a server that died
+      // left by a server that died
       await cutPower(place);
       await place[Symbol.asyncDispose]();
     },
   };
 }
 
-/** All of them stand still before the first is killed: none has time to do anything about the end of another. */
+/** Pauses all of them before the first kill, so that none can react to the end of another. */
 async function cutPower(place: Place): Promise<void> {
   await eventually(
     () => {
@@ -274,7 +274,7 @@ async function cutPower(place: Place): Promise<void> {
   );
 }
 
-/** Also pods, which are told of the place on their standard input alone: what they print goes to a file of it. */
+/** Includes pods, which get the place only on standard input, by their output file. */
 function processesOf(place: Place): number[] {
   const printing = readProcesses()
     .map(({ pid }) => pid)
@@ -325,7 +325,7 @@ function postmaster(folder: string): number[] {
   return commandOf(pid).includes(folder) ? [pid] : [];
 }
 
-/** Up to the process of the test. */
+/** Up to the test's process. */
 function ancestors(pids: readonly number[]): number[] {
   const parents = new Map(readProcesses().map(({ pid, parent }) => [pid, parent]));
   return pids.flatMap((pid) => {

@@ -5,12 +5,12 @@ import { type Exchange, type Fuzzed, fuzz } from "./schemathesis.ts";
 const LONG = process.env.APPDB_FAULTS === "long";
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const EXAMPLES = LONG ? 400 : 5;
-/** Rows with a query, and handlers: they stand for the rest, which `npm run test:faults` makes up requests for too. */
+/** One example with rows and a query, one with handlers; `npm run test:faults` fuzzes all. */
 const FEW = ["tables", "desk"];
 const PHASES = LONG ? ["examples", "coverage", "fuzzing", "stateful"] : ["coverage", "fuzzing"];
 const AT_ONCE = 2;
 
-/** Refusals of what a document allows: what no schema can say, each with the words of its answer. */
+/** Refusals that no schema can express, by the text of their answer. */
 const RIGHTLY_REFUSED = [
   /NUL character/,
   /beyond the range of float32/,
@@ -18,21 +18,23 @@ const RIGHTLY_REFUSED = [
   /A page has 1 to \d+ rows/,
 ];
 
-/** It shows a time limit: each request is answered 504, and ends a process. */
+/** Demonstrates a timeout: each request is answered 504 and ends a process. */
 const NEVER_IN_TIME = ["handler_lockers_number_desk_lockers_number_patch"];
 
-/** What no answer may hold: statements, our tables, paths of the machine, traces. */
+/** Content that no answer may contain: statements, internal tables, paths, traces. */
 const INTERNAL =
   /Traceback \(|File "\/|\bat \S+ \(\S+:\d+:\d+\)|\/(?:tmp|proc|home|usr|var)\/|node_modules|\.[cm]?[jt]s:\d|\bselect\b.+\bfrom\b|\binsert into\b|appdb\.(?!invalid|functions)\w+|\bpg_\w+|relation "|SQLSTATE|syntax error at/i;
 
 export interface FuzzedService {
   readonly name: string;
   readonly exchanges: readonly Exchange[];
-  /** What was found and what is wrong with answers; empty when all is well. */
+  /** Findings and invalid answers; empty on success. */
   readonly problems: readonly string[];
 }
 
-/** Makes up requests from the document of each service of the examples, or of a few. It leaves rows behind, whatever was allowed. */
+/**
+ * Fuzzes each service of the examples, or of a few, from its document. Leaves rows behind where requests were allowed.
+ */
 export async function fuzzExamples(served: ServedExamples, bin: string): Promise<readonly FuzzedService[]> {
   const waiting = (await served.serveAll())
     .filter(({ example }) => LONG || FEW.includes(example))
@@ -71,7 +73,9 @@ function problemsOf(name: string, { findings, exchanges }: Fuzzed): string[] {
   return [...found, ...exchanges.flatMap(wrongWith)].map((problem) => `${name}: ${problem}`);
 }
 
-/** A schema cannot say everything that is refused (a cursor, a division by zero): `wrongWith` looks at these refusals. */
+/**
+ * A schema cannot express everything that is refused (a cursor, a division by zero); `wrongWith` checks these refusals.
+ */
 function exceptFor(example: string): readonly string[] {
   // quickstart has a route POST /docs, where our own page answers GET
   return ["positive_data_acceptance", ...(example === "quickstart" ? ["allow_header_conformance"] : [])];
@@ -79,11 +83,11 @@ function exceptFor(example: string): readonly string[] {
 
 function wrongWith({ request, is_allowed: isAllowed, status, body }: Exchange): string[] {
   const told = `${request.slice(0, 300)}: ${status} ${body.slice(0, 600)}`;
-  // what was sent may come back in an answer: it tells nothing of ours
-  const internal = INTERNAL.test(body) && !INTERNAL.test(request) ? [`tells of the inside: ${told}`] : [];
+  // sent content may be echoed in an answer and reveals nothing
+  const internal = INTERNAL.test(body) && !INTERNAL.test(request) ? [`reveals internals: ${told}`] : [];
   const isRefused = isAllowed && /"code":"(?:invalid_request|invalid_json|unsupported_media_type)"/.test(body);
   const wrongly = isRefused && !RIGHTLY_REFUSED.some((reason) => reason.test(body));
-  return [...internal, ...(wrongly ? [`refused though the document allows it: ${told}`] : [])];
+  return [...internal, ...(wrongly ? [`refused although the document allows it: ${told}`] : [])];
 }
 
 /** `shop office: 577 requests, 200: 300, 422: 277` */

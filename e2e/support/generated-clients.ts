@@ -7,7 +7,7 @@ import { type Call, callsOf, type Document } from "../clients/sample.ts";
 import type { ServedExample } from "./examples.ts";
 import { ROOT } from "./place.ts";
 
-/** A service with the document that it answers, and a call of each of its operations. */
+/** A service with its document and a call of each operation. */
 export interface Described {
   readonly name: string;
   readonly url: string;
@@ -15,7 +15,7 @@ export interface Described {
   readonly calls: readonly Call[];
 }
 
-/** What the calls of each service were answered. */
+/** Answers of each service's calls. */
 export type Answers = Readonly<Record<string, Readonly<Record<string, Answer>>>>;
 
 interface Answer {
@@ -26,10 +26,10 @@ interface Answer {
 const MODULES = join(ROOT, "node_modules");
 const CLIENTS = join(ROOT, "e2e", "clients");
 const GENERATOR = join(CLIENTS, "node_modules", "openapi-typescript", "bin", "cli.js");
-/** What has a default may be left out. */
+/** Values with defaults are optional. */
 const FLAGS = ["--default-non-nullable=false"];
 
-/** Writes the document of each service of the examples into this folder, where clients are made of them. */
+/** Writes the document of each example service into this folder, where clients are generated. */
 export async function describeServices(folder: string, examples: readonly ServedExample[]): Promise<Described[]> {
   mkdirSync(folder);
   symlinkSync(MODULES, join(folder, "node_modules"));
@@ -47,7 +47,7 @@ export async function describeServices(folder: string, examples: readonly Served
   );
 }
 
-/** Checks the documents against what OpenAPI 3.1 says of documents. */
+/** Validates the documents against OpenAPI 3.1. */
 export async function validateDocuments(folder: string, bin: string, services: readonly Described[]): Promise<void> {
   await run(
     join(bin, "openapi-spec-validator"),
@@ -56,14 +56,14 @@ export async function validateDocuments(folder: string, bin: string, services: r
   );
 }
 
-/** Makes TypeScript clients, all by one run of the generator; answers what it said. */
+/** Generates all TypeScript clients in one run and returns its output. */
 export async function generateTypeScript(folder: string, services: readonly Described[]): Promise<string> {
   const apis = services.map(({ name }) => [name, { root: `${name}.json`, "x-openapi-ts": { output: `${name}.ts` } }]);
   writeFileSync(join(folder, "redocly.yaml"), JSON.stringify({ extends: ["minimal"], apis: Object.fromEntries(apis) }));
   return await run(process.execPath, [GENERATOR, ...FLAGS], folder);
 }
 
-/** Writes a program that calls every route by these clients, and compiles all of it as strictly as a project can. */
+/** Writes a program that calls every route by these clients, and compiles it with the strictest settings. */
 export async function compileTypeScript(folder: string, services: readonly Described[]): Promise<void> {
   for (const { name, calls } of services) writeFileSync(join(folder, `call_${name}.ts`), writeCalls(name, calls));
   writeFileSync(join(folder, "main.ts"), MAIN);
@@ -88,13 +88,13 @@ export async function callFromTypeScript(folder: string, services: readonly Desc
   return JSON.parse(await run(process.execPath, [tsx, "main.ts", JSON.stringify(urls)], folder));
 }
 
-/** Makes Python clients and calls every route by them. Fails for so much as a warning of the generator. */
+/** Generates Python clients and calls every route. Fails on any warning of the generator. */
 export async function callFromPython(folder: string, bin: string, services: readonly Described[]): Promise<Answers> {
   const program = join(CLIENTS, "generate_and_call.py");
   return JSON.parse(await run(join(bin, "python"), [program, folder], folder, bin, JSON.stringify(services)));
 }
 
-/** Every call answered by a status of its document, read as what the document says; something worked. */
+/** Checks that every call got a documented status and body, and that at least one succeeded. */
 export function expectAnswers(services: readonly Described[], answers: Answers): void {
   expect(Object.keys(answers).sort()).toEqual(services.map(({ name }) => name).sort());
   for (const { name, calls } of services) expectAnswered(name, calls, answers[name] ?? {});
@@ -104,7 +104,7 @@ function expectAnswered(name: string, calls: readonly Call[], answers: Readonly<
   expect(Object.keys(answers).sort(), name).toEqual(calls.map(({ id }) => id).sort());
   for (const { id, statuses, typed } of calls) {
     const status = `${answers[id]?.status}`;
-    // documented by itself, as one of its hundred (redirections), or as what a handler may refuse with
+    // documented directly, by its class (redirections), or as a refusal of handlers
     expect(
       [status, `${status.slice(0, 1)}XX`, "default"].some((one) => statuses.includes(one)),
       `${name} ${id}: ${status}`,
@@ -148,7 +148,7 @@ ${lines.join("\n")}
 `;
 }
 
-/** Runs a program that must end well; answers what it printed. */
+/** Runs a program that must succeed and returns its output. */
 async function run(program: string, args: readonly string[], cwd: string, bin?: string, input = ""): Promise<string> {
   const PATH = bin === undefined ? process.env.PATH : `${bin}${delimiter}${process.env.PATH}`;
   const options = { cwd, env: { ...process.env, PATH, NO_COLOR: "1" }, maxBuffer: 64_000_000, timeout: 300_000 };

@@ -5,22 +5,22 @@ import { eventually } from "@appdb/testkit/eventually";
 import { expect } from "vitest";
 import { type Place, ROOT } from "./place.ts";
 
-/** The built server of a place, which a test stops at a step of its reconciler, kills, and starts again on the same port. */
+/** The built server of a place. A test pauses it at a reconciler step, kills it, and restarts it on the same port. */
 export interface HeldServer extends AsyncDisposable {
   readonly url: string;
-  /** The link that makes the first account, as the first start printed it. */
+  /** The setup link of the first account from the first start. */
   readonly setup_link: string;
   readonly pid: number;
-  /** What all of them printed so far. */
+  /** Output of all its processes so far. */
   output(): string;
-  /** Stands still when work at any database comes to this step next; null takes that back. */
+  /** Pauses the server when any database reaches this step; null cancels that. */
   hold(step: string | null): void;
-  /** The step at which it stands still; undefined while it works. */
+  /** The step at which it is paused; undefined while it works. */
   held(): string | undefined;
   go(): void;
-  /** Ends it as a crash does; its pods and its PostgreSQL are left. */
+  /** Kills it like a crash; its pods and PostgreSQL stay. */
   kill(): Promise<void>;
-  /** Starts it again on its home. */
+  /** Restarts it on its home. */
   start(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ const START_MS = 60_000;
 const STOP_MS = 30_000;
 const NAME = "held-server";
 
-/** Bundles the server with the handle of the tests beside the built programs, of which it starts its pods. */
+/** Bundles the server with the test hooks next to the built programs, from which it starts its pods. */
 export function bundleHeldServer(): void {
   const program = join(ROOT, "scripts", "bundle-test-server.mjs");
   execFileSync(process.execPath, [program, NAME, `apps/server/src/testing/${NAME}.ts`], { stdio: "inherit" });

@@ -5,12 +5,12 @@ import { type Place, ROOT, type Started } from "./place.ts";
 
 export interface HostedServer {
   readonly url: string;
-  /** The link that makes the first account. */
+  /** The setup link of the first account. */
   readonly setup_link: string;
   readonly started: Started;
 }
 
-/** Starts the built server in the place's home, and waits until it has printed where it is. */
+/** Starts the built server in the place's home and waits until it prints its address. */
 export async function startHostedServer(place: Place): Promise<HostedServer> {
   const started = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
   return await eventually(

@@ -5,27 +5,27 @@ import { startHostedServer } from "./hosted-server.ts";
 import type { Place, Started } from "./place.ts";
 import { connectCluster } from "./served.ts";
 
-/** The hosted service on the home of a place, and somebody's browser. */
+/** The hosted service on the home of a place, with a browser session. */
 export interface Hosted {
   readonly url: string;
   readonly server: Started;
-  /** Makes the first account by the link that the server printed; its session is the browser's from then on. */
+  /** Creates the first account by the printed setup link. The browser uses its session from then on. */
   setUp(email: string): Promise<void>;
-  /** Asks as the browser does: with its cookie, from a page of the server. */
+  /** Sends a request as the browser: with its cookie, from a page of the server. */
   browse(method: string, path: string, body?: object): Promise<Browsed>;
-  /** Asks the control plane's PostgreSQL past everything of ours. */
+  /** Queries the control plane's PostgreSQL directly. */
   query(text: string): Promise<unknown[][]>;
 }
 
 export interface Browsed {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 
 const PASSWORD = "correct horse battery";
 
-/** Starts the built server on the home of the place, on a port and a PostgreSQL of its own; it ends with the place. */
+/** Starts the built server on the home of the place with its own port and PostgreSQL. It ends with the place. */
 export async function startHosted(place: Place): Promise<Hosted> {
   const { setup_link: setupLink, started, url } = await startHostedServer(place);
   let cookie = "";
@@ -72,7 +72,7 @@ export async function startLogin(
   const login = place.start(`cli login ${words}`);
   const code = await eventually(
     () => {
-      // the line after it may come a moment later
+      // the next line may follow a moment later
       const shown = /^Your code is (\S+)\nConfirm it at .*$/m.exec(login.output())?.[1];
       expect(shown, login.output()).toBeDefined();
       return shown ?? "";
@@ -82,7 +82,7 @@ export async function startLogin(
   return { login, code };
 }
 
-/** Waits for the end of something that was started. */
+/** Waits for the end of a started process. */
 export async function ended({ child, output }: Started, timeoutMs = 30_000): Promise<number | null> {
   await eventually(() => expect(child.exitCode ?? child.signalCode, output()).not.toBe(null), {
     timeout_ms: timeoutMs,

@@ -1,4 +1,4 @@
-/** An application whose service `ingest` takes the rows of `startInserters` at `/docs`. */
+/** An application whose service `ingest` accepts the rows of `startInserters` at `/docs`. */
 export const INSERTED_APP = `import appdb as db
 from appdb.functions import uuid7
 from appdb.serving import Router
@@ -29,11 +29,11 @@ export interface Row {
   readonly size: number;
 }
 
-/** What became of every row that was sent: each token is sent once, in one request. */
+/** Result of every sent row. Each token is sent once, in one request. */
 export interface Outcome {
-  /** Answered 200, with what the answer said. */
+  /** Answered 200, with the answer's content. */
   readonly acknowledged: Map<string, Row>;
-  /** Answered by a refusal that says that nothing was stored; the code. */
+  /** Codes of refusals that guarantee that nothing was stored. */
   readonly refused: Map<string, string>;
   /** No answer, or `commit_unknown`: stored or not. */
   readonly unknown: Set<string>;
@@ -45,11 +45,13 @@ export interface Inserters {
 }
 
 const TIMEOUT_MS = 20_000;
-/** After a row that was not taken. */
+/** Pause after a row that was not accepted. */
 const RETRY_MS = 20;
 
-/** Starts clients that insert rows one after the other, each its own, until they are stopped. What they leave of the processors while
- *  they pause is for the work that a test watches. */
+/**
+ * Starts clients that each insert rows one at a time until they are stopped. Their pauses leave processor time for the
+ * observed work.
+ */
 export function startInserters(
   url: string,
   clients: number,
@@ -90,7 +92,7 @@ async function insert(url: string, headers: Record<string, string>, token: strin
     else outcome.refused.set(token, body.code);
     return answer.status === 200;
   } catch {
-    // the connection broke, or nobody listens: whether the row is stored is what the test finds out
+    // the connection broke, or nothing listens: the test finds out whether the row was stored
     outcome.unknown.add(token);
     return false;
   }

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 
-/** A mail server on a port of its own, which keeps what it is sent. */
+/** A mail server on a free port that stores received mails. */
 export interface MailServer extends AsyncDisposable {
   readonly url: string;
-  /** Texts of mails, headers included, in the order they came. */
+  /** Texts of mails with headers, in order of arrival. */
   readonly mails: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export async function openMailServer(): Promise<MailServer> {
 
 const REPLIES: Readonly<Record<string, string>> = { DATA: "354 go on", QUIT: "221 bye" };
 
-/** As much of SMTP (RFC 5321) as one client needs that sends one mail after another. */
+/** The part of SMTP (RFC 5321) that a client needs for one mail after another. */
 function receive(socket: Socket, keep: (mail: string) => void): void {
   let rest = "";
   let data: string[] | undefined;
@@ -55,7 +55,7 @@ function receive(socket: Socket, keep: (mail: string) => void): void {
   });
 }
 
-/** Lines and characters that quoted-printable (RFC 2045) has broken up. */
+/** Joins lines and decodes characters of quoted-printable (RFC 2045). */
 function unfold(text: string): string {
   return text
     .replaceAll("=\r\n", "")

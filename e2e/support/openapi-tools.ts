@@ -10,9 +10,9 @@ const REQUIREMENTS = join(ROOT, "e2e", "support", "openapi-requirements.txt");
 const INSTALL_TIMEOUT_MS = 240_000;
 
 /**
- * The programs that read OpenAPI documents as a stranger does (schemathesis, openapi-python-client, openapi-spec-validator),
- * in an environment below `.tools` that is made once for what `openapi-requirements.txt` says; answers its folder of
- * programs. Indexes and certificates are those of the environment, as for every pip and uv.
+ * External programs that read OpenAPI documents (schemathesis, openapi-python-client, openapi-spec-validator). Installs
+ * them once into an environment below `.tools` according to `openapi-requirements.txt` and returns its program folder.
+ * Indexes and certificates come from the environment, as for pip and uv.
  */
 export async function ensureOpenApiTools(): Promise<string> {
   const digest = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex").slice(0, 12);
@@ -21,7 +21,10 @@ export async function ensureOpenApiTools(): Promise<string> {
   return join(folder, "bin");
 }
 
-/** Beside its place first, so that a half made one is never taken for whole, and two test files may do it at once. */
+/**
+ * Builds in a sibling folder first, so that an incomplete one is never used, and two test files may install
+ * concurrently.
+ */
 async function install(folder: string): Promise<void> {
   const own = `${folder}.${process.pid}`;
   const uv = join(TOOLS, "bin", "uv");

@@ -10,7 +10,7 @@ import { expectExit, makeProject, writeFile } from "./served.ts";
 const NAMES = ["acme", "other"] as const;
 const READY_MS = 30_000;
 
-/** `attack` tries to reach everything that it is told of, and says what it sees of its surroundings. */
+/** `attack` tries to reach all given targets and reports what it sees of its environment. */
 const APP = `import appdb as db
 import glob
 import json
@@ -72,7 +72,7 @@ class Attacks(Base, name="attacks"):
     said = attack(told)
 `;
 
-/** A package that is among the project's files, so that an image is built and no registry asked. */
+/** A package in the project's files, so that an image is built without a registry. */
 export const MAKE_WHEEL = `import zipfile
 with zipfile.ZipFile("tiny-1-py3-none-any.whl", "w") as wheel:
     wheel.writestr("tiny.py", "def shout(text): return text.upper() + '!'\\n")
@@ -82,12 +82,11 @@ with zipfile.ZipFile("tiny-1-py3-none-any.whl", "w") as wheel:
 `;
 
 /**
- * Registers what databases of two organizations live through on one server, with the built product and whatever driver its
- * settings say: images, tables, computed rows, stop and start, and code of the one that tries to reach the other, the server and its own
- * database's programs.
+ * Registers tests of two organizations on one server, with the built product and the configured driver: images, tables,
+ * computed rows, stop and start, and code of one that attacks the other, the server and its own database's programs.
  */
 export function testOrganizations(settings: Readonly<Record<string, string>>): void {
-  test("databases of two organizations have tables and rows, sleep and wake, and no function reaches the other's, the server's or its own pod's things", {
+  test("isolates databases of two organizations from each other, the server and pods", {
     timeout: 180_000,
   }, async () => {
     await using place = await makeProject(APP, { env: settings });
@@ -106,7 +105,7 @@ export function testOrganizations(settings: Readonly<Record<string, string>>): v
     for (const { insert, name, secret } of databases) {
       expect(await insert("docs", { title: `of ${name}` })).toMatchObject({ shouted: `OF ${name.toUpperCase()}!` });
       const targets = targetsOf(place, hosted, databases);
-      // what it shall not reach is there
+      // the targets that must be unreachable exist
       expect([...targets.paths, ...targets.sockets].filter((path) => !existsSync(path))).toEqual([]);
       const words = databases.filter((other) => other.name !== name).map((other) => other.secret);
       const { said } = await insert("attacks", { told: JSON.stringify({ ...targets, words }) });
@@ -139,7 +138,7 @@ interface MadeDatabase {
   rows(table: string): Promise<unknown[]>;
 }
 
-/** An organization made by the command, with the files and tables of the project in its database. */
+/** Creates an organization with the command, and the project's files and tables in its database. */
 async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise<MadeDatabase> {
   const uri = `cloud://${name}:main`;
   const secret = `own-secret-of-${name}`;
@@ -149,7 +148,7 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
     timeout_ms: READY_MS,
   });
   await expectExit(place, 0, "secret", "set", uri, `OWN=${secret}`);
-  // the image reads the file before its database runs it, and the start with it brings the secret
+  // the image reads the file before its database runs it; the start with the image loads the secret
   const deployed = await expectExit(place, 0, "deploy", "app.py", uri, "-f");
   expect(deployed.stdout).toContain("the image will be one that was built before");
   const { api_key: apiKey } = await json("key", "create", "backend");
@@ -167,7 +166,7 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
   return { name, id, secret, insert: ask, rows: async (table) => (await ask(table)).rows };
 }
 
-/** What code of no organization may reach: both databases' places, the server's own, and its address. */
+/** Targets that no organization's code may reach: both databases' folders, the server's, and its address. */
 function targetsOf({ env, home }: Place, { url }: Hosted, databases: readonly MadeDatabase[]) {
   const places = databases.map(({ id }) => {
     const folder = join(home, "server", "databases", id);

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Makes a folder of links to every program of PATH but these, and answers it: a PATH on which they are not installed. */
+/** Creates a folder of links to all programs of PATH except these and returns it: a PATH without them. */
 export function pathWithout(names: readonly string[], folder: string): string {
   mkdirSync(folder, { recursive: true });
   const left = new Set<string>(names);
@@ -21,7 +21,7 @@ function isProgram(file: string): boolean {
     accessSync(file, constants.X_OK);
     return statSync(file).isFile();
   } catch {
-    // a dangling link, or a program of somebody else's
+    // a broken link, or an inaccessible program
     return false;
   }
 }

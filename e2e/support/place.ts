@@ -14,16 +14,16 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** A folder with a home and a project of its own, and the command on its PATH. Everything in it ends with it. */
+/** A folder with its own home and project, and the command on its PATH. All its processes end with it. */
 export interface Place extends AsyncDisposable {
   readonly home: string;
   readonly project: string;
   readonly env: Record<string, string | undefined>;
-  /** Runs `cli` with these arguments in the project. Answers whatever its status is. */
+  /** Runs `cli` with these arguments in the project and returns the result for any status. */
   cli(...args: string[]): Promise<Finished>;
-  /** Runs a line as a person types it. */
+  /** Runs a line as a user would type it. */
   type(line: string): Promise<Finished>;
-  /** Starts a line and leaves it running. Its whole process group ends with the place. */
+  /** Starts a line in the background. Its process group ends with the place. */
   start(line: string): Started;
   /** Pids of processes whose command line or environment names this place. */
   processes(): number[];
@@ -31,22 +31,22 @@ export interface Place extends AsyncDisposable {
 
 export interface Started {
   readonly child: ChildProcess;
-  /** What it has printed so far, stdout and stderr together. */
+  /** Output so far, stdout and stderr combined. */
   output(): string;
   /** Sends the signal to the whole group, as a terminal does, and waits for the end. */
   interrupt(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface PlaceInput {
-  /** The command to put on PATH as `cli`; the checkout's own when left out. */
+  /** Command that is `cli` on the PATH; defaults to the checkout's. */
   readonly command?: string;
-  /** Instead of the PATH of this process. */
+  /** Replaces the PATH of this process. */
   readonly path?: string;
-  /** Settings, for the daemon and its services too. */
+  /** Settings, also for the daemon and its services. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Makes a place. Its name has a space and letters beyond ASCII, because people's folders have. */
+/** Creates a place. Its name contains a space and non-ASCII letters, as users' folders do. */
 export function makePlace(input: PlaceInput = {}): Place {
   const folder = mkdtempSync(join(tmpdir(), "appdb é ü-"));
   chmodSync(folder, 0o755);
@@ -101,7 +101,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Settings of whoever runs the tests that would change what the product does, and the quickest way to run pods. */
+/** Removes the developer's settings that would change the product, and selects the fastest pod driver. */
 const QUIET = {
   SERVICE_PODS: "process",
   VIRTUAL_ENV: undefined,
@@ -160,7 +160,7 @@ function readProc(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
-    // it has ended, or belongs to somebody else
+    // it has ended, or belongs to another user
     return "";
   }
 }
@@ -169,6 +169,6 @@ function endQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it has ended meanwhile
+    // it has ended
   }
 }

@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./place.ts";
 
-/** A fenced block of a page: the words of its mark, the language, and its lines that are not empty. */
+/** A fenced block of a page: the words of its mark, the language, and its non-empty lines. */
 export interface PrintedStep {
   readonly mark: string;
   readonly language: string;
   readonly lines: readonly string[];
 }
 
-/** Reads the fenced blocks of a page that stand below a mark which begins so: `<!-- tour ... -->`. */
+/** Reads the fenced blocks of a page below marks with this beginning: `<!-- tour ... -->`. */
 export function readPrintedSteps(page: string, mark: string): PrintedStep[] {
   const text = readFileSync(join(ROOT, page), "utf8");
   return [...text.matchAll(/<!-- (.*?) -->\n```(\w+)\n([\s\S]*?)```/g)]
@@ -21,12 +21,12 @@ export function readPrintedSteps(page: string, mark: string): PrintedStep[] {
     .filter((step) => step.mark === mark || step.mark.startsWith(`${mark}:`));
 }
 
-/** The status that a line says it ends with: `# exit 2`; 0 for all others. */
+/** Expected exit status of a line: `# exit 2`; otherwise 0. */
 export function printedExit(line: string): number {
   return Number(/# exit (\d+)/.exec(line)?.[1] ?? 0);
 }
 
-/** A line without what it says about itself. */
+/** A line without its comment. */
 export function withoutComment(line: string): string {
   return line.replace(/\s+#.*/, "");
 }

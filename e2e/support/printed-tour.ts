@@ -10,12 +10,12 @@ interface Step {
   readonly lines: readonly string[];
 }
 
-/** What each line of a tour said. */
+/** Output of each line of a tour. */
 type Said = ReadonlyMap<string, Finished>;
 
 /**
- * Types the lines of a page below `<!-- tour -->` in their order, and fails when one ends otherwise than the page says.
- * The port 8000 is exchanged for a free one. `onServed` runs once `cli service update` was typed for the first time.
+ * Runs the lines of a page below `<!-- tour -->` in order, and fails when one exits differently than printed. Replaces
+ * port 8000 by a free one. `onServed` runs after the first `cli service update`.
  */
 export async function walkPrintedTour(
   place: Place,
@@ -45,12 +45,12 @@ export async function walkPrintedTour(
   return said;
 }
 
-/** What the lines that begin so printed, in their order. */
+/** Output of the lines with this beginning, in order. */
 export function saidBy(said: Said, beginning: string): string[] {
   return [...said.entries()].filter(([line]) => line.startsWith(beginning)).map(([, { stdout }]) => stdout);
 }
 
-/** The steps of the tour, their port exchanged for a free one. */
+/** The steps of the tour with a free port. */
 function readTour(page: string, port: number): Step[] {
   const steps = readPrintedSteps(page, "tour");
   expect(steps.length).toBeGreaterThan(4);

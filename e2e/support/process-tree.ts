@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readProcesses } from "@appdb/system/processes/process-table";
 
-/** Pids of what these processes have started, and what that has, and so on; without themselves. */
+/** Pids of all descendants of these processes, without themselves. */
 export function descendants(roots: readonly number[]): number[] {
   const table = readProcesses();
   const members = new Set(roots);
@@ -12,7 +12,7 @@ export function descendants(roots: readonly number[]): number[] {
   return [...members].filter((pid) => !roots.includes(pid));
 }
 
-/** The command line of a process; empty when it has ended. */
+/** Command line of a process; empty when it has ended. */
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");

@@ -3,23 +3,23 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export interface FuzzInput {
-  /** The environment's folder of programs. */
+  /** Program folder of the environment. */
   readonly bin: string;
-  /** The address of a service. */
+  /** Address of a service. */
   readonly url: string;
-  /** Where reports go; the program is run there. */
+  /** Folder for reports, also the working folder. */
   readonly folder: string;
   readonly seed: number;
-  /** Requests that each phase makes up for a route. */
+  /** Number of requests that each phase generates per route. */
   readonly examples: number;
   readonly phases: readonly string[];
-  /** Checks of the program that do not hold here. */
+  /** Checks that do not apply here. */
   readonly except: readonly string[];
-  /** Ids of operations that are left out. */
+  /** Ids of operations to skip. */
   readonly without: readonly string[];
 }
 
-/** A request that was made up, and what it was answered. */
+/** A generated request with its answer. */
 export interface Exchange {
   readonly request: string;
   /** Whether the document allows the request. */
@@ -30,17 +30,17 @@ export interface Exchange {
 
 export interface Fuzzed {
   readonly exchanges: readonly Exchange[];
-  /** What the program found, as it prints it; empty when it found nothing. */
+  /** Findings as the program prints them; empty without findings. */
   readonly findings: string;
 }
 
-/** Which methods are tried where no route is: one of HTTP's eight and a new one are as good as all. */
+/** Unexpected methods to try: one standard method and an unknown one represent all. */
 const CONFIG = '[phases.coverage]\nunexpected-methods = ["PUT", "QUERY"]\n';
 const TIMEOUT_MS = 3_600_000;
-/** A request that has no answer after this time hangs. */
+/** A request without an answer after this time counts as hanging. */
 const HANG_S = 30;
 
-/** Makes up requests from a service's own OpenAPI document, valid and invalid, and checks the answers against it. */
+/** Generates valid and invalid requests from a service's OpenAPI document and checks the answers against it. */
 export async function fuzz(input: FuzzInput): Promise<Fuzzed> {
   mkdirSync(input.folder, { recursive: true });
   writeFileSync(join(input.folder, "schemathesis.toml"), CONFIG);
@@ -76,9 +76,9 @@ export async function fuzz(input: FuzzInput): Promise<Fuzzed> {
   return { exchanges: readExchanges(report), findings };
 }
 
-/** Answers what it printed when it ended with another status than 0. */
+/** Returns the output of a run that exited with another status than 0. */
 function run(bin: string, args: readonly string[], cwd: string): Promise<string> {
-  // its tables of Unicode, which take longer than many a run: made once, beside the programs
+  // its Unicode tables take longer than many a run, so they are stored next to the programs
   const env = { ...process.env, HYPOTHESIS_STORAGE_DIRECTORY: join(dirname(bin), "hypothesis") };
   const options = { cwd, env, timeout: TIMEOUT_MS, maxBuffer: 256_000_000 };
   const program = join(bin, "schemathesis");

@@ -10,11 +10,11 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 
-/** Makes a place with a project in it, whose `app.py` is this. Nothing is applied yet. */
+/** Creates a place with a project that has this `app.py`. Applies nothing yet. */
 export async function makeProject(app: string, input: PlaceInput = {}): Promise<Place> {
   const place = makePlace(input);
   writeFile(place, "app.py", app);
@@ -22,7 +22,7 @@ export async function makeProject(app: string, input: PlaceInput = {}): Promise<
   return place;
 }
 
-/** Applies `app.py` to `main` and serves it in the background; answers the address of the service. */
+/** Applies `app.py` to `main` and serves it in the background. Returns the service's address. */
 export async function serveProject(place: Place): Promise<string> {
   await expectExit(place, 0, "schema", "update", "app.py", "main");
   await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
@@ -44,14 +44,16 @@ export async function listServices(place: Place, ...database: readonly string[])
   return JSON.parse((await expectExit(place, 0, "service", "list", ...database, "--json")).stdout).services;
 }
 
-/** Runs a command that must end with this status. */
+/** Runs a command that must exit with this status. */
 export async function expectExit(place: Place, exit: number, ...args: string[]): Promise<Finished> {
   const ran = await place.cli(...args);
   expect(ran.code, `cli ${args.join(" ")}\n${ran.stdout}${ran.stderr}`).toBe(exit);
   return ran;
 }
 
-/** Runs a command that must fail, as a person and with `--json`, and answers its problem, which is whole and plain. */
+/**
+ * Runs a command that must fail, with and without `--json`, and returns its problem, which must be complete and plain.
+ */
 export async function expectProblem(place: Place, exit: number, ...args: string[]): Promise<Problem> {
   const ran = await expectExit(place, exit, ...args, "--json");
   const problem = JSON.parse(ran.stdout) as Problem;
@@ -65,7 +67,7 @@ export function writeFile(place: Place, name: string, text: string): void {
   writeFileSync(join(place.project, name), text);
 }
 
-/** Exchanges a piece of a file of the project, which must be there. */
+/** Replaces a part of a project file, which must exist. */
 export function editFile(place: Place, name: string, before: string, after: string): void {
   const path = join(place.project, name);
   const text = readFileSync(path, "utf8");
@@ -73,7 +75,7 @@ export function editFile(place: Place, name: string, before: string, after: stri
   writeFileSync(path, text.replace(before, after));
 }
 
-/** Posts JSON; text and bytes go as they are. */
+/** Posts JSON; sends text and bytes unchanged. */
 export async function post(url: string, body: object | string, headers: Record<string, string> = {}): Promise<Answer> {
   const answer = await fetch(url, {
     method: "POST",
@@ -88,7 +90,7 @@ export async function read(answer: Response): Promise<Answer> {
   return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) };
 }
 
-/** Asks the database past everything of ours: by PostgreSQL's own protocol, on the running cluster's socket. */
+/** Queries the database directly by PostgreSQL's protocol on the running cluster's socket. */
 export async function query(place: Place, text: string, database = "main"): Promise<unknown[][]> {
   const client = await connect(place, database);
   try {
@@ -98,7 +100,7 @@ export async function query(place: Place, text: string, database = "main"): Prom
   }
 }
 
-/** Takes locks by a statement, as somebody with psql does, and keeps them until it is disposed. */
+/** Takes locks by a statement, like a user of psql, and holds them until disposed. */
 export async function hold(place: Place, text: string): Promise<AsyncDisposable> {
   const client = await connect(place, "main");
   await client.query("begin");
@@ -115,7 +117,7 @@ async function connect(place: Place, database: string): Promise<pg.Client> {
   return await connectCluster(join(place.home, "postgres"), database);
 }
 
-/** A connection to the running cluster in a folder of a home. */
+/** Connects to the running cluster in a folder of a home. */
 export async function connectCluster(folder: string, database: string): Promise<pg.Client> {
   const pidFile = join(folder, "18", "postmaster.pid");
   expect(existsSync(pidFile), "PostgreSQL does not run").toBe(true);
@@ -124,7 +126,7 @@ export async function connectCluster(folder: string, database: string): Promise<
   return client;
 }
 
-/** Everything that a refused command must leave as it was: databases, catalog and tables. */
+/** Everything that a refused command must not change: databases, catalog and tables. */
 export async function snapshot(place: Place): Promise<unknown> {
   return [
     await query(place, "select datname from pg_database order by 1"),

@@ -3,15 +3,15 @@ import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Place } from "./place.ts";
 
-/** A file system of its own under the home of a place. It ends with the home's daemon. */
+/** A separate file system for the home of a place. It ends with the home's daemon. */
 export interface SmallDisk extends AsyncDisposable {
-  /** Leaves not one byte. */
+  /** Uses up all free bytes. */
   fill(): void;
-  /** Takes the filling away again. */
+  /** Removes the filling. */
   free(): void;
 }
 
-/** Puts a disk of this size where the home of the place will be. */
+/** Mounts a disk of this size at the future home of the place. */
 export function mountSmallDisk(place: Place, megabytes: number): SmallDisk {
   mkdirSync(place.home, { mode: 0o700 });
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0700`, "tmpfs", place.home]);
@@ -22,7 +22,7 @@ export function mountSmallDisk(place: Place, megabytes: number): SmallDisk {
       const rest = Buffer.alloc(bsize);
       try {
         writeFileSync(filling, Buffer.alloc(bavail * bsize));
-        // whatever else was freed in the meantime
+        // fills space that was freed in the meantime
         for (;;) writeFileSync(filling, rest, { flag: "a" });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;

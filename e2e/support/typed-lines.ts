@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./place.ts";
 
-/** A line of a page that a person is to type. */
+/** A line of a page that a user should type. */
 export interface TypedLine {
   /** `docs/secrets.md:6` */
   readonly place: string;
-  /** Without what it says about itself; a line that goes on behind a backslash is one. */
+  /** Without its comment; lines continued by a backslash are joined. */
   readonly text: string;
-  /** What stands behind its `#`. */
+  /** Its comment after `#`. */
   readonly says: string;
 }
 
@@ -20,10 +20,10 @@ export function listPages(): string[] {
 }
 
 const PROGRAMS = "cli|apt-get|cd|cp|curl|git|journalctl|mkdir|node|npm|openssl|pass|podman|printf|systemctl|tar|umask";
-/** Variables may stand before the program. */
+/** Variables may precede the program. */
 const IS_TYPED = new RegExp(`^(?:\\w+=(?:"[^"]*"|<[^>]*>|\\S+) )*(?:${PROGRAMS}) `);
 
-/** The lines of a page that are to be typed: those of its blocks for a shell, and those indented ones that begin with a program. */
+/** Lines of a page to type: those of its shell blocks, and indented lines that start with a program. */
 export function readTypedLines(page: string): TypedLine[] {
   const found: TypedLine[] = [];
   let fence: string | undefined;
@@ -44,7 +44,7 @@ export function readTypedLines(page: string): TypedLine[] {
   return found;
 }
 
-/** The indented block of a page whose first line begins so: an answer that it shows. */
+/** The indented block of a page with this beginning: an answer that it shows. */
 export function readShownBlock(page: string, beginning: string): string {
   const blocks = readFileSync(join(ROOT, page), "utf8").match(/(?:^ {4}.*\n)+/gm) ?? [];
   const block = blocks

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 export const VICTIMS = ["worker", "service", "daemon", "postgres", "backend"] as const;
 export type Victim = (typeof VICTIMS)[number];
 
-/** How the command line of each kind of process reads; a backend of PostgreSQL rewrites its own. */
+/** Command-line pattern of each kind of process; PostgreSQL backends rewrite theirs. */
 const COMMAND_LINES: Readonly<Record<Victim, RegExp>> = {
   worker: /\bappdb\.worker\b/,
   service: /pod\.js service /,
@@ -14,7 +14,7 @@ const COMMAND_LINES: Readonly<Record<Victim, RegExp>> = {
   backend: /^postgres: .*\bmain \[local\]/,
 };
 
-/** Pids of the processes of this kind whose environment or command line names the folder. */
+/** Pids of processes of this kind whose environment or command line names the folder. */
 export function findVictims(kind: Victim, folder: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -23,7 +23,7 @@ export function findVictims(kind: Victim, folder: string): number[] {
     .map(Number);
 }
 
-/** Ends a process as a crash does. It may have ended by itself: then nothing happens and the answer is false. */
+/** Kills a process like a crash. Returns false when it had already ended. */
 export function kill(pid: number): boolean {
   try {
     process.kill(pid, "SIGKILL");
@@ -33,7 +33,7 @@ export function kill(pid: number): boolean {
   }
 }
 
-/** Kills one process of this kind; waits for one while the product is about to start it. */
+/** Kills one process of this kind, after waiting for one that is about to start. */
 export async function strike(victim: Victim, folder: string, random: () => number, timeoutMs: number): Promise<void> {
   await eventually(
     () => {
@@ -45,7 +45,7 @@ export async function strike(victim: Victim, folder: string, random: () => numbe
   );
 }
 
-/** A small generator of numbers in [0, 1), the same for the same seed: a run that failed can be repeated. */
+/** A small seeded random generator of numbers in [0, 1), so that a failed run can be repeated. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -56,7 +56,7 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** The victims of a whole run, in the order of their ends: as many of each kind, shuffled. */
+/** The victims of a run in shuffled order, with equal numbers of each kind. */
 export function deal(kinds: readonly Victim[], kills: number, random: () => number): Victim[] {
   const deck = Array.from({ length: kills }, (_, index) => kinds[index % kinds.length] as Victim);
   for (let last = deck.length - 1; last > 0; last -= 1) {
@@ -66,7 +66,7 @@ export function deal(kinds: readonly Victim[], kills: number, random: () => numb
   return deck;
 }
 
-/** A backend writes its title over its own environment, hence the look at its parent. */
+/** A backend overwrites its environment with its title, so its parent is checked. */
 function names(pid: string, folder: string): boolean {
   return read(pid, "environ").includes(folder) || read(pid, "cmdline").includes(folder);
 }
@@ -79,7 +79,7 @@ function read(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
-    // it has ended, or belongs to somebody else
+    // it has ended, or belongs to another user
     return "";
   }
 }

@@ -8,11 +8,11 @@ import { capture } from "./run.mjs";
 import { Stop, say } from "./say.mjs";
 
 const STAMP = join(DIST, "build.json");
-/** Everything that decides what is in `dist/`. */
+/** All inputs of `dist/`. */
 const SOURCES = ["packages", "apps", "python", "scripts", "examples", "package-lock.json", "README.md", "LICENSE"];
 const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|testkit)(\/|$)|\.test\.ts$|\.pyc$/;
 
-/** Builds `dist/`, the bundled programs and the wheels, and the dashboard beside its sources. */
+/** Builds `dist/`, with the bundled programs and the wheels, and the dashboard next to its sources. */
 export async function build() {
   const hash = hashSources(SOURCES);
   buildDashboard(hashSources(DASHBOARD_SOURCES));
@@ -24,12 +24,12 @@ export async function build() {
     );
   });
   const wheel = capture(TOOLS_PYTHON, [join(ROOT, "scripts", "build-wheel.py"), ROOT, DIST, DIST]);
-  if (wheel.code !== 0) throw new Stop(`The wheel could not be made:\n${wheel.stderr.trimEnd()}`);
+  if (wheel.code !== 0) throw new Stop(`The wheel could not be built:\n${wheel.stderr.trimEnd()}`);
   writeFileSync(STAMP, JSON.stringify({ sources: hash }));
   return wheel.stdout.trim().split("\n");
 }
 
-/** Builds unless `dist/` was made from the sources as they are. */
+/** Builds unless `dist/` matches the current sources. */
 export async function ensureBuilt() {
   const stamp = existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, "utf8")) : undefined;
   if (stamp?.sources === hashSources(SOURCES) && hasDashboard()) return;

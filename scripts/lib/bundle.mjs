@@ -5,11 +5,11 @@ import { keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
 import { ROOT } from "./paths.mjs";
 
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
-/** Only these of swagger-ui are served; the rest of its distribution is for other ways to embed it. */
+/** Only these files of swagger-ui are served; the others are for different ways to embed it. */
 const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
-/** Where the command finds its examples, beside its programs. */
+/** Folder of the command's examples next to its programs. */
 const EXAMPLES = "examples";
-/** `minify`: shorter names as well. Not in the pod, whose stack traces stand in logs. */
+/** `minify` also shortens names. Not for the pod, whose stack traces appear in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
@@ -21,20 +21,22 @@ const PROGRAMS = [
     minify: false,
     left_out: ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"],
   },
-  // for those who trace
+  // loaded only for tracing
   { name: "traces", entry: "packages/system/src/traces/otlp-tracer.ts", minify: true },
-  // pg-native is an addition that pg asks for and goes without
+  // pg-native is an optional dependency of pg
   { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
-  // a process of the server's, in which documents of tenants are read (tenant-documents.ts)
+  // child process of the server that reads tenants' documents (tenant-documents.ts)
   { name: "documents-worker", entry: "packages/python-runtime/src/documents/documents-worker.ts", minify: false },
-  // the server starts it, as a process that ends neither with it nor by what it works at
+  // a separate process that the server starts: it must end neither with the server nor by its load
   { name: "gateway-program", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
 ];
 
-/** Programs that are run as `<name>.js`: a short file that runs `<name>-program.js` by what was compiled of it. */
+/** Programs that run as `<name>.js`: a short file that loads `<name>-program.js` with its compiled code. */
 const DOORS = ["pod", "server", "gateway"];
 
-/** What a bundle leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
+/**
+ * Modules that a bundle leaves to another one, loaded on demand. Less code before Python's start makes commands faster.
+ */
 const APART = {
   name: "apart",
   setup(build) {
@@ -50,8 +52,8 @@ const APART = {
 };
 
 /**
- * pg looks for Cloudflare's runtime by making an HTTP answer, for which Node 20 loads all of `fetch`: 25 ms and some
- * megabytes of each process. This is Node.
+ * pg detects Cloudflare's runtime by creating an HTTP response, for which Node 20 loads all of `fetch`: 25 ms and some
+ * megabytes per process. This is Node.
  */
 const NODE_ONLY = {
   name: "node-only",
@@ -59,13 +61,13 @@ const NODE_ONLY = {
     build.onLoad({ filter: /\/pg\/lib\/stream\.js$/ }, ({ path }) => {
       const text = readFileSync(path, "utf8");
       const contents = text.replace("if (isCloudflareRuntime())", "if (false)");
-      if (contents === text) throw new Error(`${path} does not ask for the runtime as it did.`);
+      if (contents === text) throw new Error(`${path} no longer detects the runtime in the known way.`);
       return { contents, loader: "js" };
     });
   },
 };
 
-/** Packages that nothing of a program calls although something in it names them. */
+/** Packages that a program names but never calls. */
 function leftOut(names) {
   return {
     name: "left-out",
@@ -74,18 +76,20 @@ function leftOut(names) {
         build.onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: "left-out" }));
       }
       build.onLoad({ filter: /./, namespace: "left-out" }, ({ path }) => ({
-        contents: `throw new Error(${JSON.stringify(`${path} is left out of this program.`)});`,
+        contents: `throw new Error(${JSON.stringify(`${path} is not part of this program.`)});`,
       }));
     },
   };
 }
 
 /**
- * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `documents-worker.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie), `swagger-ui/` and `examples/`.
+ * Bundles the command, the pod and the server with the files that they read: `cli.js` (an entry file), `cli-*.js`,
+ * `pod.js`, `server.js` and `gateway.js` (also entry files) and their `*-program.*`, `traces.js`,
+ * `documents-worker.js`, `server-migrations/`, `package.json` (so that Node treats them as CommonJS in any folder),
+ * `swagger-ui/` and `examples/`.
  *
- * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
- * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
+ * CommonJS, because an ES module bundle loads all of Node's modules that any command imports before its first line
+ * runs. With Node 24, `cli --version` takes 70 ms that way and 24 ms this way; Node itself takes 22 ms.
  */
 export async function bundle(target) {
   mkdirSync(target, { recursive: true });
@@ -102,7 +106,7 @@ export async function bundle(target) {
   cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });
 }
 
-/** What is run under a program's name. It names the program's digest: who knows this file knows that one. */
+/** Writes the entry file of a program. It contains the program's digest, so this file identifies the program. */
 function writeDoor(target, name) {
   const program = `${name}-program`;
   const digest = createHash("sha256")
@@ -112,7 +116,7 @@ function writeDoor(target, name) {
   writeFileSync(join(target, `${name}.js`), door.replaceAll("@PROGRAM@", program).replace("@DIGEST@", digest));
 }
 
-/** The server with a test's entry in place of its own, under that name beside the other programs. */
+/** Bundles the server with a test's entry point under that name, next to the other programs. */
 export async function bundleTestServer(target, name, entry) {
   const server = PROGRAMS.find((program) => program.name === "server-program");
   await bundleProgram(target, { ...server, name, entry });
@@ -120,7 +124,7 @@ export async function bundleTestServer(target, name, entry) {
 
 async function bundleProgram(target, { name, entry, minify, external = [], left_out = [] }) {
   const { build } = await import("esbuild");
-  // Written beside and renamed: a daemon that starts meanwhile reads the old file or the new one, never half of it.
+  // Written to a sibling and renamed, so that a daemon that starts meanwhile never reads an incomplete file.
   const written = join(target, `${name}.js.${process.pid}.new`);
   await build({
     absWorkingDir: ROOT,
@@ -130,7 +134,7 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
     platform: "node",
     target: "node20.19",
     format: "cjs",
-    // import() of another bundle becomes require(): Node's loader of ES modules would take longer than the bundle
+    // import() of another bundle becomes require(), because Node's ES module loader would take longer than the bundle
     supported: { "dynamic-import": false },
     conditions: ["source"],
     define: {
@@ -150,7 +154,7 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
   renameSync(written, join(target, `${name}.js`));
 }
 
-/** Without what Python leaves behind. */
+/** Without files that Python generates. */
 function copyExamples(target) {
   rmSync(target, { recursive: true, force: true });
   cpSync(join(ROOT, "examples"), target, { recursive: true, filter: (path) => !path.endsWith("__pycache__") });

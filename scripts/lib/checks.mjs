@@ -12,12 +12,12 @@ const STATIC = [
 ];
 const UNIT = { name: "unit tests", args: () => [nodeBin("vitest", "vitest"), "run", "--project", "unit"] };
 
-/** What tests leave of the processors is for checks that run beside them: nobody waits for these. */
+/** Niceness of checks that run next to tests, because no one waits for them. */
 const BESIDE_TESTS = 10;
 
 /**
- * Runs Biome, the compiler and knip side by side, and the unit tests when asked; answers `{name, ok}` of each.
- * `is_beside`: other work has the processors first.
+ * Runs Biome, the compiler and knip concurrently, and unit tests on request. Returns `{name, ok}` of each. With
+ * `is_beside`, other work has priority.
  */
 export async function runChecks({ unit = false, is_beside: isBeside = false } = {}) {
   const checks = unit ? [...STATIC, UNIT] : STATIC;

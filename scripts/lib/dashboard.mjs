@@ -5,7 +5,7 @@ import { DIST, nodeBin, ROOT } from "./paths.mjs";
 import { capture } from "./run.mjs";
 import { Stop } from "./say.mjs";
 
-/** Everything that decides what the dashboard becomes. */
+/** All inputs of the dashboard's build. */
 export const DASHBOARD_SOURCES = [
   "apps/dashboard",
   "packages/contract",
@@ -15,22 +15,24 @@ export const DASHBOARD_SOURCES = [
 
 const DASHBOARD = join(ROOT, "apps", "dashboard");
 const BUILT = join(DASHBOARD, "dist");
-/** Not among what is served. */
+/** Not served. */
 const STAMP = join(DIST, "dashboard.json");
 const PACKED = /\.(html|js|css|svg)$/;
-/** Below this a packed file is hardly smaller, and one more to open. */
+/** Below this size, compression saves too little for an additional file. */
 const PACKED_FROM_BYTES = 500;
 
 export function hasDashboard() {
   return existsSync(join(BUILT, "index.html"));
 }
 
-/** Builds the dashboard into apps/dashboard/dist, with packed copies of its files beside them, unless it was made from
- *  sources of this hash. */
+/**
+ * Builds the dashboard into apps/dashboard/dist, with compressed copies of its files, unless it was built from sources
+ * with this hash.
+ */
 export function buildDashboard(sources) {
   const stamp = existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, "utf8")) : undefined;
   if (hasDashboard() && stamp?.sources === sources) return;
-  // a process of its own: it takes NODE_ENV for its own, which what runs next would get, too
+  // a separate process, because vite changes NODE_ENV of its process
   const args = [nodeBin("vite", "vite"), "build", "--logLevel", "warn"];
   const vite = capture(process.execPath, args, { cwd: DASHBOARD });
   if (vite.code !== 0) {

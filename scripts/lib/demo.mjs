@@ -13,18 +13,19 @@ const ORGANIZATION = "demo";
 const DATABASE = `cloud://${ORGANIZATION}:main`;
 const SERVICE = `${DATABASE}/ingest`;
 const ACCOUNT = { name: "Demo", email: "demo@example.com" };
-/** What a terminal, a supervisor and a closed window send. */
+/** Signals of a terminal, a supervisor and a closed window. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
-/** So long a database and its service may take to come back. */
+/** Time for a database and its service to come back. */
 const BACK_MS = 60_000;
 const LOOK_MS = 100;
-/** As the server says that it does not run pods as root (packages/pods/src/choose-driver.ts). */
-const AS_ROOT = "Plain processes do not take its place: the server runs as root";
+/** The server's message when it refuses to run pods as root (packages/pods/src/choose-driver.ts). */
+const AS_ROOT = "Plain processes are not used instead: the server runs as root";
 
 /**
- * Runs the hosted service. At the first start it makes an account, the organization `demo` and a key, and deploys the quickstart; later
- * everything comes back by itself. Inserts a row through the gateway, prints what to type next and shows the service's log until a
- * signal comes or the server ends; then stops all that was started. Answers the exit status.
+ * Runs the hosted service. The first start creates an account, the organization `demo` and a key, and deploys the
+ * quickstart; later starts find them. Inserts a row through the gateway, prints the next commands and shows the
+ * service's log until a signal arrives or the server ends. Then stops everything that it started. Returns the exit
+ * status.
  */
 export async function serveDemo() {
   const home = process.env.SERVICE_HOME || join(ROOT, ".service");
@@ -41,8 +42,8 @@ export async function serveDemo() {
 }
 
 /**
- * Starts the server. As root on a machine without the parts of a sandbox, the demo runs its pods as plain processes: its code is the
- * person's own, and nobody else reaches the server. A server that others can reach stays as it was asked for.
+ * Starts the server. As root on a machine without sandbox support, the demo runs its pods as plain processes: its code
+ * is the user's own, and only this machine can reach the server. A publicly reachable server keeps its settings.
  */
 async function startDemoServer(env) {
   try {
@@ -55,12 +56,12 @@ async function startDemoServer(env) {
     say(
       `\nWARNING: ${why}\nThe demo runs its pods as plain processes: code that is deployed to it is root on this machine.`,
     );
-    say("Use it for yourself alone. Install what is missing before you serve others: docs/pods.md\n");
+    say("Use it only for yourself. Install the missing parts before you serve others: docs/pods.md\n");
     return await startServer({ ...env, SERVICE_PODS: "process" });
   }
 }
 
-/** The first signal; further ones are passed over, because the stopping is under way. */
+/** The first signal. Further ones are ignored, because the shutdown has begun. */
 function nextSignal() {
   let signalled = false;
   const first = new Promise((resolve) => {
@@ -78,7 +79,7 @@ async function show(env, server, interrupted) {
   if (demo === undefined) {
     say(`\nThe hosted service runs (its log: ${relative(process.cwd(), server.log)}):\n`);
     say(
-      `    ${server.printed.join("\n    ")}\n\nIt has accounts of its own: no demo is made. Ctrl-C stops all of it.\n`,
+      `    ${server.printed.join("\n    ")}\n\nIt has its own accounts, so no demo is created. Press Ctrl-C to stop everything.\n`,
     );
     await Promise.race([server.ended, interrupted.first]);
     return 0;
@@ -94,11 +95,11 @@ async function show(env, server, interrupted) {
   const row = await insert(endpoint, demo.key);
   describe(endpoint, row, demo, server);
   await follow(commands, server, interrupted);
-  // the server ended by itself, or somebody else ended it
+  // the server ended on its own, or was stopped
   return interrupted.came() ? 0 : 1;
 }
 
-/** The account, organization and key of the demo; undefined where people have made accounts of their own. */
+/** The account, organization and key of the demo. Undefined when users have created their own accounts. */
 async function openDemo(env, server) {
   const folder = join(env.SERVICE_HOME, "demo");
   const files = {
@@ -110,7 +111,7 @@ async function openDemo(env, server) {
   const url = printed("Dashboard: ");
   const token = new URL(printed("Make the first account: ") ?? "http://none/").searchParams.get("token");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // written before it is used: a start that is killed goes on where it was
+  // written before it is used, so that a killed start can be resumed
   if (token !== null && !existsSync(files.password)) keep(files.password, randomBytes(12).toString("base64url"));
   if (!existsSync(files.password)) return undefined;
   if (!existsSync(files.key)) keep(files.key, await makeAccount(url, token, readFileSync(files.password, "utf8")));
@@ -128,7 +129,7 @@ function keep(path, text) {
   renameSync(`${path}.new`, path);
 }
 
-/** Makes what is missing of account, organization and key; answers the key. */
+/** Creates the missing parts of account, organization and key, and returns the key. */
 async function makeAccount(url, token, password) {
   let cookie;
   const ask = async (method, path, body) => {
@@ -142,7 +143,7 @@ async function makeAccount(url, token, password) {
     const { status, text } = await ask(method, path, body);
     if (status < 300 || fine.includes(status)) return text;
     const { detail = text, hint } = JSON.parse(text);
-    throw new Stop(`The demo could not be made: ${detail}`, hint ?? undefined);
+    throw new Stop(`The demo could not be created: ${detail}`, hint ?? undefined);
   };
   if (token === null) await demand("POST", "/v1/auth/sign-in/email", { email: ACCOUNT.email, password });
   else await demand("POST", "/v1/setup", { token, ...ACCOUNT, password });
@@ -171,7 +172,7 @@ async function deploy(env, interrupted) {
   return 0;
 }
 
-/** A new organization's database is made while its key is. */
+/** A new organization's database is created while its key is. */
 async function waitForDatabase(env, interrupted) {
   await untilSo(interrupted, () => {
     const { state } = ask(["db", "status", DATABASE, "--json"], env) ?? {};
@@ -179,7 +180,7 @@ async function waitForDatabase(env, interrupted) {
   });
 }
 
-/** Its address, once it serves; undefined when a signal came before. */
+/** Its address once it is available; undefined when a signal came first. */
 async function waitForService(env, interrupted) {
   return await untilSo(interrupted, () => {
     const found = ask(["service", "list", DATABASE, "--json"], env)?.services.find(({ uri }) => uri === SERVICE);
@@ -198,7 +199,7 @@ async function untilSo(interrupted, look) {
   while (!interrupted.came()) {
     const found = look();
     if (found !== undefined) return found;
-    if (Date.now() > end) throw new Stop(`${SERVICE} did not come up.`, `./cli db status ${DATABASE}`);
+    if (Date.now() > end) throw new Stop(`${SERVICE} did not start.`, `./cli db status ${DATABASE}`);
     await sleep(LOOK_MS);
   }
   return undefined;
@@ -222,7 +223,7 @@ async function insert(endpoint, key) {
 
 function describe(endpoint, row, { files, url }, { log }) {
   const shown = (path) => relative(process.cwd(), path);
-  // another terminal does not have it
+  // another terminal does not have this variable
   const ownHome = process.env.SERVICE_HOME ? `    export SERVICE_HOME="${resolve(process.env.SERVICE_HOME)}"\n` : "";
   say(`
 The quickstart is served from the hosted database ${DATABASE} (the server's log: ${shown(log)}):
@@ -256,13 +257,13 @@ Ctrl-C stops all of it; what is stored stays. The log of the service follows.
 `);
 }
 
-/** Shows the log until a signal comes, or the server ends. */
+/** Shows the log until a signal arrives or the server ends. */
 async function follow(env, server, interrupted) {
   const args = [join(DIST, "cli.js"), "service", "logs", SERVICE, "--follow", "--tail", "5"];
   const child = spawn(process.execPath, args, {
     cwd: PROJECT,
     env,
-    // In a group of its own: a Ctrl-C at the terminal reaches this script alone, which then stops everything in order.
+    // A separate process group: Ctrl-C in the terminal reaches only this script, which then stops everything in order.
     detached: true,
     stdio: ["ignore", "inherit", "inherit"],
   });
@@ -270,7 +271,7 @@ async function follow(env, server, interrupted) {
     child.on("close", resolve);
   });
   await Promise.race([server.ended, ended, interrupted.first]);
-  // a reader of a log has nothing to finish
+  // a log reader needs no shutdown
   child.kill("SIGKILL");
   await ended;
 }

@@ -10,8 +10,8 @@ print(json.dumps({"version": list(sys.version_info[:3]), "executable": sys.execu
 `;
 
 /**
- * The Pythons on PATH that are new enough, newest name first, each with what it can do. A name that exists but does not
- * run (a version manager's shim for a version that is not chosen) is passed over.
+ * Supported Pythons on PATH, newest name first, with their capabilities. Skips a name that does not run, such as a
+ * version manager's shim of an unselected version.
  */
 export function findPythons(env = process.env) {
   const found = [];
@@ -29,7 +29,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch {
-    // something else that answers to the name
+    // another program with that name
     return undefined;
   }
 }

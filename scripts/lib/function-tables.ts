@@ -31,7 +31,7 @@ export function listFunctions(): LibraryFunction[] {
   return JSON.parse(listed.toString()) as LibraryFunction[];
 }
 
-/** A table for each namespace, by name: `functions.string`. */
+/** A table for each namespace by name: `functions.string`. */
 export function functionTables(functions: readonly LibraryFunction[]): Record<string, () => string[]> {
   const namespaces = [...new Set(functions.map(({ namespace }) => namespace))];
   const table = (name: string) => functions.filter(({ namespace }) => namespace === name).map(row);
@@ -39,7 +39,7 @@ export function functionTables(functions: readonly LibraryFunction[]): Record<st
   return Object.fromEntries(namespaces.map((name) => [`functions.${name}`, () => [...header, ...table(name)]]));
 }
 
-/** The functions of a namespace that are not methods, by the namespace. */
+/** Functions that are not methods, by namespace. */
 export function namesOfPlainFunctions(functions: readonly LibraryFunction[]): Record<string, string> {
   const plain: Record<string, string> = {};
   for (const { is_method: isMethod, name, namespace } of functions) {
@@ -74,7 +74,7 @@ function computedBy(one: LibraryFunction): string {
     );
   const type = columnType(one.type ?? "string");
   const call: Expr = { node: "call", fn: one.id, args, kwargs: {}, type, nullable: true };
-  // A part of a Json value is SQL where it is converted, as in doc.get("n").astype(db.Int).
+  // A part of a Json value is SQL only where it is converted, as in doc.get("n").astype(db.Int).
   const whole: Expr =
     type.kind === "json"
       ? { node: "call", fn: "op.cast", args: [call], kwargs: {}, type: { kind: "string" }, nullable: true }
@@ -92,7 +92,7 @@ function displayKind(kind: TypeKind, nullable: boolean): string {
   return nullable ? `${type} | None` : type;
 }
 
-/** Code within a table, where a bar would end the cell. */
+/** Code in a table, where a bar would end the cell. */
 function code(text: string): string {
   return `\`${text.replaceAll("|", "\\|")}\``;
 }

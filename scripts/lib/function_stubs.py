@@ -1,4 +1,4 @@
-"""The stubs (.pyi) of appdb.functions, written from the declarations: parameters, results and docs of each function."""
+"""Stubs (.pyi) of appdb.functions, generated from the declarations: parameters, results and docs of each function."""
 
 import importlib
 
@@ -9,7 +9,7 @@ from appdb.functions._aggregates import AGGREGATES, Aggregate
 from appdb.functions.lists import FUNCTIONS as LISTS
 from stub_text import GENERATED, definition
 
-# What an argument may be: a column, or a plain value of Python. Where the plain values have no literal, anything.
+# Types of an argument: a column, or a plain Python value. Anything, where plain values have no literal.
 ALIASES = {
     "string": ("Text", "Expr | str | None"),
     "int": ("Whole", "Expr | int | None"),
@@ -26,7 +26,7 @@ def function_stubs():
 
 
 def front_stub():
-    """The names that need no namespace."""
+    """Names that need no namespace."""
     homes = {}
     for namespace in _AT_TOP:
         for name in importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS:
@@ -83,7 +83,7 @@ def aggregates_stub():
 
 
 def stub_of(module, names, imports, aliases, defs, standard=(), table="FUNCTIONS"):
-    """A stub in its parts: what is imported, aliases of types, and the functions."""
+    """Parts of a stub: imports, type aliases and functions."""
     first = module.__doc__.partition("\n")[0]
     parts = [
         [f"# {GENERATED}", f'"""{first}"""'],
@@ -97,7 +97,7 @@ def stub_of(module, names, imports, aliases, defs, standard=(), table="FUNCTIONS
 
 
 def spaced(defs):
-    """The functions below each other, an empty line around those with docs."""
+    """Joins the functions, with an empty line around those with docs."""
     text = defs[0]
     for before, one in zip(defs, defs[1:]):
         text += one if before.endswith("...\n") and one.endswith("...\n") else f"\n{one}"

@@ -5,20 +5,20 @@ import { createInterface } from "node:readline";
 import { DIST } from "./paths.mjs";
 import { Stop } from "./say.mjs";
 
-/** How long requests that are under way may take when the server stops. */
+/** Time for running requests when the server stops. */
 const STOP_MS = 15_000;
 
 /**
- * Starts the hosted service of a home: control plane, reconciler and dashboard, on a PostgreSQL of its own. Its log goes to
- * `<home>/logs/server.log`. Answers once it listens: what it printed for a person (the dashboard's address, on the first
- * start the link that makes the first account), and how to stop it.
+ * Starts the hosted service of a home: control plane, reconciler and dashboard, with its own PostgreSQL. Its log goes
+ * to `<home>/logs/server.log`. Resolves once it listens, with its printed lines (the dashboard's address and, on the
+ * first start, the setup link of the first account) and a function to stop it.
  */
 export async function startServer(env) {
   const logs = join(env.SERVICE_HOME, "logs");
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const logFile = join(logs, "server.log");
   const log = createWriteStream(logFile, { flags: "a", mode: 0o600 });
-  // In a group of its own: a Ctrl-C at the terminal reaches npm start alone, which then stops everything in order.
+  // A separate process group: Ctrl-C in the terminal reaches only npm start, which then stops everything in order.
   const child = spawn(process.execPath, [join(DIST, "server.js")], {
     env,
     detached: true,
@@ -34,7 +34,7 @@ export async function startServer(env) {
     const lines = [];
     createInterface({ input: child.stdout }).on("line", (line) => {
       if (line.startsWith("{")) return log.write(`${line}\n`);
-      // an empty line ends what it has to say
+      // an empty line ends its output for users
       if (line === "") resolve(lines);
       else lines.push(line);
     });

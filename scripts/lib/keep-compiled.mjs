@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ROOT } from "./paths.mjs";
 import { capture } from "./run.mjs";
 
-/** Any that a pod takes. */
+/** Any valid limits. */
 const LIMITS = {
   workers: 1,
   function_timeout_ms: 1_000,
@@ -24,7 +24,7 @@ const LIMITS = {
   background_at_once: 1,
 };
 
-/** The same of what a server's program loads before it reads its settings, which are refused here. */
+/** The same for the modules that a server program loads before it reads its settings, which are refused here. */
 export function keepStartCompiled(bundle) {
   const home = mkdtempSync(join(tmpdir(), "appdb-build-"));
   try {
@@ -38,8 +38,8 @@ export function keepStartCompiled(bundle) {
 }
 
 /**
- * Keeps beside the pod's bundle what Node compiles of it while a database pod starts, for programs of this Node's version. The pod finds
- * no PostgreSQL and ends by itself; until then it has loaded all that a start needs.
+ * Stores Node's compiled code of the pod's bundle from the start of a database pod, for this version of Node. The pod
+ * finds no PostgreSQL and ends, after it has loaded everything that a start needs.
  */
 export function keepPodCompiled(bundle) {
   const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
@@ -80,8 +80,7 @@ export function keepPodCompiled(bundle) {
     const program = join(ROOT, "scripts", "packaging", "keep-compiled.cjs");
     const stdio = ["pipe", "pipe", "pipe"];
     const { stderr } = capture(process.execPath, [program, bundle, "database"], { stdio, input: JSON.stringify(spec) });
-    if (stderr.includes("What the pod was told"))
-      throw new Error(`The pod has another form of what it is told: ${stderr}`);
+    if (stderr.includes("The pod's spec is invalid")) throw new Error(`The pod's spec has another format: ${stderr}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,10 +1,11 @@
-// Which folder of a package may import which. Biome's rules hold the arrows between packages; its overrides do not add up, so that a rule for
-// each folder would repeat all rules above it. `scripts/layers.test.ts` checks every import against this table.
+// Allowed imports between folders of a package. Biome's rules cover imports between packages; its overrides do not
+// merge, so a rule for each folder would have to repeat all rules above it. `scripts/layers.test.ts` checks every
+// import against this table.
 import { posix } from "node:path";
 
 /**
- * The folders of a package, lowest layer first. A file imports its own folder and the layers below it. Folders of one layer do not import
- * each other. `.` is the package's own files.
+ * The folders of a package, lowest layer first. A file may import its own folder and lower layers. Folders of one layer
+ * do not import each other. `.` means the package's own files.
  */
 export const LAYERS = {
   "packages/contract/src": [["."], ["routes"], ["control", "clients"]],
@@ -61,7 +62,7 @@ export const LAYERS = {
   ],
 };
 
-/** Folders that stay apart although their layers would allow the import. */
+/** Folders that must not import each other although their layers would allow it. */
 export const APART = {
   "apps/server/src": {
     gateway: ["identity", "requests", "control-plane"],
@@ -71,21 +72,21 @@ export const APART = {
 
 const IMPORT = /(?:^|\n)\s*(?:import|export)\s[^;"']*?from\s+"(\.{1,2}\/[^"]+)"|\bimport\(\s*"(\.{1,2}\/[^"]+)"\s*\)/g;
 
-/** The relative imports of a file as paths from the root, imports of types included. */
+/** Relative imports of a file as paths from the root, including type imports. */
 export function importsOf(path, text) {
   return [...text.matchAll(IMPORT)].map(([, ofFrom, ofCall]) =>
     posix.normalize(posix.join(posix.dirname(path), ofFrom ?? ofCall)),
   );
 }
 
-/** The folder of the table that a path lies in; undefined outside of the package. */
+/** The table's folder of a path. Undefined outside the package. */
 function folderOf(root, path) {
   if (!path.startsWith(`${root}/`)) return undefined;
   const [first, ...rest] = path.slice(root.length + 1).split("/");
   return rest.length === 0 ? "." : first;
 }
 
-/** Finds the imports that break the table. `files` has the text of each file by its path from the root. */
+/** Finds imports that violate the table. `files` has the text of each file by its path from the root. */
 export function findLayerViolations(files) {
   const found = [];
   for (const [root, layers] of Object.entries(LAYERS)) {

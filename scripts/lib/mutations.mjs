@@ -207,7 +207,7 @@ export const MUTATIONS = [
     to: 'return "take";',
     project: "contract",
     test_file: `${CLI}/project/select-files.contract.test.ts`,
-    test: "that may hold secrets are left out and said, unless include names them",
+    test: "excludes and reports possible secrets unless include names them",
   },
   {
     takes: "SERVICE_API_KEY comes before a configured key",
@@ -216,7 +216,7 @@ export const MUTATIONS = [
     to: "",
     project: "contract",
     test_file: `${CLI}/control/precedence.test.ts`,
-    test: "SERVICE_API_KEY, else the project's key, else the home's, else the sign-in; whoami says which",
+    test: "uses SERVICE_API_KEY, project key, home key, then sign-in",
   },
   {
     takes: "db update asks before it changes anything",
@@ -225,6 +225,6 @@ export const MUTATIONS = [
     to: "",
     project: "contract",
     test_file: `${CLI}/commands/db/update.test.ts`,
-    test: "asks first; without a terminal it exits 3 and changes nothing",
+    test: "asks first; exits with 3 without a terminal and changes nothing",
   },
 ];

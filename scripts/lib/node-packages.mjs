@@ -6,7 +6,7 @@ import { Stop, say } from "./say.mjs";
 
 const OLDEST_NODE = [20, 19];
 
-/** Refuses a Node that is too old for what follows. */
+/** Refuses a Node that is too old. */
 export function requireNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
@@ -17,7 +17,7 @@ export function requireNode() {
   );
 }
 
-/** Installs the packages of the lock file, unless they are the ones that are there. */
+/** Installs the packages of the lock file unless they are installed. */
 export function ensureNodePackages() {
   if (packagesAreThere()) return;
   say("Installing the JavaScript packages (npm ci) ...");
@@ -25,11 +25,14 @@ export function ensureNodePackages() {
   const args = [...npm.args, "ci", "--no-audit", "--no-fund", "--loglevel=error"];
   const done = capture(npm.command, args, { cwd: ROOT, shell: npm.shell });
   if (done.code !== 0) {
-    throw new Stop(`npm ci failed:\n${(done.stderr + done.stdout).trimEnd()}`, "Mend what npm says and repeat.");
+    throw new Stop(
+      `npm ci failed:\n${(done.stderr + done.stdout).trimEnd()}`,
+      "Fix the problem that npm reports and repeat.",
+    );
   }
 }
 
-/** npm writes `node_modules/.package-lock.json` last; it must name just what package-lock.json does. */
+/** npm writes `node_modules/.package-lock.json` last; it must list the same packages as package-lock.json. */
 function packagesAreThere() {
   const written = join(ROOT, "node_modules", ".package-lock.json");
   if (!existsSync(written)) return false;
@@ -49,7 +52,10 @@ function readPackages(file) {
   return JSON.parse(readFileSync(file, "utf8")).packages;
 }
 
-/** Inside `npm run` npm tells where its script is; otherwise npm is a command (on Windows a .cmd, which needs a shell). */
+/**
+ * Within `npm run`, npm provides its script's path. Otherwise npm is a command (on Windows a .cmd, which needs a
+ * shell).
+ */
 function npmCommand() {
   const script = process.env.npm_execpath;
   if (script?.endsWith(".js")) return { command: process.execPath, args: [script], shell: false };

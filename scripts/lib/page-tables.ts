@@ -13,11 +13,11 @@ import { SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/confi
 import { functionTables, type LibraryFunction } from "./function-tables.ts";
 import { ROOT } from "./paths.mjs";
 
-/** Events that the service sees. People ask for the others. */
+/** Events that the service detects; users request the others. */
 const SEEN_OF_DATABASES = ["ready", "build_failed", "start_failed", "stopped", "lost"];
 const SEEN_OF_SERVICES = ["ready", "start_failed", "stopped", "lost", "woken"];
 
-/** Tables made from code, by the name that a page gives: `<!-- table: database-requests -->`. */
+/** Tables generated from code, by their name in a page: `<!-- table: database-requests -->`. */
 export function pageTables(functions: readonly LibraryFunction[]): Readonly<Record<string, () => string[]>> {
   return {
     errors: errorTables,
@@ -36,7 +36,7 @@ export function pageTables(functions: readonly LibraryFunction[]): Readonly<Reco
   };
 }
 
-/** Written tables: what their first column names, and the cells that the code fills, by the heading of their column. */
+/** Tables written by hand: the items of their first column, and generated cells by column heading. */
 export const ROWS: Readonly<
   Record<string, { names: readonly string[]; cells?: (name: string) => Readonly<Record<string, string | undefined>> }>
 > = {
@@ -52,7 +52,7 @@ export const ROWS: Readonly<
   },
 };
 
-/** The catalogue's comments are its headings: `// rows and functions` opens a group. */
+/** Comments of the catalogue become headings: `// rows and functions` starts a group. */
 function errorTables(): string[] {
   const source = readFileSync(join(ROOT, "packages/contract/src/errors.ts"), "utf8");
   const body = source.slice(source.indexOf("export const ERRORS"), source.indexOf("} as const satisfies"));
@@ -79,7 +79,7 @@ function requestsOf(events: Readonly<Record<string, string>>, seen: readonly str
   return Object.keys(events).filter((event) => !seen.includes(event));
 }
 
-/** The state after each event. An empty cell: the event is refused. */
+/** The state after each event. An empty cell means that the event is refused. */
 function transitions(
   table: Readonly<Record<string, Readonly<Record<string, string>>>>,
   events: readonly string[],
@@ -118,7 +118,7 @@ function routeTable(): string[] {
   return ["| route | | requires |", "|---|---|---|", ...rows];
 }
 
-/** As the schema has it; nothing where the machine decides, so that the page says it in words. */
+/** Default of the schema; empty where the machine decides and the page explains it. */
 function settingDefault(name: ServerSetting): string | undefined {
   if (name === "SERVICE_MAX_CPU" || name === "SERVICE_MAX_MEMORY_MB") return undefined;
   const { data } = SERVER_SETTINGS[name].safeParse(undefined);

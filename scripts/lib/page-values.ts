@@ -27,7 +27,7 @@ import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";
 import { type LibraryFunction, namesOfPlainFunctions } from "./function-tables.ts";
 import { ROOT } from "./paths.mjs";
 
-/** Numbers and words that pages name: `<!-- value: AT_ONCE.builds -->`. The default of a setting has the setting's name. */
+/** Numbers and words that pages name: `<!-- value: AT_ONCE.builds -->`. A setting's default has the setting's name. */
 export function pageValues(functions: readonly LibraryFunction[]): Readonly<Record<string, unknown>> {
   return {
     DOCUMENT_SECONDS: DOCUMENT_LIMITS.timeout_ms / 1_000,
@@ -71,7 +71,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
   };
 }
 
-/** How a page shows a value. @throws when the name has no value */
+/** Formats a value for a page. @throws when the name has no value */
 export function readValue(values: Readonly<Record<string, unknown>>, name: string): string {
   if (name in SERVER_SETTINGS) return shown(name, SERVER_SETTINGS[name as ServerSetting].parse(undefined));
   const [source = "", member] = name.split(".");
@@ -85,7 +85,7 @@ function shown(name: string, value: unknown): string {
   throw new Error(`No value named '${name}' in scripts/lib/page-values.ts.`);
 }
 
-/** A number that a module of the Python library names. */
+/** A numeric constant of a module of the Python library. */
 function pythonNumber(file: string, name: string): number {
   const source = readFileSync(join(ROOT, "python/appdb", file), "utf8");
   const found = new RegExp(`^${name} = ([\\d_.]+)$`, "m").exec(source)?.[1];

@@ -1,7 +1,8 @@
-// Pages of docs/ are written by people, with regions that the code fills:
-//   <!-- table: NAME --> ... <!-- end -->   lines made from code
-//   <!-- value: NAME -->...<!-- end -->     one number or word, inside a sentence or a cell
-//   <!-- rows: NAME --> ... <!-- end -->    a written table whose first column names what the code has; some of its cells are filled
+// Pages of docs/ are written by hand, with regions that the code fills:
+// <!-- table: NAME --> ... <!-- end -->   lines generated from code
+// <!-- value: NAME -->...<!-- end -->     one number or word in a sentence or a cell
+// <!-- rows: NAME --> ... <!-- end -->    a table by hand whose first column names items of the code; some cells are
+// generated
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { listFunctions } from "./function-tables.ts";
@@ -13,8 +14,8 @@ const REGION = /<!-- (table|value|rows): ([\w.-]+) -->([\s\S]*?)<!-- end -->/g;
 const DOCS = join(ROOT, "docs");
 
 /**
- * The pages of docs/ that have regions, with these filled, by file name.
- * @throws when a page names what the code lacks, or the code has what no page names
+ * The pages of docs/ with regions, filled, by file name.
+ * @throws when a page names an item that the code lacks, or no page names an item of the code
  */
 export function referencePages(): Record<string, string> {
   const pages = readdirSync(DOCS)
@@ -24,7 +25,7 @@ export function referencePages(): Record<string, string> {
   return fillPages(Object.fromEntries(pages));
 }
 
-/** Fills the regions of the pages, which together must use every source and name every row once. */
+/** Fills the regions of the pages. Together, the pages must use every source and name every row once. */
 export function fillPages(pages: Readonly<Record<string, string>>): Record<string, string> {
   const functions = listFunctions();
   const [tables, values] = [pageTables(functions), pageValues(functions)];
@@ -68,7 +69,7 @@ function fillRows(name: string, inside: string, rows: Record<string, string[]>):
   return `\n${[header, rule, ...filled].join("\n")}\n`;
 }
 
-/** The cells of a row of a table; a bar inside a cell is written `\|`. */
+/** The cells of a table row. A bar inside a cell is written `\|`. */
 function cellsOf(line: string): string[] {
   const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
   return cells.slice(1, -1);

@@ -1,4 +1,4 @@
-"""The methods of Router that declare routes, for the stub of appdb.serving: parameters and docs are the method's own."""
+"""Stubs of Router's methods that declare routes, for appdb.serving: with the parameters and docs of each method."""
 
 import inspect
 import textwrap
@@ -10,7 +10,7 @@ from stub_text import GENERATED, definition
 
 BEGIN, END = f"    # {GENERATED}\n", "    # End of what `npm run docs` makes.\n"
 DECORATOR = "Callable[[_F], _F]"
-# The type of each parameter and option; "kind.name" where a kind of route has another.
+# Type of each parameter and option; "kind.name" where one kind of route differs.
 TYPES = {
     "model": "type[TableModel]",
     "path": "str",
@@ -35,12 +35,12 @@ TYPES = {
     "timeout": "float | None",
     "name": "str | None",
 }
-DEFAULTS = {"background": False, "include_in_schema": True}  # of options; all others are None
-REQUIRED = ("path", "query")  # the methods have defaults for them only to refuse a call without them
+DEFAULTS = {"background": False, "include_in_schema": True}  # defaults of options; all others are None
+REQUIRED = ("path", "query")  # their defaults exist only to refuse calls without them
 
 
 def with_routes(stub):
-    """Returns the stub of appdb.serving with the methods of its Router written between the two marks."""
+    """Returns the stub of appdb.serving with Router's methods between the two marks."""
     if BEGIN not in stub or END not in stub:
         raise ValueError(f"The stub of appdb.serving has no line {BEGIN.strip()!r} or no line {END.strip()!r}.")
     before, _, rest = stub.partition(BEGIN)

@@ -1,13 +1,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { setPriority } from "node:os";
 
-/** Runs a program to its end and answers `{code, stdout, stderr}`; never throws for a status. */
+/** Runs a program to its end and returns `{code, stdout, stderr}`. Never throws because of the exit status. */
 export function capture(command, args, options = {}) {
   const done = spawnSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], ...options });
   return { code: done.status ?? 1, stdout: done.stdout ?? "", stderr: done.stderr ?? String(done.error ?? "") };
 }
 
-/** Runs a program whose output goes to this one's; answers its exit status, 1 when a signal ended it. */
+/** Runs a program with inherited output. Returns its exit status; 1 when a signal ended it. */
 export function stream(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit"], ...options });
@@ -16,7 +16,10 @@ export function stream(command, args, options = {}) {
   });
 }
 
-/** Runs a program and keeps its output back, stdout and stderr together, so that two at a time stay readable; answers `{code, output}`. With a `niceness` it lets other programs go first. */
+/**
+ * Runs a program and collects stdout and stderr together, so that concurrent output stays readable. Returns `{code,
+ * output}`. A `niceness` gives other programs priority.
+ */
 export function collect(command, args, { niceness = 0, ...options } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
@@ -32,7 +35,10 @@ export function collect(command, args, { niceness = 0, ...options } = {}) {
   });
 }
 
-/** PYTHONDONTWRITEBYTECODE, PYTHONPATH and their kin change what is tested and measured: without them Python runs as on any machine. */
+/**
+ * Variables such as PYTHONDONTWRITEBYTECODE and PYTHONPATH affect tests and measurements. Without them Python runs with
+ * its defaults.
+ */
 export function withoutPython(env) {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
 }

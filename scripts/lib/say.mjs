@@ -1,9 +1,9 @@
-/** One line for the person at the terminal, on stderr: stdout stays for what a script is asked for. */
+/** Prints a line for the user on stderr; stdout is for a script's result. */
 export function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** Ends a script with what happened and one next step. */
+/** Ends a script with a message and one next step. */
 export class Stop extends Error {
   constructor(detail, hint) {
     super(detail);
@@ -11,7 +11,7 @@ export class Stop extends Error {
   }
 }
 
-/** Runs a script's main function; a Stop becomes two lines and exit status 1, anything else a stack trace. */
+/** Runs a script's main function. A Stop prints two lines and sets exit status 1; any other error prints its stack. */
 export async function main(work) {
   try {
     process.exitCode = (await work()) ?? 0;

@@ -4,15 +4,17 @@ import { join, relative } from "node:path";
 import { ROOT } from "./paths.mjs";
 
 const PAGE = join(ROOT, "docs", "spec-coverage.md");
-/** A row: sentence, and the tests that hold it (``file`: name`, several divided by `<br>`) or why there is none. */
+/** A row: the sentence, and its tests (``file`: name`, separated by `<br>`) or the reason for having none. */
 const ROW = /^\| (?<sentence>[^|]+) \| (?<held>[^|]+) \|$/;
 const TEST = /^`(?<file>[^`]+)`: (?<name>.+)$/;
-/** Why a sentence has no test: what the product does not have yet, or what is advice of a page. Nothing else is a reason. */
+/**
+ * Allowed reasons for a sentence without a test: the product lacks the feature, or the sentence is advice of a page.
+ */
 const KEYS = /<!--((?: [0-9a-f]{6})+) -->/g;
 const NO_TEST = /^(Not yet: (media|data access)|Advice: \[[^\]]+\.md\]\([^)]+\.md\) gives it)$/;
 
 /**
- * What is wrong with docs/spec-coverage.md, a line each: a sentence without a test, a test that did not run or did not pass in
+ * Problems of docs/spec-coverage.md, one per line: a sentence without a test, or a test that did not run or pass in
  * `report` (vitest's JSON).
  */
 export function checkSpecCoverage(report, page = readFileSync(PAGE, "utf8")) {
@@ -40,8 +42,8 @@ export function checkSpecCoverage(report, page = readFileSync(PAGE, "utf8")) {
 }
 
 /**
- * Compares the page with the specification (Markdown), sentence by sentence: a row names the sentences that it covers by their keys,
- * in comments (`<!-- 3f2a91 -->`). Gives the sentences without a row, and the keys that no sentence has any more.
+ * Compares the page with the specification (Markdown) by sentence. A row lists the sentences that it covers by key, in
+ * comments (`<!-- 3f2a91 -->`). Returns the sentences without a row, and the keys without a sentence.
  */
 export function compareWithSpec(spec, page = readFileSync(PAGE, "utf8")) {
   const sentences = readSentences(spec);
@@ -77,7 +79,7 @@ function readCells(line) {
 
 const splitSentences = (text) => text.split(/(?<=[.;]) (?=\S)/).map((sentence) => sentence.trim());
 
-/** The rows of all tables of the page. A bar inside of a sentence or a name is written `\\|`. */
+/** The rows of all tables of the page. A bar inside a sentence or a name is written `\\|`. */
 function readRows(page) {
   return page.split("\n").flatMap((line) => {
     const row = ROW.exec(line.replaceAll("\\|", "\0"))?.groups;

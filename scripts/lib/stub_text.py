@@ -1,4 +1,4 @@
-"""How a function is written in a stub."""
+"""Formats a function for a stub."""
 
 import json
 
@@ -9,7 +9,7 @@ WIDTH = 120
 
 
 def definition(name, parameters, result, doc=None, indent=""):
-    """A function as the lines of a stub. `parameters` are (name, hint, default, mode): see Parameter."""
+    """Formats a function as stub lines. `parameters` are (name, hint, default, mode): see Parameter."""
     texts = []
     for place, (parameter, hint, default, mode) in enumerate(parameters):
         before = parameters[place - 1][3] if place else None

@@ -1,5 +1,5 @@
-// Waits beside a test run in a session of its own. The run's folder comes as a line on stdin; when stdin ends without
-// a second line, the run was killed: then its processes, mounts and files go with it.
+// Watches a test run from a separate session. The run's folder arrives as a line on stdin. If stdin ends without a
+// second line, the run was killed, and the guard removes its processes, mounts and files.
 import { text } from "node:stream/consumers";
 import { removeAll } from "./test-leftovers.mjs";
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from "nod
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Where the system has /proc: processes whose environment or command line names the folder, or who write into it, other than this one. */
+/** On systems with /proc: other processes whose environment or command line names the folder, or that write into it. */
 export function processesNaming(folder) {
   if (!existsSync("/proc/self/environ")) return [];
   return readdirSync("/proc")
@@ -16,7 +16,7 @@ export function processesNaming(folder) {
     .map((pid) => ({ pid: Number(pid), command: readProcess(pid, "cmdline").replaceAll("\0", " ").trim() }));
 }
 
-/** Ends every process that names the folder, also those that others of them start meanwhile, and removes the folder. */
+/** Ends every process that names the folder, including ones started meanwhile, and removes the folder. */
 export async function removeAll(folder) {
   for (let quiet = 0, round = 0; quiet < 3 && round < 100; round += 1) {
     const found = processesNaming(folder);
@@ -28,7 +28,7 @@ export async function removeAll(folder) {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Unmounts what is mounted below the folder: last what others are mounted in. */
+/** Unmounts everything below the folder, inner mounts first. */
 export function unmountBelow(folder) {
   for (const mount of mountsBelow(folder).reverse()) execFileSync("umount", ["--lazy", mount]);
 }
@@ -43,7 +43,7 @@ function killIfThere(pid) {
 
 function mountsBelow(folder) {
   if (!existsSync("/proc/self/mounts")) return [];
-  // one character a byte, since what is escaped is a byte
+  // one character per byte, since escapes are bytes
   return readFileSync("/proc/self/mounts", "latin1")
     .split("\n")
     .map((line) =>
@@ -53,12 +53,12 @@ function mountsBelow(folder) {
     .filter((path) => path.startsWith(`${folder}/`));
 }
 
-/** Where its output goes: a pod is told nothing else by a name. */
+/** Target of its output: a pod has no other reference to the folder. */
 function readStream(pid, stream) {
   try {
     return readlinkSync(join("/proc", pid, "fd", stream));
   } catch {
-    // it has ended, or belongs to somebody else
+    // it has ended, or belongs to another user
     return "";
   }
 }
@@ -67,7 +67,7 @@ function readProcess(pid, file) {
   try {
     return readFileSync(join("/proc", pid, file), "utf8");
   } catch {
-    // it has ended, or belongs to somebody else
+    // it has ended, or belongs to another user
     return "";
   }
 }

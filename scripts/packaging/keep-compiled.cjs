@@ -1,4 +1,4 @@
-// Runs a bundle as its door does, and keeps what was compiled of it until it ends: node keep-compiled.cjs <bundle> <argument>...
+// Runs a bundle like its entry file and stores the compiled code when it ends: node keep-compiled.cjs <bundle> <argument>...
 const { chmodSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { createRequire, wrap } = require("node:module");
 const { dirname } = require("node:path");
@@ -10,7 +10,7 @@ const script = new Script(wrap(readFileSync(file, "latin1")), { filename: file }
 const target = file.replace(/\.js$/, ".compiled");
 process.on("exit", () => {
   writeFileSync(`${target}.new`, script.createCachedData());
-  // the program may have set a umask of its own, and others run it
+  // the program may have set a strict umask, and other users run it
   chmodSync(`${target}.new`, 0o644);
   renameSync(`${target}.new`, target);
 });

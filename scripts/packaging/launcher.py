@@ -1,4 +1,4 @@
-"""The command ``cli`` where no shell script can be it (Windows): finds this installation's Node and runs the bundle."""
+"""The command ``cli`` on systems without shell scripts (Windows): finds this installation's Node and runs the bundle."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ _OLDEST_NODE = (20, 19)
 
 
 def main() -> int:
-    """Runs the command with this process's arguments and answers its exit status."""
+    """Runs the command with this process's arguments and returns its exit status."""
     node = _own_node() or _node_on_path()
     if node is None:
         print(
@@ -23,7 +23,7 @@ def main() -> int:
     command = [node, str(Path(__file__).with_name("cli.js")), *sys.argv[1:]]
     if os.name == "posix":
         os.execv(node, command)
-    # A console interrupt reaches Node as well; waiting for its answer keeps its exit status.
+    # A console interrupt also reaches Node. Waiting for Node keeps its exit status.
     child = subprocess.Popen(command)
     while True:
         try:

@@ -1,12 +1,12 @@
-// A program's first file. It runs the bundle beside it with what the build has kept of its compiled code: compiling takes half as long
-// as Node's own start. Another version of Node refuses that code and compiles for itself. The program: sha256 @DIGEST@
+// Entry file of a program. It runs the bundle next to it with the compiled code of the build, because compiling takes half of
+// Node's start time. Another version of Node rejects that code and compiles the bundle. The program: sha256 @DIGEST@
 const { readFileSync } = require("node:fs");
 const { createRequire, wrap } = require("node:module");
 const { join } = require("node:path");
 const { Script } = require("node:vm");
 
 const file = join(__dirname, "@PROGRAM@.js");
-// bundles are written in ASCII
+// bundles are ASCII
 const script = new Script(wrap(readFileSync(file, "latin1")), { filename: file, cachedData: readCompiled() });
 const program = { exports: {} };
 script.runInThisContext()(program.exports, createRequire(file), program, file, __dirname);

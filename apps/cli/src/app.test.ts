@@ -18,7 +18,7 @@ const RECOMPUTED = {
   errors: 0,
 };
 
-/** A daemon that has nothing to do and does everything. */
+/** A daemon without data that accepts every request. */
 const WILLING = {
   health: async () => HEALTH,
   schemaPlan: async () => schemaPlan(),
@@ -56,7 +56,7 @@ const OPERATION = { id: "op1", kind: "org.create", target: "acme", state: "succe
 
 const UNCHANGED = { database: DATABASE, operation: null };
 
-/** A control plane in which there is nothing, and which does everything. */
+/** An empty control plane that accepts every request. */
 const DEPLOY = {
   id: "019a",
   app_file: "app.py",
@@ -105,7 +105,7 @@ const CONTROL = {
   deployRollback: { deploy: DEPLOY, operations: [] },
 };
 
-/** What each command is called with, where it takes something. */
+/** Arguments of each command that takes some. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   "db status": URI,
   "db logs": URI,
@@ -156,15 +156,15 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 describe("every command", () => {
-  // These need a folder and are tested with one of their own; run and dev never end by themselves.
+  // These need a folder and have their own tests; run and dev never end on their own.
   const others = ["init", "db diff", "db update", "db build-image", "service run", "dev", "deploy"];
   test.each(COMMANDS.filter((command) => !others.includes(command)))(
-    "cli %s --json prints one JSON document and nothing else",
+    "cli %s --json prints exactly one JSON document",
     async (command) => {
       const ran = await runCli(`${command} ${ARGUMENTS[command] ?? ""} --json`.replace("  ", " "), {
         client: WILLING,
         control: CONTROL,
-        // the answer as it came: what is in it is the server's
+        // the answer is passed on unchanged; the server defines its contents
         context: { operate: async (request) => request as never },
       });
       expect(() => JSON.parse(ran.stdout)).not.toThrow();
@@ -179,7 +179,7 @@ describe("every command", () => {
     expect(ran.exit).toBe(/^(schema|service|db) /.test(command) ? 1 : 2);
   });
 
-  test.each(COMMANDS)("cli %s --help shows two examples of itself", async (command) => {
+  test.each(COMMANDS)("cli %s --help shows two of its own examples", async (command) => {
     const ran = await runCli(`${command} --help`);
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
     const examples = ran.stdout.split("EXAMPLES\n")[1]?.split("\n\n")[0]?.split("\n") ?? [];
@@ -188,7 +188,7 @@ describe("every command", () => {
 });
 
 describe("the command line", () => {
-  test("without a command it shows what there is", async () => {
+  test("lists the commands when none is given", async () => {
     const ran = await runCli("");
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
     expect(ran.stdout).toContain("schema update app.py main");
@@ -199,7 +199,7 @@ describe("the command line", () => {
     ["schema dif", 1, "cli schema diff"],
     ["daemon statsu", 2, "cli daemon status"],
     ["service lsit", 1, "cli service list"],
-  ])("cli %s is answered with what was meant", async (words, exit, meant) => {
+  ])("cli %s suggests the intended command", async (words, exit, meant) => {
     const ran = await runCli(words);
     expect(ran.exit).toBe(exit);
     expect(ran.stderr).toContain(`error: No command named 'cli ${words}'.\nhint: Did you mean: ${meant}\n`);
@@ -211,29 +211,29 @@ describe("the command line", () => {
     ["schema help", "cli schema diff"],
     ["help schema diff", "cli schema diff app.py main"],
     ["-V", "0.8.0"],
-  ])("cli %s shows what other commands show there", async (words, told) => {
+  ])("cli %s shows the same as in other commands", async (words, told) => {
     const ran = await runCli(words);
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
     expect(ran.stdout).toContain(told);
   });
 
-  test("a command that is near to nothing is answered with where to look", async () => {
+  test("points an unknown command to the help", async () => {
     expect((await runCli("frobnicate")).stderr).toContain("hint: See what there is: cli --help");
   });
 
-  test("a misspelt option is answered with the one that was meant", async () => {
+  test("suggests the intended option for a misspelled one", async () => {
     const ran = await runCli("schema update app.py main --alow-destructive");
     expect(ran.stderr).toContain("No option named --alow-destructive; did you mean --allow-destructive?");
   });
 
-  test("missing and superfluous arguments are named", async () => {
+  test("names missing and superfluous arguments", async () => {
     expect((await runCli("schema diff")).stderr).toContain("FILE is missing.");
     expect((await runCli("schema diff app.py main more")).stderr).toContain(
-      "'more' is one argument too many: 2 are taken.",
+      "'more' is one argument too many: expected 2.",
     );
   });
 
-  test("a fault of the command itself is told without its stack", async () => {
+  test("reports an internal error without its stack", async () => {
     const ran = await runCli("service list", { client: {} });
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("error: Internal error of the command: The test did not expect the call serviceList.");
@@ -242,7 +242,7 @@ describe("the command line", () => {
 });
 
 describe("daemon", () => {
-  test("status says what runs, exit 1 when nothing does", async () => {
+  test("status describes the daemon and exits with 1 when none runs", async () => {
     const ran = await runCli("daemon status", { client: WILLING });
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain("process 4711, port 40123, version 0.8.0");
@@ -251,14 +251,14 @@ describe("daemon", () => {
     expect(JSON.parse(none.stdout)).toMatchObject({ running: false, port: null });
   });
 
-  test("stop of none is no error", async () => {
+  test("stop succeeds when no daemon runs", async () => {
     expect(await runCli("daemon stop", { has_daemon: false })).toMatchObject({ exit: 0, stdout: "No daemon runs.\n" });
     expect((await runCli("daemon stop", { client: WILLING })).stdout).toContain("process 4711");
     expect((await runCli("daemon stop -f", { client: WILLING })).stdout).toContain("process 4711");
     expect((await runCli("daemon restart -f", { client: WILLING })).exit).toBe(0);
   });
 
-  test("stop takes -f, as scripts write it", async () => {
+  test("stop accepts -f for scripts", async () => {
     const ran = await runCli("daemon stop -f", { client: WILLING });
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
     expect(ran.stdout).toContain("process 4711");
@@ -266,7 +266,7 @@ describe("daemon", () => {
 });
 
 describe("doctor", () => {
-  test("what is missing makes it exit 1 and says what to do", async () => {
+  test("exits with 1 and a hint when something is missing", async () => {
     const missing = { name: "uv", ok: false, detail: "not there", hint: "Install it." };
     const ran = await runCli("doctor", { context: { doctor: async () => [missing] } });
     expect(ran.exit).toBe(1);
@@ -275,13 +275,13 @@ describe("doctor", () => {
 });
 
 describe("completions", () => {
-  test("an unknown shell is wrong usage", async () => {
+  test("refuses an unknown shell with a usage error", async () => {
     const ran = await runCli("completions tcsh");
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain("bash, zsh, fish");
   });
 
-  test.each(["bash", "zsh", "fish"])("%s is offered every command", async (shell) => {
+  test.each(["bash", "zsh", "fish"])("%s completes every command", async (shell) => {
     const { stdout } = await runCli(`completions ${shell}`);
     for (const word of COMMANDS.flatMap((command) => command.split(" "))) expect(stdout).toContain(word);
   });

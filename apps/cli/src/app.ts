@@ -15,8 +15,8 @@ import { exitCodeOf } from "./output/exit-codes.ts";
 import { collectUsageText, toKebab } from "./output/usage-text.ts";
 
 /**
- * Runs one command line. Of all commands only what `argv` names is loaded; the others stand in the tree with their
- * names, for help and for "did you mean".
+ * Runs one command line. Loads only the command that `argv` names; the others are listed by name for help and for "did
+ * you mean".
  */
 export async function runCommandLine(argv: readonly string[], world: World): Promise<void> {
   const ctx: Context = { ...world, has_plan: NOUNS[argv[0] ?? ""]?.has_plan ?? false };
@@ -29,7 +29,10 @@ export async function runCommandLine(argv: readonly string[], world: World): Pro
   ctx.process.exitCode = exitCodeOf("usage", ctx.has_plan);
 }
 
-/** `cli help schema` and `cli schema help` are `cli schema --help`, `cli -V` is `cli --version`: what other commands take. */
+/**
+ * Maps `cli help schema` and `cli schema help` to `cli schema --help`, and `cli -V` to `cli --version`, as other tools
+ * do.
+ */
 function spelledOut(argv: readonly string[]): readonly string[] {
   const [first, second] = argv;
   if (first === undefined) return ["--help"];
@@ -38,7 +41,7 @@ function spelledOut(argv: readonly string[]): readonly string[] {
   return first === "-V" && second === undefined ? ["--version"] : argv;
 }
 
-/** Every command with its options, for completions: here alone all files of commands are loaded. */
+/** Every command with its options, for completions. Only this loads all command files. */
 export async function listCommands(): Promise<CompletedCommand[]> {
   const leaves = Object.entries(LEAVES);
   for (const [noun, { verbs }] of Object.entries(NOUNS)) {
@@ -92,7 +95,7 @@ async function buildTree(argv: readonly string[]): Promise<RouteMap<Context>> {
 
 async function buildNoun(noun: Noun, wanted: string | undefined): Promise<RouteMap<Context>> {
   const routes: Record<string, Command<Context>> = {};
-  // `cli schema --help` shows how each verb is written, so there it loads them all.
+  // `cli schema --help` shows the usage of each verb, so it loads all of them.
   const all = wanted !== undefined && !Object.hasOwn(noun.verbs, wanted);
   for (const [verb, leaf] of Object.entries(noun.verbs)) {
     routes[verb] = all || wanted === verb ? await leaf.load() : standIn(leaf);
@@ -100,7 +103,7 @@ async function buildNoun(noun: Noun, wanted: string | undefined): Promise<RouteM
   return buildRouteMap<string, Context>({ routes, docs: { brief: noun.brief } });
 }
 
-/** A command that is listed and not run: `buildTree` loads the one that the command line names. */
+/** A command that is only listed. `buildTree` loads the one that the command line names. */
 function standIn(leaf: Leaf): Command<Context> {
   return buildCommand<Record<never, never>, [], Context>({
     docs: { brief: leaf.brief },

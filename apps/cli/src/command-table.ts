@@ -1,7 +1,7 @@
 import type { Command } from "@stricli/core";
 import type { Context } from "./context.ts";
 
-/** A command's place: what lists say of it, and the file that holds it, loaded when it is asked for. */
+/** A command's entry in lists, and the file that implements it, loaded on demand. */
 export interface Leaf {
   readonly brief: string;
   load(): Promise<Command<Context>>;
@@ -9,12 +9,12 @@ export interface Leaf {
 
 export interface Noun {
   readonly brief: string;
-  /** Its verbs know a plan: 2 means "something is pending", wrong usage is 1. */
+  /** Whether its verbs have plans: 2 then means "something is pending", and a usage error is 1. */
   readonly has_plan: boolean;
   readonly verbs: Readonly<Record<string, Leaf>>;
 }
 
-/** Every command, in the order in which help lists them. */
+/** Every command in the order of the help. */
 export const LEAVES: Readonly<Record<string, Leaf>> = {
   init: {
     brief: "Make this folder a project",
@@ -246,7 +246,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/daemon/stop.ts")).stop,
       },
       restart: {
-        brief: "Stop the daemon and start it again",
+        brief: "Restart the daemon",
         load: async () => (await import("./commands/daemon/restart.ts")).restart,
       },
       reset: {
@@ -372,7 +372,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/server/quota.ts")).quota,
       },
       "rotate-master-key": {
-        brief: "Write a new master key; the next start of the server takes it",
+        brief: "Write a new master key; the server uses it from its next start",
         load: async () => (await import("./commands/server/rotate-master-key.ts")).rotateMasterKey,
       },
       "reset-link": {

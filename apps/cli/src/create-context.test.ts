@@ -4,7 +4,7 @@ import { createOutput } from "./output/output.ts";
 
 const silent = { write: () => undefined };
 
-test("a question after Ctrl-C is not asked, and leaves as one that Ctrl-C left", async () => {
+test("a question after Ctrl-C is cancelled without being shown", async () => {
   const prompt = createPrompt(createOutput(silent, silent, true), AbortSignal.abort());
   for (const asked of [prompt.confirm("Do it?"), prompt.text("Its name?"), prompt.secret("Value?")]) {
     await expect(asked).rejects.toMatchObject({ code: "interrupted" });

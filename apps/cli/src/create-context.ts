@@ -12,16 +12,16 @@ import type { Ahead } from "./project/read-ahead.ts";
 const MAX_INPUT_BYTES = 1_000_000;
 
 export interface ContextInput {
-  /** An application that the command will most likely ask for. */
+  /** An application that the command will probably read. */
   readonly ahead: Ahead | undefined;
-  /** False for a command that reads an application and leaves the daemon alone. */
+  /** False for a command that reads an application without using the daemon. */
   readonly calls_daemon: boolean;
   readonly node: NodeJS.Process;
   readonly program: Program;
   readonly signal: AbortSignal;
 }
 
-/** Everything that commands touch, made of the running process. What costs time is loaded at its first use. */
+/** The dependencies of commands in the running process. Expensive ones are loaded on first use. */
 export function createContext({ ahead, calls_daemon: callsDaemon, node, program, signal }: ContextInput): World {
   const config = readCliConfig(node.env);
   const out = createOutput(lateStream(node, "stdout"), lateStream(node, "stderr"), config.plain);
@@ -48,7 +48,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
     daemon: {
       ensure: async () => {
         const deps = { ...daemon, found };
-        found = undefined; // true of the moment in which it was asked
+        found = undefined; // only valid at the time of the query
         return (await import("./daemon/ensure-daemon.ts")).ensureDaemon(deps, signal);
       },
       find: async () => (await import("./daemon/ensure-daemon.ts")).findDaemon(daemon),
@@ -66,7 +66,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
       const { startService } = await import("./pod/start-service.ts");
       return startService(program, spec, (line) => out.note(raw ? line : describeLogLine(line)));
     },
-    // the answer was parsed by the schema of the act; the compiler cannot follow that for any act
+    // the operator command's schema parsed the answer, which the compiler cannot infer for a generic command
     operate: (async (request: OperatorRequest) => {
       const { askOperator } = await import("./operator/ask-operator.ts");
       return await askOperator({ program, signal, home: config.home }, request);
@@ -76,15 +76,18 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
   };
 }
 
-/** Asks for the daemon while Python runs: its answer is there when it is needed. Starts none. */
+/** Looks for the daemon while Python runs, so that the answer is ready when needed. Starts none. */
 function findAhead(daemon: EnsureDaemonDeps): Promise<FoundDaemon | undefined> {
   const found = import("./daemon/ensure-daemon.ts").then(({ findDaemon }) => findDaemon(daemon));
-  // Whoever needs the daemon gets its error.
+  // Callers that need the daemon get its error.
   found.catch(() => undefined);
   return found;
 }
 
-/** A stream of the process that is made at its first use: making them all takes 3 ms, which the application's Python need not wait. */
+/**
+ * A stream of the process that is created on first use. Creating all of them takes 3 ms, which would delay the
+ * application's Python.
+ */
 function lateStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream {
   return {
     write: (text) => node[name].write(text),
@@ -94,7 +97,7 @@ function lateStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream
   };
 }
 
-/** What the parser of the command line writes to: help goes out, errors are told by us, of which it leaves empty lines. */
+/** Streams of the command-line parser. It prints help; errors are printed by us, so its empty lines are dropped. */
 function parserProcess(node: NodeJS.Process): StricliProcess {
   return {
     stdout: lateStream(node, "stdout"),
@@ -103,25 +106,25 @@ function parserProcess(node: NodeJS.Process): StricliProcess {
   };
 }
 
-/** Ctrl-C that comes before the question is shown leaves it too. */
+/** Ctrl-C before a question is shown also cancels it. */
 export function createPrompt(out: Output, signal: AbortSignal): Prompt {
   const ask = async <T>(show: (clack: typeof import("@clack/prompts")) => Promise<T | symbol>): Promise<T> => {
     const [clack, { appError }] = await Promise.all([import("@clack/prompts"), import("@appdb/contract/errors")]);
     out.status("");
     const answer = signal.aborted ? undefined : await show(clack);
     if (!signal.aborted && !clack.isCancel(answer)) return answer as T;
-    throw appError("interrupted", { detail: "The question was left; nothing was changed." });
+    throw appError("interrupted", { detail: "The question was cancelled. Nothing was changed." });
   };
   const output = process.stderr;
   return {
     confirm: (message) => ask<boolean>(({ confirm }) => confirm({ message, initialValue: false, output, signal })),
     text: (message) => ask<string>(({ text }) => text({ message, output, signal })),
-    // no mask: how long a value is says something of it
+    // no mask: even the length of a secret is information
     secret: (message) => ask<string>(({ password }) => password({ message, mask: "", output, signal })),
   };
 }
 
-/** What is piped in, to its end; far more than any value has is cut, and then refused as too long. */
+/** Reads piped input to its end. Input far above the maximum is cut and then refused as too long. */
 async function readAll(stream: NodeJS.ReadableStream): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -4,34 +4,36 @@ import type { Context } from "./context.ts";
 import { exitCodeOf } from "./output/exit-codes.ts";
 import type { Output } from "./output/output.ts";
 
-/** Every command has it. */
+/** Flag of every command. */
 export interface JsonFlag {
   readonly json: boolean;
 }
 
-/** A command in three parts: what it takes, what it does, how a person reads the result. */
+/** A command in three parts: its parameters, its action, and the display of its result. */
 interface CommandDefinition<Flags extends JsonFlag, Args extends BaseArgs, Result> {
   readonly brief: string;
-  /** Two or more, each a whole command line with a word on what it does. */
+  /** Two or more examples: a complete command line and its purpose. */
   readonly examples: readonly (readonly [command: string, what: string])[];
   readonly parameters: NoInfer<TypedCommandParameters<Omit<Flags, "json">, Args, Context>>;
-  /** Returns what `--json` prints; undefined when the command has written its payload itself. */
+  /** Returns what `--json` prints. Undefined when the command has already printed its payload. */
   run(ctx: Context, flags: Flags, ...args: Args): Promise<Result>;
   render(result: Exclude<Result, undefined>, out: Output, flags: Flags): void;
-  /** 0 unless it says otherwise. */
+  /** Defaults to 0. */
   exitCode?(result: Result, flags: Flags, ctx: Context): number;
 }
 
-/** Turns a definition into a command: adds `--json` and the examples, prints the result or the problem, sets the exit
- *  code. */
+/**
+ * Converts a definition to a command: adds `--json` and the examples, prints the result or the problem, and sets the
+ * exit code.
+ */
 export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = [], Result = unknown>(
   definition: CommandDefinition<Flags, Args, Result>,
 ): Command<Context> {
   type AnyFlags = Readonly<Record<string, unknown>>;
   const { flags } = definition.parameters as { flags?: object };
   const json = { kind: "boolean", brief: "Print the result as JSON", default: false } as const;
-  // The one place where the types of the flags and of the parser's description of them are tied by hand: `json` is
-  // described here, all else by the definition, which the compiler has checked against Flags.
+  // The only place that connects the types of flags and their descriptions by hand. `json` is described here; the
+  // compiler has checked the definition's other flags against Flags.
   const parameters = { ...definition.parameters, flags: { ...flags, json } };
   return buildCommand<AnyFlags, Args, Context>({
     docs: { brief: definition.brief, fullDescription: describe(definition) },
@@ -52,14 +54,14 @@ export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = []
   });
 }
 
-/** Prints an error as a person or a program reads it, and sets the exit code. */
+/** Prints an error for users or programs and sets the exit code. */
 function reportFailure(ctx: Pick<Context, "out" | "process" | "has_plan">, error: unknown, json: boolean): void {
   const problem = toProblem(error);
   ctx.out.problem(problem.code === "internal_error" ? { ...problem, ...describeFault(error) } : problem, json);
   ctx.process.exitCode = exitCodeOf(problem.code, ctx.has_plan);
 }
 
-/** A fault of the command itself. It happened on the person's own machine, so its text betrays nothing to them. */
+/** An internal error of the command. It happened on the user's own machine, so its text is not confidential. */
 function describeFault(error: unknown): { detail: string; hint: string } {
   const text = error instanceof Error ? error.message : String(error);
   return {

@@ -1,6 +1,6 @@
 /**
- * Entry of the command `cli`. A command that reads an application file waits longest for Python, so that is started first, by
- * what little is imported here; run-program.ts, a bundle of its own, is loaded while Python runs.
+ * Entry point of the command `cli`. A command that reads an application file mostly waits for Python. Python therefore
+ * starts first with the few imports of this file; run-program.ts, a separate bundle, is loaded while Python runs.
  */
 import { VERSION } from "@appdb/contract/version";
 import { locateProgram } from "./program.ts";
@@ -9,7 +9,7 @@ import { guessApplication } from "./project/guess-application.ts";
 async function start(argv: readonly string[]): Promise<void> {
   const interrupt = new AbortController();
   process.on("SIGINT", () => {
-    // The second one means it: whatever still waits is left.
+    // A second Ctrl-C exits immediately.
     if (interrupt.signal.aborted) process.exit(130);
     interrupt.abort();
   });
@@ -31,7 +31,7 @@ async function start(argv: readonly string[]): Promise<void> {
   await runProgram({ argv, ahead, program, signal });
 }
 
-/** False for a shell that stands in a folder which somebody has removed: every relative path is void there. */
+/** False for a shell whose current folder was removed; all relative paths are invalid then. */
 function hasCurrentFolder(): boolean {
   try {
     return process.cwd() !== "";

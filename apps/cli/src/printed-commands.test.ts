@@ -8,8 +8,8 @@ const CHECKOUT = findCheckout(import.meta.dirname);
 const PAGES = ["README.md", ...readdirSync(join(CHECKOUT, "docs")).map((name) => join("docs", name))].filter((name) =>
   name.endsWith(".md"),
 );
-/** How the command says that a line is none of its own, before it does anything. */
-const NOT_OURS = /No command named|See how it is written/;
+/** Error texts for unknown commands, before anything is executed. */
+const NOT_OURS = /No command named|See the usage/;
 const NO_COMMAND = /No command named/;
 
 interface Printed {
@@ -22,12 +22,12 @@ const printed = PAGES.flatMap((page) =>
     .split("\n")
     .map((text, at) => ({ text, place: `${page}:${at + 1}` })),
 );
-/** Lines to be typed, without what follows the `#`. */
+/** Command lines without their `#` comments. */
 const lines = printed.flatMap(({ place, text }): Printed[] => {
   const typed = /^ *(?:\$ |\.\/)?cli ((?:"[^"]*"|[^#|"])*?)(?:\s+#.*)?$/.exec(text)?.[1];
   return typed === undefined ? [] : [{ place, words: split(typed) }];
 });
-/** Commands that sentences name, often without what they are given. */
+/** Commands named in sentences, often without arguments. */
 const named = printed.flatMap(({ place, text }): Printed[] =>
   [...text.matchAll(/`cli ([a-z-]+(?: [a-z-]+)?)\b[^`]*`/g)].map(([, words = ""]) => ({ place, words: split(words) })),
 );
@@ -46,12 +46,12 @@ async function findWrong(all: readonly Printed[], wrong: RegExp): Promise<string
 }
 
 describe("the documents print", () => {
-  test("command lines that the command takes", async () => {
+  test("valid command lines", async () => {
     expect(lines.length).toBeGreaterThan(80);
     expect(await findWrong(lines, NOT_OURS)).toEqual([]);
   }, 30_000);
 
-  test("names of commands that there are", async () => {
+  test("names of existing commands", async () => {
     expect(named.length).toBeGreaterThan(50);
     expect(await findWrong(named, NO_COMMAND)).toEqual([]);
   }, 30_000);

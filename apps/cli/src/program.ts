@@ -2,18 +2,18 @@ import { fileURLToPath } from "node:url";
 
 /** How this installation starts its own programs. */
 export interface Program {
-  /** `import.meta.url` of the running program, for finding what comes with it. */
+  /** `import.meta.url` of the running program, for finding files of the installation. */
   readonly url: string;
   /** The command line of `pod.js` with these arguments. */
   pod(args: readonly string[]): readonly [command: string, ...args: string[]];
-  /** The command line of `server.js` with these arguments; its file may be missing, as in the wheel. */
+  /** The command line of `server.js` with these arguments. The file may be missing, as in the wheel. */
   server(args: readonly string[]): {
     readonly file: string;
     readonly argv: readonly [command: string, ...args: string[]];
   };
 }
 
-/** In the bundle pod.js lies beside cli.js; from source it is the other app's entry, run with the same loader as this one. */
+/** The bundle has pod.js next to cli.js. From source it is the other app's entry point, run with the same loader. */
 export function locateProgram(
   url: string,
   node: { readonly execPath: string; readonly execArgv: readonly string[] },

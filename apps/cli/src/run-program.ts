@@ -6,10 +6,10 @@ import { createOutput } from "./output/output.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
-/** Commands that print until somebody ends them. */
+/** Commands that print until they are interrupted. */
 const READERS: ReadonlySet<string> = new Set(["logs", "events", "run", "dev"]);
 
-/** Says that the current folder is gone, and fails. */
+/** Reports that the current folder is gone, and fails. */
 export function refuseLostFolder(argv: readonly string[]): void {
   const problem = toProblem(
     appError("usage", { detail: "The current folder no longer exists.", hint: "Go to a folder that exists: cd ~" }),
@@ -18,7 +18,7 @@ export function refuseLostFolder(argv: readonly string[]): void {
   process.exitCode = exitCodeOf("usage", NOUNS[argv[0] ?? ""]?.has_plan ?? false);
 }
 
-/** Runs the command line to its end, and ends the process. */
+/** Runs the command line to its end and exits. */
 export async function runProgram(input: {
   readonly argv: readonly string[];
   readonly ahead: Ahead | undefined;
@@ -29,14 +29,16 @@ export async function runProgram(input: {
   const world = createContext({ ahead, calls_daemon: argv[1] !== "check", node: process, program, signal });
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") process.exit(1);
-    // `cli service logs main/ingest | head`: the reader has what it wanted; what changes something is done to its end
+    // `cli service logs main/ingest | head`: a reader that stops early ends such a command; commands that change
+    // something continue
     if (READERS.has(argv[1] ?? "") || READERS.has(argv[0] ?? "")) process.exit(0);
   });
-  // Python runs, and a daemon is asked whether it is there: one turn sends that, and the rest is loaded while it answers.
+  // Python runs, and the daemon is being queried: one event-loop turn sends that, and the rest is loaded meanwhile.
   if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
   const { runCommandLine } = await import("./app.ts");
   await runCommandLine(argv, world);
   process.exitCode = Number(world.process.exitCode ?? 0);
-  // The command has ended. Left alone, Node would take its heap down piece by piece; but what is still to be written goes out first.
+  // The command has ended. A normal exit would free the heap slowly, so the process exits at once after its output is
+  // written.
   if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();
 }

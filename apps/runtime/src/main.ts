@@ -1,8 +1,9 @@
 /**
- * One program around the engine, in the role that its first argument names: `local` is the daemon of a home (started by
- * the command, roles/local.ts), `service <spec file>` serves HTTP routes (started by the daemon and by `service run`,
- * roles/service.ts); `database` is a hosted database (started by a driver of pods,
- * roles/database.ts), `service-pod` a hosted service (roles/service-pod.ts); `check` looks through a manifest without a database (started by `schema check`, roles/check.ts). Nothing of a role is loaded for the other.
+ * One program around the engine. Its first argument selects the role. `local`: the daemon of a home, started by the
+ * command (roles/local.ts). `service <spec file>`: HTTP routes, started by the daemon and by `service run`
+ * (roles/service.ts). `database`: a hosted database, started by a pod driver (roles/database.ts). `service-pod`: a
+ * hosted service (roles/service-pod.ts). `check`: checks a manifest without a database, started by `schema check`
+ * (roles/check.ts). Each role loads only its own modules.
  */
 import { runMain } from "@appdb/system/processes/run-main";
 
@@ -11,7 +12,7 @@ const [role, file] = process.argv.slice(2);
 async function run(): Promise<number> {
   if (role === "local") {
     const { runLocal } = await import("./roles/local.ts");
-    // services are this very program in its other role, run by Node as we are
+    // services run this program in another role with the same Node
     return await runLocal({ file: process.argv[1] ?? "", node_options: process.execArgv });
   }
   if (role === "service" && file !== undefined) {

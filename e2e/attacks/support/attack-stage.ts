@@ -10,7 +10,7 @@ import { archiveOf } from "./tree.ts";
 export interface Asked {
   readonly status: number;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
   readonly json: any;
 }
 
@@ -19,15 +19,15 @@ export interface Tenant {
   readonly name: string;
   readonly key: string;
   readonly database_id: string;
-  /** The address of the service `tools` of its database. */
+  /** Address of the service `tools` of its database. */
   readonly tools: string;
-  /** Sends a request below `/v1/orgs/<name>`. NDJSON answers have a text only. */
+  /** Sends a request below `/v1/orgs/<name>`. NDJSON answers have only a text. */
   ask(method: string, path: string, body?: object | Uint8Array): Promise<Asked>;
-  /** Waits until the database has this state and no operation. */
+  /** Waits until the database has this state and no running operation. */
   settles(state: string): Promise<void>;
   /** Uploads blobs and fails unless the server stores them. */
   upload(blobs: readonly (string | Uint8Array)[]): Promise<void>;
-  /** Runs `cli deploy` with this text as the application. */
+  /** Runs `cli deploy` with this application text. */
   deploy(app: string): Promise<Finished>;
   /** Waits for the end of an operation and returns its state. */
   ends(operation: string): Promise<string>;
@@ -44,7 +44,7 @@ export interface AttackStage extends AsyncDisposable {
 }
 
 const READY_MS = 60_000;
-/** Both databases wake when a caller with a key asks for them. */
+/** Both databases wake on a request with a key. */
 const PROJECT = `[service]
 
 [[service.database]]
@@ -56,7 +56,7 @@ name = "cloud://mallory:main"
 wake_on_request = true
 `;
 
-/** Starts the built server with these settings, and deploys the application of both organizations. */
+/** Starts the built server with these settings and deploys both organizations' application. */
 export async function openAttackStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
   const place = makePlace({ env: settings });
   try {
@@ -79,7 +79,7 @@ export async function openAttackStage(settings: Readonly<Record<string, string>>
   }
 }
 
-/** The same with one organization alone, as plain processes serve it. */
+/** The same with only one organization, as plain processes require. */
 export async function openLoneStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
   const place = makePlace({ env: settings });
   try {

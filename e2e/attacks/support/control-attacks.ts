@@ -9,7 +9,7 @@ import { type Asked, type AttackStage, send, type Tenant } from "./attack-stage.
 import { TENANT_APP } from "./tenant-app.ts";
 import { archiveOf, fileEntry } from "./tree.ts";
 
-/** The control plane must answer anyone within this time, whatever one request makes it parse. */
+/** Maximum response time of the control plane while it parses an expensive request. */
 const PING_MS = 10_000;
 const REQUEST_MS = 60_000;
 const DEPENDENCIES = 12_000;
@@ -22,20 +22,20 @@ const FOLLOWERS = 200;
 
 export const PROJECT = { "app.py": TENANT_APP };
 
-/** Registers the attacks on what all organizations share: the control plane's process, its workers, and the machine. */
+/** Registers attacks on shared resources: the control plane's process, its workers, and the machine. */
 export function testControlAttacks(open: () => AttackStage): void {
-  describe("a member who asks the control plane for much work", () => {
+  describe("a member who sends expensive work to the control plane", () => {
     test.each([
       ["many dependencies", lockDocument(Array.from({ length: DEPENDENCIES }, (_, at) => `d${at}`))],
       ["a long dependency", lockDocument([`a${" ".repeat(600_000)}x;`])],
-    ])("stops nobody else by %s", async (_, environment) => {
+    ])("blocks no one else with %s", async (_, environment) => {
       const { mallory } = open();
       const small = await plan(mallory, lockDocument(["d0", "d1"]));
       expect(small, small.text).toMatchObject({ status: 200 });
       expect(await late(open(), () => plan(mallory, environment))).toBe(0);
     });
 
-    test("stops nobody else by millions of members that do not fit", async () => {
+    test("blocks no one else with millions of invalid members", async () => {
       const { mallory } = open();
       const { files } = await projectOf(mallory, PROJECT);
       const body = { settings: { include: Array(MEMBERS).fill(0) }, files, environment: NO_ENVIRONMENT };
@@ -44,7 +44,7 @@ export function testControlAttacks(open: () => AttackStage): void {
       expect(await late(open(), send)).toBe(0);
     });
 
-    test("stops nobody else by the address of a registry", async () => {
+    test("blocks no one else with a registry address", async () => {
       const { mallory } = open();
       const registry = `https://a.invalid/${"/".repeat(SLASHES)}x`;
       const files = [
@@ -59,7 +59,7 @@ export function testControlAttacks(open: () => AttackStage): void {
       expect(await late(open(), async () => id !== undefined && (await mallory.ends(id)))).toBe(0);
     });
 
-    test("stops no start of another organization by webhooks that never answer", async () => {
+    test("blocks no start of others with webhooks that never answer", async () => {
       const { mallory, victim } = open();
       await using tarpit = await openTarpit();
       const made: string[] = [];
@@ -83,7 +83,7 @@ export function testControlAttacks(open: () => AttackStage): void {
       }
     });
 
-    test("stops no build of another organization by builds that never end", async () => {
+    test("blocks no build of others with endless builds", async () => {
       const { mallory, victim } = open();
       await using loops = await loopBuilds([{ ask: mallory.ask, databases: ["second", "third"] }]);
       expect(loops.begun).toBeGreaterThan(0);
@@ -92,7 +92,7 @@ export function testControlAttacks(open: () => AttackStage): void {
       expect(await victim.ends(begun.json.operation.id)).toBe("succeeded");
     });
 
-    test("stops no build of another organization by builds of two organizations of one person", async () => {
+    test("blocks no build of others with builds of two own organizations", async () => {
       const { hosted, victim } = open();
       const attackers: { readonly ask: Tenant["ask"]; readonly databases: readonly string[] }[] = [];
       for (const name of ["accomplice", "helper"]) {
@@ -111,7 +111,7 @@ export function testControlAttacks(open: () => AttackStage): void {
       expect(await victim.ends(begun.json.operation.id)).toBe("succeeded");
     });
 
-    test("follows only some of the logs that it asks for at once", async () => {
+    test("can follow only a limited number of logs", async () => {
       const { hosted, mallory } = open();
       const url = `${hosted.url}/v1/orgs/mallory/databases/main/logs?follow=1`;
       const end = new AbortController();
@@ -126,7 +126,7 @@ export function testControlAttacks(open: () => AttackStage): void {
   });
 
   describe("a stranger who signs up", () => {
-    test("makes only some organizations", async () => {
+    test("can create only a limited number of organizations", async () => {
       const { hosted } = open();
       const headers: Record<string, string> = { origin: hosted.url, "content-type": "application/json" };
       const post = async (path: string, body: object) => {
@@ -144,7 +144,7 @@ export function testControlAttacks(open: () => AttackStage): void {
       expect(made.filter((status) => status === 201).length).toBeLessThan(ORGANIZATIONS);
     });
 
-    test("gives no database the memory of the whole machine", async () => {
+    test("cannot give a database the memory of the whole machine", async () => {
       const { mallory } = open();
       const ask = async (memoryMb: number) =>
         await mallory.ask("POST", "/databases/main/plan", {
@@ -182,7 +182,7 @@ async function prepare(tenant: Tenant, environment: Environment, texts: Record<s
   return await tenant.ask("POST", "/databases/main/preparations", { ...project, environment, app_file: "app.py" });
 }
 
-/** A lock and its pyproject.toml, which agree on these dependencies. */
+/** A matching lock and pyproject.toml with these dependencies. */
 export function lockDocument(dependencies: readonly string[]): Environment {
   const pyproject = `[project]\nname = "p"\nversion = "0"\ndependencies = ${JSON.stringify(dependencies)}\n`;
   const required = dependencies.map((name) => `{ name = ${JSON.stringify(name)} }`).join(", ");
@@ -194,7 +194,7 @@ export function lockDocument(dependencies: readonly string[]): Environment {
   return { ...NO_ENVIRONMENT, source: "uv.lock", files };
 }
 
-/** A package among the project's files, whose build runs this line. */
+/** A package in the project's files whose build runs this line. */
 export async function packageOf(name: string, line: string): Promise<[Environment, Record<string, string>]> {
   const texts: Record<string, string> = {
     "requirements.txt": "./x\n",
@@ -216,7 +216,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
   return [{ ...environment }, texts];
 }
 
-/** How many requests of somebody else get no answer in time while the work goes on. */
+/** Number of requests of another user that get no answer in time during the work. */
 async function late({ hosted }: AttackStage, work: () => Promise<unknown>): Promise<number> {
   let isDone = false;
   const done = Promise.race([work(), new Promise((resolve) => setTimeout(resolve, REQUEST_MS).unref())]).finally(() => {
@@ -235,7 +235,7 @@ async function late({ hosted }: AttackStage, work: () => Promise<unknown>): Prom
   return count;
 }
 
-/** Begins builds that never end, and waits until those have begun that will; they are cancelled with it. */
+/** Starts endless builds and waits until the allowed ones run; disposing cancels them. */
 async function loopBuilds(
   attackers: readonly { readonly ask: Tenant["ask"]; readonly databases: readonly string[] }[],
 ): Promise<AsyncDisposable & { readonly begun: number }> {

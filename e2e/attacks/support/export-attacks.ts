@@ -7,12 +7,12 @@ import { TENANT_APP } from "./tenant-app.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
 const NOTHING = "nothing";
-/** `pg_catalog.lo_import(text)`, which nothing of the product calls. 12 is its own language, `internal`. */
+/** `pg_catalog.lo_import(text)`, which the product never calls. 12 is its language, `internal`. */
 const ROW = { oid: 764, prosrc: "be_lo_import", prolang: 12 };
 
-/** Registers the attacks that make the database's engine connect to its own cluster as its superuser. */
+/** Registers attacks that make the database's engine connect to its own cluster as its superuser. */
 export function testExportAttacks(open: () => AttackStage): void {
-  describe("a member who exports rows to the socket of the database's own cluster", () => {
+  describe("a member who exports rows to the database's own cluster socket", () => {
     const folderOf = ({ place, mallory }: AttackStage) =>
       nameRuntimeFolder(join(place.home, "server", "databases", mallory.database_id), place.env.XDG_RUNTIME_DIR);
     const forms = (folder: string): Record<string, string> => ({
@@ -27,7 +27,7 @@ export function testExportAttacks(open: () => AttackStage): void {
     });
     const names = Object.keys(forms("/"));
 
-    test("an honest route of the same table stores a row, and the socket is where the attack looks for it", async () => {
+    test("an honest route stores a row, and the targeted socket exists", async () => {
       const stage = open();
       const deployed = await stage.mallory.deploy(TENANT_APP);
       expect(deployed, deployed.stderr).toMatchObject({ code: 0 });
@@ -36,13 +36,13 @@ export function testExportAttacks(open: () => AttackStage): void {
       expect(existsSync(join(folderOf(stage), ".s.PGSQL.5432"))).toBe(true);
     });
 
-    test.each(names)("changes no function of the catalog by %s", async (name) => {
+    test.each(names)("changes no catalog function by %s", async (name) => {
       const stage = open();
       const url = forms(folderOf(stage))[name] ?? "";
       expect(await attack(stage, JSON.stringify(url), name)).toBe(NOTHING);
     });
 
-    test("changes no function of the catalog by a secret that holds the address", async () => {
+    test("changes no catalog function by an address in a secret", async () => {
       const stage = open();
       const value = Object.values(forms(folderOf(stage)))[0];
       const set = await stage.mallory.ask("PUT", "/databases/main/secrets/WAREHOUSE_URL", { value });
@@ -50,7 +50,7 @@ export function testExportAttacks(open: () => AttackStage): void {
       expect(await attack(stage, '"env:WAREHOUSE_URL"', "env")).toBe(NOTHING);
     });
 
-    test("an honest application serves after all of that", async () => {
+    test("an honest application still works afterwards", async () => {
       const { mallory } = open();
       const deployed = await mallory.deploy(TENANT_APP);
       expect(deployed, deployed.stderr).toMatchObject({ code: 0 });
@@ -59,7 +59,7 @@ export function testExportAttacks(open: () => AttackStage): void {
   });
 }
 
-/** Deploys a route that exports to `pg_proc`, and sends it the row that the catalog has already. */
+/** Deploys a route that exports to `pg_proc` and sends the catalog's own row. */
 async function attack({ mallory }: AttackStage, written: string, name: string): Promise<string> {
   const path = `/exported-${name.replaceAll(/\W/g, "-")}`;
   const target = `SqlExport(db_connect=${written}, table="pg_proc", db_schema="pg_catalog", method="update")`;

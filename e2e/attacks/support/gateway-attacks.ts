@@ -8,23 +8,23 @@ import { describe, expect, test } from "vitest";
 import { type AttackStage, send, type Tenant } from "./attack-stage.ts";
 
 const MEGABYTE = 1024 ** 2;
-/** Time in which a stranger's request would have woken a database: a wake by a key takes a tenth of it. */
+/** Time in which an unauthorized request would have woken a database; a wake by a key takes a tenth of it. */
 const WAKE_MS = 6_000;
-/** Bodies at a time, and how much of the gateway's memory they may cost together. */
+/** Number of concurrent bodies, and the gateway memory that they may use together. */
 const BODIES = 600;
 const MAX_GROWTH_MB = 400;
 
-/** Registers the attacks on the gateway, which all organizations share. */
+/** Registers attacks on the gateway, which all organizations share. */
 export function testGatewayAttacks(open: () => AttackStage): void {
-  describe("somebody who sends requests to the gateway", () => {
-    test("a caller with a key wakes a database that sleeps", async () => {
+  describe("a client that sends requests to the gateway", () => {
+    test("wakes a sleeping database with a key", async () => {
       const { victim } = open();
       await putToSleep(victim);
       expect(await send(`${victim.tools}/whoami`, victim.key, "GET")).toMatchObject({ status: 200 });
       await victim.settles("AVAILABLE");
     });
 
-    test("a stranger wakes no database by its health, nor by a preflight", async () => {
+    test("wakes no database by a health or preflight request without a key", async () => {
       const { victim } = open();
       await putToSleep(victim);
       const origin = { origin: "https://shop.example.com", "access-control-request-method": "POST" };
@@ -41,7 +41,7 @@ export function testGatewayAttacks(open: () => AttackStage): void {
       expect(json).toMatchObject({ state: "STOPPED", operation: null });
     });
 
-    test("an organization's code sees its own cookies and no session of the dashboard", async () => {
+    test("an organization's code sees its own cookies but no dashboard session", async () => {
       const { mallory } = open();
       const names = ["appdb.session_token", "__Secure-appdb.session_token", "__Host-appdb.session_token"];
       const cookie = ["theme=dark", ...names.map((name) => `${name}=stolen.signature`), "lang=en"].join("; ");
@@ -52,7 +52,7 @@ export function testGatewayAttacks(open: () => AttackStage): void {
       expect(text).not.toContain("stolen");
     });
 
-    test("bodies of one organization that wait for its functions cost the gateway little memory", async () => {
+    test("waiting bodies of one organization use little gateway memory", async () => {
       const stage = open();
       const { mallory, victim } = stage;
       const text = "x".repeat(MEGABYTE - 100);
@@ -94,7 +94,7 @@ function residentMb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1] ?? Number.NaN) / 1024;
 }
 
-/** Sends a whole request and takes no answer until it is ended. */
+/** Sends a complete request and reads no answer until it is disposed. */
 export function holdRequest({ tools, key }: Tenant, body: Buffer, agent: Agent): { end(): void } {
   const sent = request(`${tools}/nap`, {
     method: "POST",

@@ -8,10 +8,12 @@ import { type AttackStage, send, type Tenant } from "./attack-stage.ts";
 import { TENANT_APP } from "./tenant-app.ts";
 import { fileEntry } from "./tree.ts";
 
-/** Registers the attacks of code that has left the sandbox of the application and is its database's user ("pod level"). */
+/**
+ * Registers attacks of code that has escaped the application's sandbox and runs as its database's user ("pod level").
+ */
 export function testPodAttacks(open: () => AttackStage): void {
   describe("a process of a database's user", () => {
-    test("reads no log of another organization through links in its own folders", async () => {
+    test("reads no log of others through links in its folders", async () => {
       const stage = open();
       const { mallory, victim } = stage;
       const id = `canary-${randomBytes(6).toString("hex")}`;
@@ -23,7 +25,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       await eventually(async () => expect((await logs(victim)).text).toContain(id));
       const own = await serviceId(mallory);
       const ofVictim = await serviceId(victim);
-      // where 0.8.0 keeps them, and the files of a log in any folder of the user
+      // where 0.8.0 stores them, and log files in any folder of the user
       asPod(
         stage,
         `mv services services.was; mkdir services && ln -s ../../${victim.database_id}/services/${ofVictim} services/${own}`,
@@ -44,7 +46,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       for (const { text } of seen) expect(text).not.toContain(id);
     });
 
-    test("changes no mode and no owner of the server's folders through links in its own", async () => {
+    test("changes no mode or owner of server folders through links", async () => {
       const stage = open();
       const { mallory, place } = stage;
       const probe = join(dirname(place.home), "probe");
@@ -54,7 +56,7 @@ export function testPodAttacks(open: () => AttackStage): void {
         stage,
         `mv services services.was; mkdir services && ln -s '${probe}' services/${own}; touch touched && rm touched`,
       );
-      // the attacker can write what is its own
+      // the attacker can write its own files
       expect(planted).toContain(0);
       await mallory.ask("POST", "/databases/main/services/tools/restart");
       await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -70,7 +72,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       expect({ mode: (mode & 0o777).toString(8), uid, left }).toEqual({ mode: "700", uid: 0, left: [] });
     });
 
-    test("deletes no database of another organization by a link in place of its services", async () => {
+    test("deletes no database of others through a link as services folder", async () => {
       const stage = open();
       const { place, victim } = stage;
       const databases = join(place.home, "server", "databases");
@@ -80,7 +82,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       mkdirSync(orphan);
       expect(asPod(stage, "[ -e services ] && mv services services.was; ln -s .. services")).toContain(0);
       await stage.restart();
-      // what is to be removed at a start is
+      // the start has removed what it must remove
       await eventually(() => expect(existsSync(orphan)).toBe(false), { timeout_ms: 30_000 });
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       expect(existsSync(kept)).toBe(true);
@@ -108,7 +110,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       expect(attacked.status, attacked.text).toBeGreaterThanOrEqual(400);
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       await mallory.settles("AVAILABLE");
-      // a service's instances come and go with other tests; the engine is in the database's pod
+      // service instances change with other tests; the engine is in the database's pod
       const told = (list: { id: string; started_at: string; restarts: number }[]) =>
         list
           .filter(({ id }) => id.startsWith("db-"))
@@ -130,7 +132,7 @@ async function serviceId(tenant: Tenant): Promise<string> {
   return (await tenant.ask("GET", "/databases/main/services/tools")).json.id;
 }
 
-/** Folders of this name below the home's server, links not followed. */
+/** Folders of this name below the home's server, without following links. */
 function findFolders(home: string, name: string): string[] {
   const found = spawnSync("find", [join(home, "server"), "-maxdepth", "6", "-type", "d", "-name", name], {
     encoding: "utf8",
@@ -138,15 +140,15 @@ function findFolders(home: string, name: string): string[] {
   return found.stdout.split("\n").filter((line) => line !== "");
 }
 
-/** Where a database's services have their folders. */
+/** Folder of a database's services. */
 function servicesOf({ place }: AttackStage, { database_id: databaseId }: Tenant): string {
   const own = join(place.home, "server", "services", databaseId);
   return existsSync(own) ? own : join(place.home, "server", "databases", databaseId, "services");
 }
 
 /**
- * Runs a script as the user of the attacker's database in each folder that belongs to that user, as a process that has left the
- * sandbox of the application would. Returns the exit statuses.
+ * Runs a script as the attacker database's user in each of that user's folders, like a process that escaped the
+ * application's sandbox. Returns the exit statuses.
  */
 function asPod({ mallory, place }: AttackStage, script: string): (number | null)[] {
   const root = join(place.home, "server");
@@ -158,7 +160,7 @@ function asPod({ mallory, place }: AttackStage, script: string): (number | null)
   const owned = found.stdout.split("\n").filter((line) => line !== "");
   return owned.flatMap((cwd) => {
     const folder = statSync(cwd, { throwIfNoEntry: false });
-    // the scratch folder of an instance that has just ended
+    // the scratch folder of an instance that just ended
     if (folder === undefined) return [];
     const { gid, uid } = folder;
     const user = ["--reuid", String(uid), "--regid", String(gid), "--clear-groups", "sh", "-c", script];

@@ -5,18 +5,18 @@ import { archiveOf, digestOf } from "./tree.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
 const MEGABYTE = 1024 ** 2;
-/** The server of these attacks gives an organization this many files; the attacker sends more. */
+/** File limit of an organization on this server; the attacker sends more. */
 export const STORED_FILES = 4_000;
 const BATCH = 1_000;
 const BATCHES = LONG ? 300 : 6;
-/** Of one blob of 8 MiB, named again and again: the tree has half of the gigabyte that an organization may store. */
+/** Number of names of one 8 MiB blob: the tree has half of the gigabyte that an organization may store. */
 const NAMES = 64;
 const PLANS = 4;
 
-/** Registers the attacks on the machine's disk and its inodes. They leave the attacker without room: they come last. */
+/** Registers attacks on the machine's disk and inodes. They use up the attacker's quota, so they run last. */
 export function testStorageAttacks(open: () => AttackStage): void {
-  describe("a member who stores much", () => {
-    test.runIf(LONG)("unpacks no more bytes than its organization may have", async () => {
+  describe("a member who stores much data", () => {
+    test.runIf(LONG)("unpacks no more bytes than the organization's limit", async () => {
       const { mallory } = open();
       const chunk = randomBytes(8 * MEGABYTE);
       expect(await upload(mallory, [chunk])).toBe(200);
@@ -32,11 +32,11 @@ export function testStorageAttacks(open: () => AttackStage): void {
         const body = { app_file: "app.py", folders: [], file_digests: null, files };
         statuses.push((await mallory.ask("POST", "/databases/main/schema/plan", body)).status);
       }
-      // other statuses: the tree was unpacked, and has no application file
+      // other statuses: the tree was unpacked and has no application file
       expect(statuses).toContain(409);
     });
 
-    test("stores no more files than its organization may have", async () => {
+    test("stores no more files than the organization's limit", async () => {
       const { mallory } = open();
       const statuses: number[] = [];
       for (let at = 0; at < BATCHES; at += 1) {
@@ -51,7 +51,7 @@ export function testStorageAttacks(open: () => AttackStage): void {
       expect(statuses.filter((status) => status === 200).length * BATCH).toBeLessThanOrEqual(STORED_FILES);
     });
 
-    test("leaves another organization room", async () => {
+    test("leaves space for another organization", async () => {
       const { victim } = open();
       expect(await upload(victim, [randomBytes(100)])).toBe(200);
     });

@@ -1,4 +1,4 @@
-/** The application of both organizations: tables with computed columns, and a service with routes of every kind. */
+/** Application of both organizations: tables with computed columns, and a service with all kinds of routes. */
 export const TENANT_APP = `import asyncio
 import os
 import time

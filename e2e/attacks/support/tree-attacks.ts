@@ -16,11 +16,11 @@ type Route = (typeof ROUTES)[number];
 interface Project {
   readonly texts: Readonly<Record<string, string>>;
   readonly links: Readonly<Record<string, string>>;
-  /** Paths that the environment document takes besides the honest ones, with their listing texts. */
+  /** Paths in the environment document besides the honest ones, with their listing texts. */
   readonly extra: readonly { readonly path: string; readonly text: string }[];
 }
 
-/** The build of this package tells each file named `canary` that lies in the build's project, by the version of its wheel. */
+/** This package's build reveals each file named `canary` in its project through the version of its wheel. */
 const BACKEND = `import os
 import zipfile
 
@@ -62,14 +62,15 @@ const PACKAGE: Readonly<Record<string, string>> = {
   "x/backend.py": BACKEND,
 };
 
-/** From a project's own folder, `<home>/server/files/<database>/<digest>`, to the folder in which the home lies. */
+/** From a project's folder, `<home>/server/files/<database>/<digest>`, to the parent folder of the home. */
 const UPS_TO_PLACE = 5;
 const DEPTH = 24;
 const NOTHING = "nothing";
 
 /**
- * Registers the attacks on files of the machine by way of project trees and environment documents. The canaries lie beside the home
- * and beside the master key. Each attack begins with an honest build of the same package, which must tell its own canary.
+ * Registers attacks on the machine's files by project trees and environment documents. Canaries are next to the home
+ * and next to the master key. Each attack starts with an honest build of the same package, which must reveal its own
+ * canary.
  */
 export function testTreeAttacks(open: () => AttackStage): void {
   describe("a member who uploads links", () => {
@@ -88,24 +89,24 @@ export function testTreeAttacks(open: () => AttackStage): void {
       for (const folder of [beside, held, written]) rmSync(folder, { recursive: true, force: true });
     });
 
-    test.each(ROUTES)("an honest %s builds the package, which tells its own canary", async (route) => {
+    test.each(ROUTES)("an honest %s builds the package and reveals its own canary", async (route) => {
       const { mallory } = open();
       const own = `own ${route}`;
       const { said } = await build(mallory, route, { texts: { "x/canary": own }, links: {}, extra: [] });
       expect(said).toContain(Buffer.from(own).toString("hex"));
     });
 
-    test.each(ROUTES)("%s reads no file beside the home through a link that leads through a link", async (route) => {
+    test.each(ROUTES)("%s reads no file next to the home through nested links", async (route) => {
       const links = throughLink("t", UPS_TO_PLACE);
       expect(await readCanary(route, beside, { links, extra: [{ path: "t/beside/", text: "" }] })).toBe(NOTHING);
     });
 
-    test.each(ROUTES)("%s reads no file beside the master key", async (route) => {
+    test.each(ROUTES)("%s reads no file next to the master key", async (route) => {
       const links = throughLink("t", UPS_TO_PLACE - 2);
       expect(await readCanary(route, held, { links, extra: [{ path: "t/held/", text: "" }] })).toBe(NOTHING);
     });
 
-    test.each(ROUTES)("%s writes no file outside of the build through an alias of a folder", async (route) => {
+    test.each(ROUTES)("%s writes no file outside the build through a folder alias", async (route) => {
       const { mallory } = open();
       const name = `planted-${route}`;
       const { links, texts, extra } = throughAlias(written, name);
@@ -113,7 +114,7 @@ export function testTreeAttacks(open: () => AttackStage): void {
       expect(existsSync(join(written, name))).toBe(false);
     });
 
-    /** Puts a canary of its own into the folder, and counts how much of it the member is told. */
+    /** Puts a unique canary into the folder and counts how much of it the member learns. */
     async function readCanary(route: Route, folder: string, project: Omit<Project, "texts">): Promise<string> {
       const secret = `canary ${randomBytes(8).toString("hex")}`;
       writeFileSync(join(folder, "canary"), secret, { mode: 0o600 });
@@ -121,14 +122,14 @@ export function testTreeAttacks(open: () => AttackStage): void {
       return said.includes(Buffer.from(secret).toString("hex")) ? `${secret.length} bytes of the canary` : NOTHING;
     }
 
-    test("the database serves on after all of that", async () => {
+    test("the database still works afterwards", async () => {
       const { mallory } = open();
       await mallory.settles("AVAILABLE");
     });
   });
 }
 
-/** `t` leads out by `ups` folders: in its text it stays inside, since the path of the other link counts as folders. */
+/** `t` leads `ups` folders up. Its text looks inside, because the path of the other link counts as folders. */
 function throughLink(name: string, ups: number): Record<string, string> {
   const deep = Array.from({ length: DEPTH }, (_, at) => `d${at}`);
   const back = `${deep.join("/")}/back`;
@@ -138,7 +139,10 @@ function throughLink(name: string, ups: number): Record<string, string> {
   };
 }
 
-/** `t/q` is `x0/.../q` in the tree, where its relative link stays inside; copied to `t/q` of the build, the link leads to the target. */
+/**
+ * `t/q` is `x0/.../q` in the tree, where its relative link stays inside. Copied to `t/q` of the build, the link leads
+ * to the target.
+ */
 function throughAlias(target: string, name: string): Project {
   const deep = Array.from({ length: DEPTH }, (_, at) => `x${at}`);
   const folder = deep.join("/");
@@ -154,7 +158,7 @@ function throughAlias(target: string, name: string): Project {
   };
 }
 
-/** Sends the project, waits for the end of the work that it begins, and returns everything that the member is told. */
+/** Sends the project, waits for the end of the work, and returns everything that the member learns. */
 async function build(tenant: Tenant, route: Route, project: Project): Promise<{ readonly said: string }> {
   const { links, extra } = project;
   const texts = { ...PACKAGE, ...project.texts };

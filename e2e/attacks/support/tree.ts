@@ -8,7 +8,7 @@ export function digestOf(bytes: string | Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** A file entry of a tree. Large content is cut into chunks as the command cuts it. */
+/** A file entry of a tree. Large content is cut into chunks as the command does. */
 export function fileEntry(path: string, content: string | Uint8Array): TreeEntry {
   const bytes = Buffer.from(content);
   return { path, size: bytes.length, is_executable: false, link: null, chunks: chunksOf(bytes).map(digestOf) };
@@ -23,7 +23,7 @@ function chunksOf(bytes: Buffer): Buffer[] {
   return Array.from({ length: count }, (_, at) => bytes.subarray(at * CHUNK_BYTES, (at + 1) * CHUNK_BYTES));
 }
 
-/** A tar archive with one entry for each blob, named by its digest. */
+/** A tar archive with one entry per blob, named by its digest. */
 export function archiveOf(blobs: readonly (string | Uint8Array)[]): Buffer {
   const parts = blobs.flatMap((blob) => {
     const bytes = Buffer.from(blob);

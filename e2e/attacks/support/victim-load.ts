@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Tenant } from "./attack-stage.ts";
 
-/** What requests at a constant rate met. Times count from the moment at which a request was due. */
+/** Results of requests at a constant rate. Times are measured from the scheduled moment of a request. */
 export interface LoadResult {
   readonly answered: number;
   readonly failed: number;
@@ -17,7 +17,7 @@ const SERVICE_PER_SECOND = 20;
 const CONTROL_PER_SECOND = 5;
 const CONNECTIONS = 8;
 
-/** Requests of an organization to its service and to the control plane, from processes of their own. */
+/** Requests of an organization to its service and to the control plane, from separate processes. */
 export async function startVictimLoad({ key, tools }: Tenant, serverUrl: string) {
   const loops = await Promise.all([
     startLoop(`${tools}/docs`, key, SERVICE_PER_SECOND, { title: "a row" }),

@@ -1,13 +1,13 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 
-/** What is said of bytes that are no request, for whoever has only a connection to say it on. */
+/** Refusal of invalid HTTP, for callers that only have a connection to answer on. */
 export interface BadHttpRefusal {
   readonly status: number;
   readonly reason: string;
   readonly error: AppError;
 }
 
-/** How Node's parser names what it refused, turned into our refusal of it; `hint` is what to do about bytes that are no HTTP. */
+/** Maps an error code of Node's HTTP parser to a refusal. `hint` is the advice for bytes that are not HTTP. */
 export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRefusal {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
@@ -24,8 +24,8 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
         status: 408,
         reason: "Request Timeout",
         error: appError("request_timeout", {
-          detail: "The request's headers did not come in time.",
-          hint: "Send the request again, without a pause in it.",
+          detail: "The request's headers did not arrive in time.",
+          hint: "Send the request again without pauses.",
         }),
       };
     default:
@@ -40,7 +40,7 @@ export function refuseBadHttp(code: string | undefined, hint: string): BadHttpRe
   }
 }
 
-/** The whole answer as bytes of HTTP/1.1, after which the connection ends. */
+/** The complete HTTP/1.1 response as bytes. The connection closes after it. */
 export function printBadHttp({ status, reason }: BadHttpRefusal, requestId: string, problem: object): string {
   const body = JSON.stringify({ ...problem, status });
   return (

@@ -6,25 +6,28 @@ const EXPOSED =
 const KNOWN_HEADERS =
   "content-type, x-request-id, x-api-key, authorization, prefer, idempotency-key, if-none-match, last-event-id";
 
-/** What a service says of pages of other origins: its router's `cors`; `null`: nothing; `own`: it answers such questions itself. */
+/**
+ * CORS setting of a service: the router's `cors`; `null` for none; `own` when the service answers preflight requests
+ * itself.
+ */
 export type CorsRule = ManifestCors | "own" | null;
 
 /**
- * Headers that let a page read an answer. Without a rule pages that this machine serves may, others may not, since whoever
- * can reach a service may write to it. (Only JSON bodies are taken, so a foreign page cannot write blindly either; a handler
- * that takes the bytes of any body has to see to that itself.)
+ * Headers that let a page read a response. Without a rule, only pages served from this machine may read it, since every
+ * client that reaches a service may write to it. Only JSON bodies are accepted, so a foreign page cannot write blindly
+ * either. A handler that accepts bodies of any type must check this itself.
  */
 export function corsHeaders(origin: string, rule: CorsRule): Record<string, string> {
   if (rule === "own") return {};
   if (rule === null) return LOOPBACK_ORIGIN.test(origin) ? allow(origin) : {};
   const isAny = rule.origins.includes("*");
-  // A cache must not give one origin what was answered to another.
+  // prevents a cache from serving one origin's response to another
   if (!isAny && !rule.origins.includes(origin)) return { vary: "origin" };
   const credentials = rule.credentials ? { "access-control-allow-credentials": "true" } : {};
   return { ...allow(isAny ? "*" : origin), ...credentials };
 }
 
-/** What a browser asks before it sends more than a form could. */
+/** Answer to a browser's preflight request, which precedes anything a form could not send. */
 export function preflightHeaders(origin: string, methods: readonly string[], rule: CorsRule): Record<string, string> {
   const allowed = corsHeaders(origin, rule);
   if (allowed["access-control-allow-origin"] === undefined) return allowed;

@@ -10,7 +10,7 @@ const OWN = [
   "appdb.session_token",
 ];
 
-test.each(OWN)("takes %s out of a Cookie header and refuses it in Set-Cookie", (cookie) => {
+test.each(OWN)("removes %s from a Cookie header and refuses it in Set-Cookie", (cookie) => {
   expect(withoutDashboardCookies(cookie)).toBe(undefined);
   expect(withoutDashboardCookies(`a=1; ${cookie}; b=2`)).toBe("a=1; b=2");
   expect(withoutDashboardCookies(`${cookie};\tb="x; ${cookie}"`)).toBe('b="x');

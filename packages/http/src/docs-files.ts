@@ -4,14 +4,17 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { DOCS_PAGE, DOCS_SCRIPT, DOCS_STYLE } from "./docs-page.ts";
 
-/** A file of the page that shows a service's routes, with all its headers. */
+/** A file of the API documentation page of a service, with its headers. */
 export interface DocsFile {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
 export interface DocsFiles {
-  /** By its path below the service: `/docs`, `/docs/assets/start.js`; undefined for what is none of DOCS_PATHS. */
+  /**
+   * Reads a file by its path below the service: `/docs`, `/docs/assets/start.js`. Undefined for other paths than
+   * DOCS_PATHS.
+   */
   read(path: string): Promise<DocsFile | undefined>;
 }
 
@@ -25,7 +28,7 @@ const SECURITY = {
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
 const STYLE = "text/css; charset=utf-8";
-/** Of what changes with the version alone. */
+/** Headers of files that change only with the version. */
 const CACHED = { "cache-control": "max-age=3600" } as const;
 
 const OWN: Readonly<Record<string, readonly [type: string, text: string]>> = {
@@ -38,10 +41,10 @@ const SWAGGER: Readonly<Record<string, readonly [type: string, file: string]>> =
   "/docs/assets/swagger-ui-bundle.js": [SCRIPT, "swagger-ui-bundle.js"],
 };
 
-/** The page and all that it loads: nothing of it comes from elsewhere. */
+/** The page and its assets. The page loads nothing from other hosts. */
 export const DOCS_PATHS: readonly string[] = [...Object.keys(OWN), ...Object.keys(SWAGGER)];
 
-/** Reads the files when they are first asked for, and keeps them: the largest has 1.5 MB. They are the same for every service. */
+/** Reads the files on first use and keeps them in memory; the largest has 1.5 MB. All services share them. */
 export function createDocsFiles(): DocsFiles {
   const kept = new Map<string, DocsFile>();
   return {
@@ -67,7 +70,7 @@ function toFile(type: string, body: Buffer, more: Readonly<Record<string, string
   return { headers, body };
 }
 
-/** Beside the bundled program, or the package in a checkout. */
+/** Folder next to the bundled program, or of the package in a checkout. */
 function swaggerFolder(): string {
   const bundled = join(import.meta.dirname, "swagger-ui");
   if (existsSync(bundled)) return bundled;

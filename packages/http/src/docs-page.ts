@@ -1,7 +1,7 @@
 /**
- * The page that shows a service's routes: one page for all services, which says nothing of any. What it shows comes from `openapi.json` beside
- * it; where that asks for an API key, so does the page. The key goes into the header of requests, is kept while the tab is open, and is never part
- * of an address.
+ * The API documentation page, shared by all services and without data of any. It shows the `openapi.json` next to it
+ * and asks for an API key where that file requires one. The key is sent in request headers, is kept while the tab is
+ * open, and never appears in an address.
  */
 export const DOCS_PAGE = `<!doctype html>
 <html lang="en">
@@ -40,7 +40,7 @@ input { width: 100%; box-sizing: border-box; margin-bottom: 0.8rem; }
 #forget { position: absolute; top: 0.8rem; right: 0.8rem; }
 `;
 
-/** An empty key is none: a service on one's own machine asks for none. */
+/** An empty key counts as none: a local service needs none. */
 export const DOCS_SCRIPT = `"use strict";
 (() => {
   const KEPT = "api key of " + location.pathname;

@@ -1,6 +1,6 @@
 import type { CheckedRoute, ParamOf, Parsed, Schema } from "@appdb/contract/routes/api";
 
-/** What a mount needs of requests and answers of Fastify, which lives in apps. */
+/** The parts of Fastify's requests and replies that a mount uses. Only apps depend on Fastify. */
 interface AnyRequest {
   readonly params: unknown;
   readonly query: unknown;
@@ -12,7 +12,7 @@ interface AnyReply {
   send(): unknown;
 }
 
-/** A request of a route, with everything parsed. */
+/** A request of a route with parsed parts. */
 export interface Call<R extends CheckedRoute, Request, Reply> {
   readonly params: Readonly<Record<ParamOf<R["path"]>, string>>;
   readonly body: Parsed<R, "body">;
@@ -22,20 +22,20 @@ export interface Call<R extends CheckedRoute, Request, Reply> {
 }
 
 export interface MountOptions<Request, Reply> {
-  /** Reads a part of a request. @throws what the request is refused with */
+  /** Parses a part of a request. @throws the error that refuses the request */
   parse(schema: Schema, value: unknown, where: "params" | "query" | "body"): unknown;
-  /** Sends, or makes a document, of what the handler returned. */
+  /** Sends the handler's result, or converts it to a document. */
   finish(route: CheckedRoute, returned: unknown, call: { readonly request: Request; readonly reply: Reply }): unknown;
 }
 
-/** A route as Fastify registers it. */
+/** A route in the form that Fastify registers. */
 export interface MountedRoute<Request, Reply> {
   readonly method: CheckedRoute["method"];
   readonly url: string;
   readonly handler: (request: Request, reply: Reply) => Promise<unknown>;
 }
 
-/** Makes a route whose handler gets what was parsed; a handler that has sent its answer returns nothing. */
+/** Makes a route whose handler gets parsed values. A handler that already replied returns nothing. */
 export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, Reply extends AnyReply>(
   route: R,
   options: MountOptions<Request, Reply>,
@@ -60,7 +60,7 @@ export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, R
   };
 }
 
-/** Aborts when the caller is gone before its answer has ended. */
+/** A signal that aborts when the client disconnects before the response ends. */
 export function endOf(reply: { readonly raw: { once(event: "close", listener: () => void): unknown } }): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());

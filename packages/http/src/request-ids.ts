@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A caller's own id is taken when it can stand in a header and in a log line without harm. */
+/** Accepts a client's id when it is safe in a header and in a log line. */
 const SANE_ID = /^[\w.:-]{1,128}$/;
 
 export const REQUEST_ID_HEADER = "x-request-id";
 
-/** Makes a request's id: the caller's own, else one that no other process makes and that counts up. */
+/** Makes request ids: the client's id, otherwise an increasing id that is unique across processes. */
 export function createRequestIds(): (headers: IncomingHttpHeaders) => string {
   const prefix = randomBytes(6).toString("base64url");
   let count = 0;

@@ -1,13 +1,14 @@
 import { MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 
-/** Members of one object or list. The longest list that a route takes is that of a project's files. */
+/** Maximum members of one object or list. The longest list that a route accepts is a project's file list. */
 export const MAX_MEMBERS = MAX_TREE_FILES;
-/** Values of a document together. */
+/** Maximum values of a whole document. */
 export const MAX_VALUES = 2_000_000;
 
 /**
- * Says what a parsed document has too much of; undefined when it is within the bounds. A schema makes an error for each wrong member, which takes
- * seconds and gigabytes for millions of them. Work grows with the number of values, and ends at the bounds.
+ * Describes which limit a parsed document exceeds. Undefined when it is within the limits. A schema makes an error for
+ * each wrong member, which takes seconds and gigabytes for millions of them. The work grows with the number of values
+ * and stops at the limits.
  */
 export function findTooMany(document: unknown): string | undefined {
   const waiting: unknown[] = [document];
@@ -23,7 +24,7 @@ export function findTooMany(document: unknown): string | undefined {
   return undefined;
 }
 
-/** Counts no more than it needs to know that there are too many. */
+/** Stops counting as soon as the limit is exceeded. */
 function countMembers(value: object): number {
   let count = 0;
   for (const _ in value) {

@@ -13,7 +13,7 @@ const driver = {
   bounds_tasks: false,
 } as const;
 
-test("a pod that runs without bounds is ended when its server comes back with a driver that keeps pods apart", async () => {
+test("ends a pod without limits when its server returns with an isolating driver", async () => {
   await using stage = openPodStage(driver);
   const pods = await stage.open();
   await pods.ensure(stage.spec(), AbortSignal.timeout(60_000));

@@ -23,14 +23,14 @@ function choose(
   return { log, chosen: choosePodDriver(wanted, input, choices, standing).then(({ name }) => name) };
 }
 
-test("auto is the sandbox where the machine has what it needs, else plain processes, and the log says why", async () => {
+test("auto selects the sandbox if available, otherwise plain processes with a log", async () => {
   expect(await choose("auto", []).chosen).toBe("sandbox");
   const { chosen, log } = choose("auto", [BWRAP]);
   expect(await chosen).toBe("process");
   expect(log.lines).toMatchObject([{ level: "warn", fields: { missing: [BWRAP.what], remedies: [BWRAP.remedy] } }]);
 });
 
-test("a driver that was asked for is never replaced by another: what it lacks is said, with what to install", async () => {
+test("never replaces a requested driver and reports what it lacks", async () => {
   expect(await choose("process", [BWRAP]).chosen).toBe("process");
   await expect(choose("sandbox", [BWRAP]).chosen).rejects.toMatchObject({
     code: "pods_unavailable",
@@ -39,17 +39,17 @@ test("a driver that was asked for is never replaced by another: what it lacks is
   });
 });
 
-test("auto never becomes plain processes under root", async () => {
+test("auto never selects plain processes for root", async () => {
   const root = { is_root: true, isolated_because: undefined };
   expect(await choose("auto", [], root).chosen).toBe("sandbox");
   await expect(choose("auto", [BWRAP], root).chosen).rejects.toMatchObject({
     code: "pods_unavailable",
-    message: expect.stringContaining("there is no bwrap on the PATH. Plain processes do not take its place"),
+    message: expect.stringContaining("there is no bwrap on the PATH. Plain processes are not used instead"),
     hint: expect.stringMatching(/^apt-get install bubblewrap; .*SERVICE_PODS=process .* is root$/),
   });
 });
 
-test("auto never becomes plain processes where pods must be isolated", async () => {
+test("auto never selects plain processes where pods must be isolated", async () => {
   const shared = { is_root: false, isolated_because: "it has 2 organizations" };
   await expect(choose("auto", [BWRAP], shared).chosen).rejects.toMatchObject({
     code: "pods_unavailable",
@@ -57,13 +57,13 @@ test("auto never becomes plain processes where pods must be isolated", async () 
   });
 });
 
-test("plain processes that were asked for run under root, and the log warns", async () => {
+test("allows requested plain processes for root with a warning", async () => {
   const { chosen, log } = choose("process", [], { is_root: true, isolated_because: undefined });
   expect(await chosen).toBe("process");
   expect(log.lines).toMatchObject([{ level: "warn" }]);
 });
 
-test("an operator is told of a driver that does not isolate pods", () => {
+test("warns the operator of a driver that does not isolate pods", () => {
   expect(driverProblem({ isolates: true }, true)).toBeUndefined();
   expect(driverProblem({ isolates: false }, true)).toMatchObject({ code: "pods_run_as_root" });
   expect(driverProblem({ isolates: false }, false)).toMatchObject({ code: "pods_not_isolated" });

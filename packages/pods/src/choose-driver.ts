@@ -4,13 +4,13 @@ import { listPodRecords } from "./driver/pod-state.ts";
 
 const GRACE_MS = 15_000;
 
-/** One that may be chosen: what this machine lacks for it, and how it is made. */
+/** A selectable driver: what this machine lacks for it, and how to create it. */
 export interface PodDriverChoice {
   check(input: PodDriverInput): Promise<readonly MissingPart[]>;
   create(input: PodDriverInput): Promise<PodDriver>;
 }
 
-/** Their modules are loaded when they are asked. */
+/** Modules are loaded on demand. */
 const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
   process: {
     check: async () => [],
@@ -22,18 +22,18 @@ const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
   },
 };
 
-/** What speaks against plain processes where nobody asked for them. */
+/** Reasons against plain processes unless they are requested. */
 export interface Standing {
   readonly is_root: boolean;
-  /** Why pods must be isolated from each other: `it has 3 organizations`; undefined when nothing demands it. */
+  /** Why pods must be isolated from each other: `it has 3 organizations`. Undefined when isolation is not required. */
   readonly isolated_because: string | undefined;
 }
 
 /**
- * Makes the driver that is wanted. `auto` is `sandbox` where the machine has what it needs. Otherwise it is `process`, which the log
- * says, unless pods would run as root or must be isolated (`standing`). Pods that another driver has left in the folder are ended
- * first: they would be taken for this one's, without its bounds.
- * @throws pods_unavailable with all that the machine lacks, and what to do about each
+ * Creates the requested driver. `auto` selects `sandbox` where the machine supports it. Otherwise it selects `process`
+ * and logs this, unless pods would run as root or must be isolated (`standing`). It first ends pods that another driver
+ * left in the folder, because the new driver would adopt them without its limits.
+ * @throws pods_unavailable with everything that the machine lacks and a remedy for each
  */
 export async function choosePodDriver(
   wanted: "auto" | PodDriver["name"],
@@ -85,7 +85,7 @@ const AS_PROCESSES: DriverProblem = {
   what: "Pods run as plain processes without isolation: code of every member can read and change what the server can.",
 };
 
-/** What an operator must know of a driver; undefined for one that isolates pods. */
+/** Problem that an operator must know about a driver. Undefined for one that isolates pods. */
 export function driverProblem(
   { isolates }: Pick<PodDriver, "isolates">,
   isRoot = process.getuid?.() === 0,
@@ -94,7 +94,7 @@ export function driverProblem(
   return isRoot ? AS_ROOT : AS_PROCESSES;
 }
 
-/** Whatever they were started by, they are processes of this machine. */
+/** Pods of any driver are processes of this machine. */
 async function endOthers(name: PodDriver["name"], input: PodDriverInput): Promise<void> {
   const others = listPodRecords(input.folder).filter(({ driver = "process" }) => driver !== name);
   if (others.length === 0) return;
@@ -111,11 +111,11 @@ async function endOthers(name: PodDriver["name"], input: PodDriverInput): Promis
 
 const ROOT_REASON = "the server runs as root, and as plain processes the pods would too";
 
-/** `because` says why plain processes do not take its place. */
+/** `because` says why plain processes are not used instead. */
 function unavailable(name: PodDriver["name"], missing: readonly MissingPart[], because?: string): Error {
   const remedies = missing.map(({ remedy }) => remedy).filter((remedy) => remedy !== "");
   const what = missing.map(({ what }) => what).join("; ");
-  const reason = because === undefined ? "" : ` Plain processes do not take its place: ${because}.`;
+  const reason = because === undefined ? "" : ` Plain processes are not used instead: ${because}.`;
   const otherwise = "or choose another driver: SERVICE_PODS=process serves one organization";
   const asRoot = `${otherwise}, and every member who deploys code to it is root`;
   return appError("pods_unavailable", {

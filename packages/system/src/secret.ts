@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** A text that no log, error or answer may show: however it is printed, it prints `***`. */
+/** A text that prints as `***` in logs, errors and responses. */
 export class Secret {
   readonly #value: string;
 
@@ -8,7 +8,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The text itself, for the one who needs it. */
+  /** Returns the text itself. */
   reveal(): string {
     return this.#value;
   }
@@ -26,7 +26,7 @@ export class Secret {
   }
 }
 
-/** For whoever hands several on at once, by their names. */
+/** Reveals several secrets by name. */
 export function revealAll(secrets: Readonly<Record<string, Secret>>): Record<string, string> {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { organizationLine } from "./account.ts";
 
-describe("the line of the organization", () => {
+describe("organization line", () => {
   const acme = { id: "o1", name: "acme", role: "member" } as const;
 
   test.each([
@@ -12,7 +12,7 @@ describe("the line of the organization", () => {
     expect(organizationLine(who)).toBe(line);
   });
 
-  test("tells a session that knows none of its organizations to upgrade and to log in again", () => {
+  test("asks to upgrade and log in again when the session lacks organizations", () => {
     expect(organizationLine({ organization: null, organizations: 1 })).toBe(
       "No organization yet, though you belong to 1: upgrade this library and run cli login again",
     );

@@ -4,16 +4,16 @@ import type { Context, Control } from "../context.ts";
 import { showControls } from "../output/show-controls.ts";
 import { text } from "./parameters.ts";
 
-/** What commands of an organization share. */
+/** Flags shared by commands of an organization. */
 export const ORG_FLAG = {
   kind: "parsed",
   parse: text,
   optional: true,
-  brief: "The organization; the session's own when left out",
+  brief: "The organization; defaults to the session's",
   placeholder: "name",
 } as const;
 
-/** Which organization somebody works in, or how to come to one. */
+/** Describes the caller's organization, or how to get one. */
 export function organizationLine({
   organization,
   organizations,
@@ -23,12 +23,14 @@ export function organizationLine({
     return `Organization: ${showControls(organization.name)}${role}`;
   }
   if (organizations === 0) return "No organization yet: create one with cli org create NAME";
-  // A server that knows of them and did not put the session into one is newer than this command.
+  // The server knows organizations but assigned none to the session, so it is newer than this command.
   return `No organization yet, though you belong to ${organizations}: upgrade this library and run cli login again`;
 }
 
-/** The control plane, and the organization that a command works in: the one that was named, else the session's or the
- *  key's. @throws not_signed_in, no_organization, and what the control plane answers */
+/**
+ * Opens the control plane with the organization of a command: the named one, otherwise the session's or the key's.
+ * @throws not_signed_in, no_organization, and errors of the control plane
+ */
 export async function openOrganization(
   ctx: Context,
   named: string | undefined,
@@ -39,7 +41,7 @@ export async function openOrganization(
   if (organization !== null) return { ...control, org: organization.name };
   throw appError("no_organization", {
     detail: "No organization yet.",
-    hint: "Create one: cli org create NAME   or name one that you belong to: --org NAME",
+    hint: "Create one: cli org create NAME   or select one of yours: --org NAME",
   });
 }
 
@@ -50,7 +52,7 @@ export async function takeAll<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** The first items of a list; the pages behind them are not asked for. */
+/** The first items of a list, without requesting further pages. */
 export async function takeFirst<T>(items: AsyncIterable<T>, most: number): Promise<T[]> {
   const first: T[] = [];
   for await (const item of items) {

@@ -1,14 +1,14 @@
 import { appError } from "@appdb/contract/errors";
 import { type LocalTarget, parseTarget } from "@appdb/contract/names";
 
-/** Parameters that several commands take, and the texts that go with them. */
+/** Parameters and texts shared by several commands. */
 export const text = (input: string): string => input;
 
 export const FILE = { brief: "The application file", placeholder: "FILE", parse: text } as const;
 export const TARGET = { brief: "The database: main, main/reports", placeholder: "TARGET", parse: text } as const;
 export const ANY_TARGET = { ...TARGET, brief: "The database: main, main/reports, cloud://acme:main" } as const;
 export const SERVICE = {
-  brief: "One service of the file; all of them when left out",
+  brief: "One service of the file; defaults to all",
   placeholder: "SERVICE",
   parse: text,
   optional: true,
@@ -31,7 +31,7 @@ export const PYTHON_FLAG = {
   brief: "Python of the application; found automatically by default",
   placeholder: "path",
 } as const;
-export const FORCE_FLAG = { kind: "boolean", brief: "Do it without asking", default: false } as const;
+export const FORCE_FLAG = { kind: "boolean", brief: "Do not ask", default: false } as const;
 export const DRY_RUN_FLAG = { kind: "boolean", brief: "Only show what would be done", default: false } as const;
 export const DESTRUCTIVE_FLAG = { kind: "boolean", brief: "Allow changes that destroy data", default: false } as const;
 export const PORT_FLAG = {
@@ -42,20 +42,20 @@ export const PORT_FLAG = {
   placeholder: "number",
 } as const;
 
-/** Parses a port. @throws Error with what is wrong, which the command line's parser prints */
+/** Parses a port. @throws Error with a message that the command-line parser prints */
 export function parsePort(input: string): number {
   const port = Number(input);
   if (/^\d{1,5}$/.test(input) && port >= 1 && port <= 65535) return port;
   throw new Error("a port is a whole number from 1 to 65535");
 }
 
-/** Parses a whole number of at least one. @throws Error */
+/** Parses a whole number of at least 1. @throws Error */
 export function parseCount(input: string): number {
   if (/^\d{1,6}$/.test(input) && Number(input) >= 1) return Number(input);
   throw new Error("expected a whole number from 1 to 999999");
 }
 
-/** Parses a whole number of at least one and at most `most`. @throws Error */
+/** Parses a whole number from 1 to `most`. @throws Error */
 export function parseCountUpTo(most: number): (input: string) => number {
   return (input) => {
     if (/^\d{1,9}$/.test(input) && Number(input) >= 1 && Number(input) <= most) return Number(input);
@@ -65,7 +65,7 @@ export function parseCountUpTo(most: number): (input: string) => number {
 
 const UNITS_S: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
-/** Parses a time such as `90d`, `12h`, `30m`; answers seconds. @throws Error */
+/** Parses a duration such as `90d`, `12h`, `30m` to seconds. @throws Error */
 export function parseDuration(input: string): number {
   const [, number, unit = ""] = /^([1-9]\d{0,6})([mhd])$/.exec(input) ?? [];
   const unitS = UNITS_S[unit];
@@ -73,7 +73,7 @@ export function parseDuration(input: string): number {
   throw new Error("expected a time in minutes, hours or days: 30m, 12h, 90d");
 }
 
-/** Parses such a time that the control plane takes no more than so many days of. @throws Error */
+/** Parses a duration of at most that many days, the control plane's limit. @throws Error */
 export function parseDurationUpTo(days: number): (input: string) => number {
   return (input) => {
     const seconds = parseDuration(input);
@@ -82,7 +82,7 @@ export function parseDurationUpTo(days: number): (input: string) => number {
   };
 }
 
-/** The local target of a command. @throws invalid_target; hosted_not_available for a hosted one */
+/** Parses the local target of a command. @throws invalid_target; hosted_not_available for a hosted one */
 export function requireLocal(typed: string, command: string): LocalTarget {
   const target = parseTarget(typed);
   if (target.kind === "local") return target;

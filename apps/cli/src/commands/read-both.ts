@@ -2,15 +2,15 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
 import type { Application, Context } from "../context.ts";
 
-/** The application and the daemon, neither waiting for the other. */
+/** Reads the application and connects to the daemon concurrently. */
 export async function readBoth(
   ctx: Pick<Context, "readApplication" | "daemon">,
   input: { readonly file: string; readonly python: string | undefined },
 ): Promise<[Application, LocalClient]> {
   const reading = ctx.readApplication({ file: input.file, python: input.python });
-  // Python takes longest, so it is started before anything is loaded for talking to the daemon.
+  // Python is slowest, so it starts before the client of the daemon is loaded.
   const connecting = nextTurn().then(() => ctx.daemon.ensure());
-  // An error of the file is told first and at once; that of the daemon would come again with the next command.
+  // An error of the file is reported first. The daemon's would appear again with the next command.
   connecting.catch(() => undefined);
   return [await reading, await connecting];
 }

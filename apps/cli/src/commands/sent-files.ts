@@ -1,12 +1,12 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { ReadProject } from "../project/read-project.ts";
 
-/** Digests of what Python could import; whatever else changed is no reason to refuse an update of tables or services. */
+/** Digests of files that Python could import. Other changed files do not prevent an update of tables or services. */
 export function pythonDigests({ tree }: ReadProject): Record<string, string> {
   return Object.fromEntries([...tree.digests].filter(([path]) => path.endsWith(".py")));
 }
 
-/** The application's file does not travel, and so no hosted database can have it. */
+/** Error for an application file that is not uploaded, so that no hosted database can have it. */
 export function notSelected(appFile: string, { project }: ReadProject): AppError {
   return appError("app_outside_project", {
     detail: `${appFile} is not uploaded: git ignores it, or the database's entry excludes it.`,

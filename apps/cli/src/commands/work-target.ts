@@ -3,11 +3,11 @@ import type { Target } from "@appdb/contract/names";
 import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
 import type { Context } from "../context.ts";
 
-/** The long work on the tables of a target, by whichever way it is reached. Paths are whole: `main/docs`, `cloud://acme:main/docs`. */
+/** Long work on the tables of a local or hosted target. Paths are complete: `main/docs`, `cloud://acme:main/docs`. */
 export interface WorkTarget {
-  /** Ends the sentence "the recompute goes on in ...". */
+  /** Ends the sentence "The recompute continues in ...". */
   readonly worker: string;
-  /** Of the target the counts; of a table, or of a folder of that name, its cells. */
+  /** Counts for a target; failing cells for a table, or for a folder of that name. */
   errors(of: ErrorsOf): Promise<TableErrors[]>;
   recomputePlan(request: RecomputePlanRequest): Promise<RecomputePlan>;
   recompute(request: RecomputeRequest, onProgress: (progress: Progress) => void): Promise<RecomputeResult>;
@@ -21,7 +21,10 @@ export interface ErrorsOf {
   readonly limit: number;
 }
 
-/** Opens a target: nothing that follows asks whether it is local or hosted. @throws what finding the daemon or the server throws */
+/**
+ * Opens a target, so that later code need not distinguish local and hosted ones.
+ * @throws errors of finding the daemon or the server
+ */
 export async function openWork(ctx: Context, target: Target): Promise<WorkTarget> {
   if (target.kind === "hosted") return (await import("../control/hosted-work.ts")).openHostedWork(ctx, target);
   const client = await ctx.daemon.ensure();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { readCliConfig } from "./config.ts";
 
 describe("the command's environment", () => {
-  test("what is empty or blank is not set", () => {
+  test("treats empty or blank variables as not set", () => {
     expect(readCliConfig({ SERVICE_API_KEY: "", SERVICE_API_URL: " \n" })).toMatchObject({
       api_key: undefined,
       api_url: undefined,
@@ -10,7 +10,7 @@ describe("the command's environment", () => {
     expect(readCliConfig({ SERVICE_API_KEY: " sk_x\n" }).api_key).toBe("sk_x");
   });
 
-  test("the application's environment has none of our secrets", () => {
+  test("removes our secrets from the application's environment", () => {
     const env = { SERVICE_API_KEY: "sk_x", SERVICE_DATABASE_URL: "postgres://x", OPENAI_API_KEY: "sk_y" };
     expect(readCliConfig(env).application_env).toEqual({ OPENAI_API_KEY: "sk_y" });
   });
@@ -22,7 +22,7 @@ describe("the command's environment", () => {
     ["darwin", {}, true],
     ["darwin", { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.8 22" }, false],
     ["win32", {}, true],
-  ] as const)("on %s with %j a browser comes up before the person: %s", (platform, env, shown) => {
+  ] as const)("on %s with %j a browser can open: %s", (platform, env, shown) => {
     expect(readCliConfig(env, platform).has_display).toBe(shown);
   });
 });
@@ -30,6 +30,6 @@ describe("the command's environment", () => {
 test.each([
   ["win32", { PATH: "C:\\Windows" }],
   ["linux", { Path: "C:\\Windows" }],
-] as const)("the PATH of Windows has one name (%s)", (platform, env) => {
+] as const)("finds the PATH of Windows by any case (%s)", (platform, env) => {
   expect(readCliConfig({ Path: "C:\\Windows" }, platform).application_env).toEqual(env);
 });

@@ -1,34 +1,37 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
-/** What the command takes from its environment. */
+/** Settings from the command's environment. */
 export interface CliConfig {
-  /** Absolute; not made and not looked at yet. */
+  /** Absolute path. Not created or checked yet. */
   readonly home: string;
   /** `SERVICE_API_KEY`; undefined when it is not set or empty. */
   readonly api_key: string | undefined;
   /** `SERVICE_API_URL` as it was typed. */
   readonly api_url: string | undefined;
-  /** True when a browser that is opened comes up before the person. */
+  /** Whether an opened browser would be visible to the user. */
   readonly has_display: boolean;
-  /** The environment of the caller, for the application's Python and for services; without our own secrets. */
+  /** Environment of the caller for the application's Python and for services, without our secrets. */
   readonly application_env: Readonly<Record<string, string>>;
-  /** The environment for the daemon: all of it, for its settings are SERVICE_ variables. */
+  /** Complete environment for the daemon, whose settings are SERVICE_ variables. */
   readonly daemon_env: Readonly<Record<string, string>>;
-  /** True when the terminal asks for plain text: no colours, no rewriting of lines. */
+  /** Whether the terminal requires plain text: no colours, no rewritten lines. */
   readonly plain: boolean;
 }
 
-/** Ours, and none of the application's business: whoever reads them could act as the person at the control plane. */
+/**
+ * Removed from the application's environment, because code that reads them could act as the user at the control plane.
+ */
 const SECRETS = ["SERVICE_API_KEY", "SERVICE_LOCAL_DATABASE_URL", "SERVICE_DATABASE_URL", "SERVICE_TOKEN"];
 
-/** Windows calls it `Path`, and a copy of its environment knows the case of names. */
+/** Windows names it `Path`, and a copy of its environment is case-sensitive. */
 function nameOf(name: string, platform: NodeJS.Platform): string {
   return platform === "win32" && name.toUpperCase() === "PATH" ? "PATH" : name;
 }
 
-/** Reads the environment. By hand, not by a zod schema: there is no value that could be wrong, and loading zod costs the
- *  command a quarter of its start. */
+/**
+ * Reads the environment without zod: no value can be invalid, and loading zod takes a quarter of the command's start.
+ */
 export function readCliConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
   platform: NodeJS.Platform = process.platform,

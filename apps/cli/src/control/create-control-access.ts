@@ -14,12 +14,12 @@ import { checkSessions, readSession, type StoredSession, sessionsFile, writeSess
 import { wakingClient } from "./wake-database.ts";
 import { writeApiUrl } from "./write-api-url.ts";
 
-/** The way to the control plane of a command that runs here. */
+/** Creates a command's access to the control plane. */
 export function createControlAccess(deps: {
   readonly config: Pick<CliConfig, "home" | "api_key" | "api_url">;
   readonly cwd: string;
   readonly signal: AbortSignal;
-  /** A word to the person. */
+  /** Prints a message for the user. */
   readonly note: (text: string) => void;
 }): ControlAccess {
   const { config, note, signal } = deps;
@@ -57,7 +57,7 @@ function notSignedIn({ url, source }: ControlPlaneAddress): AppError {
   });
 }
 
-/** Changes carry an Idempotency-Key, so that one whose answer was lost on the way is asked for again and done once. */
+/** Changes carry an Idempotency-Key, so that a request whose answer was lost is retried and executed once. */
 function connect(server: ControlPlaneAddress, credential: Credential): ControlClient {
   if (!server.is_running) throw stoppedServer(server);
   const client = createControlClient({
@@ -68,7 +68,7 @@ function connect(server: ControlPlaneAddress, credential: Credential): ControlCl
   });
   const ask = async <T>(name: ControlRouteName, given: CallOptions | undefined, send: Send<T>): Promise<T> => {
     const { answers, method, streams }: ControlRoute = CONTROL_ROUTES[name];
-    // what was cut off amid a stream is not sent again as a whole
+    // a request interrupted in a stream is not repeated as a whole
     const isWhole = answers === undefined && streams === undefined;
     const options = isWhole && method !== "GET" ? { idempotency_key: randomUUID(), ...given } : (given ?? {});
     try {
@@ -105,14 +105,14 @@ async function* explained<T>(
   }
 }
 
-/** The connection was there and broke: what came of the request is not known. */
+/** The connection broke, so the result of the request is unknown. */
 function isCutOff(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== "server_unreachable") return false;
   const { cause } = error;
   return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "EPIPE");
 }
 
-/** A refused credential is told with the place that it came from: there may be three, and only one was tried. */
+/** Names the source of a refused credential, because up to three may exist and only one was used. */
 function explain(error: unknown, server: ControlPlaneAddress, credential: Credential): unknown {
   if (!(error instanceof AppError) || error.code !== "unauthorized") return error;
   const meta = { url: server.url, source: credential.source };
@@ -126,7 +126,7 @@ function explain(error: unknown, server: ControlPlaneAddress, credential: Creden
   }
   return appError("unauthorized", {
     detail: `${server.url} does not accept the API key of ${credential.source}: ${error.message}`,
-    hint: `Put a key of this server there, or take it out of ${credential.source}: it goes before a sign-in.`,
+    hint: `Put a key of this server there, or remove it from ${credential.source}: it overrides a sign-in.`,
     meta,
     cause: error,
   });

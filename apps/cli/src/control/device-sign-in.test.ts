@@ -9,7 +9,7 @@ const CODE = {
   expires_in: 60,
 };
 
-/** Signs in at a server that answers the polls so, on a clock that only waiting moves. */
+/** Signs in at a server with these answers to polls, on a clock that only waits advance. */
 async function signIn(code: object, polls: readonly (object | Error)[]) {
   const waits: number[] = [];
   const retries: string[] = [];
@@ -43,13 +43,13 @@ const pending = { error: "authorization_pending" };
 const slower = { error: "slow_down" };
 const token = { access_token: "t" };
 
-describe("the pace at which a sign-in asks", () => {
-  test("is the server's, 5 s when it says none, and 5 s slower from each slow_down on", async () => {
+describe("the polling interval of a sign-in", () => {
+  test("follows the server, defaults to 5 s and grows with slow_down", async () => {
     expect((await signIn({ ...CODE, interval: 2 }, [pending, token])).waits).toEqual([2, 2]);
     expect((await signIn(CODE, [pending, slower, pending, slower, token])).waits).toEqual([5, 5, 10, 10, 15]);
   });
 
-  test("is halved while the server does not answer, which is told each time", async () => {
+  test("doubles while the server does not respond and reports it", async () => {
     const gone = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
     const { result, retries, waits } = await signIn(CODE, [gone, gone, token]);
     expect(result).toBe("t");
@@ -57,22 +57,22 @@ describe("the pace at which a sign-in asks", () => {
     expect(retries).toEqual(["read ECONNRESET", "read ECONNRESET"]);
   });
 
-  test("ends when the code does, also when the server never says so", async () => {
+  test("ends when the code expires, even without the server's answer", async () => {
     const { result, waits } = await signIn(CODE, []);
     expect(result).toMatchObject({ code: "sign_in_expired" });
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBe(65);
   });
 
-  test("names the address of a service as the wrong one", async () => {
+  test("recognizes the address of a service as wrong", async () => {
     const { result } = await signIn({ code: "unauthorized", detail: "The request shows no API key.", status: 401 }, []);
     expect(result).toMatchObject({
       code: "server_failed",
       message: expect.stringContaining("https://x.example.com (from SERVICE_API_URL) is not the control plane"),
-      hint: "Name the address of the dashboard: cli login --server https://...",
+      hint: "Use the address of the dashboard: cli login --server https://...",
     });
   });
 
-  test("does not go on after an answer that is none of the RFC's", async () => {
+  test("stops after an answer outside the RFC", async () => {
     const { result } = await signIn(CODE, [{ error: "invalid_grant", error_description: "Client ID mismatch" }]);
     expect(result).toMatchObject({ code: "server_failed", message: expect.stringContaining("Client ID mismatch") });
   });

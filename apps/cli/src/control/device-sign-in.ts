@@ -4,10 +4,10 @@ import { type AppError, appError, fromProblem, isErrorCode, type Problem } from 
 import { AUTH_PATH, DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 
-/** What the person confirms in a browser. */
+/** Data that the user confirms in a browser. */
 export interface DeviceCode {
   readonly user_code: string;
-  /** With the code in it where the server offers that. */
+  /** Contains the code when the server supports that. */
   readonly url: string;
   readonly expires_in_s: number;
 }
@@ -16,15 +16,15 @@ export interface DeviceSignInDeps {
   readonly server: { readonly url: string; readonly source: string };
   readonly signal: AbortSignal;
   readonly fetch: FetchLike;
-  /** Shows the code, while the sign-in waits. */
+  /** Shows the code while the sign-in waits. */
   readonly onCode: (code: DeviceCode) => void;
-  /** Says that the server did not answer and is asked again. */
+  /** Reports that the server did not respond and is retried. */
   readonly onRetry: (reason: string) => void;
   readonly clock?: Clock;
 }
 
 interface Clock {
-  /** In ms, of a clock that nobody sets. */
+  /** In ms, of a monotonic clock. */
   now(): number;
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
@@ -39,9 +39,9 @@ const CLOCK: Clock = {
 };
 
 /**
- * Signs in by RFC 8628: asks for a code, shows it, and asks at the server's pace whether somebody has confirmed it.
- * Resolves with the token of the session. A server that is away for a moment is asked again until the code ends.
- * @throws sign_in_denied, sign_in_expired, server_unreachable, server_failed, interrupted; what else the server answers
+ * Signs in by RFC 8628: requests a code, shows it, and polls at the server's interval until it is confirmed. Resolves
+ * with the session's token. Retries a server that is briefly unavailable until the code expires.
+ * @throws sign_in_denied, sign_in_expired, server_unreachable, server_failed, interrupted; other errors of the server
  */
 export async function signInByDevice(deps: DeviceSignInDeps): Promise<string> {
   const { clock = CLOCK, signal } = deps;
@@ -67,7 +67,7 @@ export async function signInByDevice(deps: DeviceSignInDeps): Promise<string> {
     });
     if (clock.now() > ends) throw expired();
     const answer = await ask(deps, deviceCode);
-    // Without an answer the pace is kept down too, as the RFC asks.
+    // The interval also grows without answers, as the RFC requires.
     if (answer === undefined) waitS = Math.min(waitS * 2, 60);
     else if (answer.status === 200 && typeof answer.body["access_token"] === "string")
       return answer.body["access_token"];
@@ -78,7 +78,7 @@ export async function signInByDevice(deps: DeviceSignInDeps): Promise<string> {
   }
 }
 
-/** Eight letters in a row are hard to compare with a page; the server takes them either way. */
+/** Splits eight letters, which are easier to compare; the server accepts both forms. */
 function spaced(code: unknown): string | undefined {
   if (typeof code !== "string") return undefined;
   return /^[A-Z0-9]{8}$/.test(code) ? `${code.slice(0, 4)}-${code.slice(4)}` : code;
@@ -89,7 +89,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Undefined when the server did not answer. @throws interrupted */
+/** Undefined when the server did not respond. @throws interrupted */
 async function ask(deps: DeviceSignInDeps, deviceCode: string): Promise<Answer | undefined> {
   try {
     return await post(deps, "token", { grant_type: GRANT, device_code: deviceCode, client_id: DEVICE_CLIENT_ID });
@@ -114,13 +114,13 @@ async function post(deps: DeviceSignInDeps, route: "code" | "token", body: objec
   return { status: answer.status, body: readObject(answer.text) };
 }
 
-/** Empty for what is no JSON object. */
+/** Empty when it is not a JSON object. */
 function readObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    // Whoever looks for a field finds none, and says that the answer is none of ours.
+    // The missing fields then show that the answer is not ours.
     return {};
   }
 }
@@ -129,10 +129,10 @@ function isWebAddress(value: unknown): value is string {
   return typeof value === "string" && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
 }
 
-/** An answer that goes neither on nor back: a problem of the server, or one of another server altogether. */
+/** Error for an unexpected answer: a problem of the server, or an answer of another kind of server. */
 function refusalOf({ server }: DeviceSignInDeps, route: string, { status, body }: Answer): AppError {
   const { code, detail, error_description: errorDescription } = body;
-  // nobody who signs in has a credential yet: only what serves applications asks for one
+  // no credential exists before the sign-in: only a service for applications asks for one
   if (status === 401 && code === "unauthorized") return servesApplications(server);
   if (typeof code === "string" && isErrorCode(code) && typeof detail === "string") {
     return fromProblem(body as unknown as Problem);
@@ -148,7 +148,7 @@ function refusalOf({ server }: DeviceSignInDeps, route: string, { status, body }
 function servesApplications({ url, source }: DeviceSignInDeps["server"]): AppError {
   return appError("server_failed", {
     detail: `${url} (from ${source}) is not the control plane: it requires an API key, like the address of a service.`,
-    hint: "Name the address of the dashboard: cli login --server https://...",
+    hint: "Use the address of the dashboard: cli login --server https://...",
     meta: { url, source },
   });
 }
@@ -163,7 +163,7 @@ function denied(userCode: string): AppError {
 function expired(): AppError {
   return appError("sign_in_expired", {
     detail: "The code was not confirmed in time. You are not signed in.",
-    hint: "Ask for another one: cli login",
+    hint: "Request another code: cli login",
   });
 }
 

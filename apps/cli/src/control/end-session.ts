@@ -3,8 +3,10 @@ import type { Context, ControlAccess } from "../context.ts";
 import type { Credential } from "./find-credential.ts";
 import type { ControlPlaneAddress } from "./find-server.ts";
 
-/** Ends a session at its server. False when it had ended there already, or, with a word to the person, when the server
- *  could not be told. @throws interrupted */
+/**
+ * Ends a session at its server. False when it had already ended, or, after a warning, when the server was unreachable.
+ * @throws interrupted
+ */
 export async function endSession(
   ctx: Pick<Context, "out" | "signal">,
   connect: ControlAccess["connect"],

@@ -6,17 +6,17 @@ import { findProject } from "../project/find-project.ts";
 import { loadHomeConfig } from "./load-home-config.ts";
 import { readSession, sessionsFile } from "./sessions.ts";
 
-/** What a request is signed with. */
+/** Credential of a request. */
 export interface Credential {
   readonly kind: "api_key" | "session";
-  /** Where it was found: `SERVICE_API_KEY`, or a file. */
+  /** Its source: `SERVICE_API_KEY`, or a file. */
   readonly source: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * The credential for a server, by SPEC.md's precedence: `SERVICE_API_KEY`, else `api_key` in `[service]` of the project's
- * configuration, then of the home's, else the sign-in of `cli login`. Undefined when there is none.
+ * The credential for a server, by SPEC.md's precedence: `SERVICE_API_KEY`, then `api_key` in `[service]` of the
+ * project's configuration, then of the home's, then the sign-in of `cli login`. Undefined without one.
  * @throws config_invalid
  */
 export async function findCredential(
@@ -38,16 +38,16 @@ export function sessionCredential(token: string, source: string): Credential {
 }
 
 function keyCredential(key: string, source: string): Credential {
-  // A header takes no other characters, and no key has them.
+  // A header allows no other characters, and keys contain none.
   if (/^[\x21-\x7e]+$/.test(key)) return { kind: "api_key", source, headers: { "x-api-key": key } };
   throw appError("config_invalid", {
-    detail: `The API key of ${source} is not valid: it has spaces, line breaks or letters that no key has.`,
-    hint: "Set it to the whole key and nothing else, as cli key create printed it: sk_...",
+    detail: `The API key of ${source} is not valid: it contains spaces, line breaks or characters that keys never have.`,
+    hint: "Set it to the complete key that cli key create printed, and nothing else: sk_...",
     meta: { source },
   });
 }
 
-/** The file is parsed when it may hold a key and not before: that takes as long as a request. */
+/** The file is parsed only when it may contain a key, because parsing takes as long as a request. */
 async function findProjectKey(cwd: string): Promise<Credential | undefined> {
   const project = findProject(cwd);
   if (project === undefined || !/^[^#\n]*\bapi_key\b/m.test(project.text)) return undefined;

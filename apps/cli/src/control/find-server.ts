@@ -7,18 +7,18 @@ import { loadHomeConfig, readIfThere } from "./load-home-config.ts";
 
 /** A hosted service's control plane. */
 export interface ControlPlaneAddress {
-  /** Normal form, without a slash at its end: sign-ins are kept by it. */
+  /** Normalized, without a final slash. Sign-ins are stored by it. */
   readonly url: string;
-  /** Where the address was set, as a person calls it. */
+  /** The setting that contains the address, as users know it. */
   readonly source: string;
-  /** False for the server of this home when its process is gone: whoever has its port by now is a stranger. */
+  /** False for this home's server when its process has ended, because another program may now use its port. */
   readonly is_running: boolean;
 }
 
 /**
- * The server that commands talk to: `SERVICE_API_URL`, else `api_url` of the home's config.toml, else the server that
- * `npm start` runs on this home. Never one that a project names.
- * @throws config_invalid for what is no address; server_unreachable when none is set and none runs
+ * The server of commands: `SERVICE_API_URL`, then `api_url` of the home's config.toml, then the server that `npm start`
+ * runs on this home. Never one that a project names.
+ * @throws config_invalid for an invalid address; server_unreachable when none is set and none runs
  */
 export async function findServer(config: Pick<CliConfig, "home" | "api_url">): Promise<ControlPlaneAddress> {
   if (config.api_url !== undefined) return configured(config.api_url, "SERVICE_API_URL");
@@ -30,7 +30,7 @@ export async function findServer(config: Pick<CliConfig, "home" | "api_url">): P
   return { url: served.url, source: file, is_running: isDaemonAlive(served.pid) };
 }
 
-/** Reads an address as a person types it. @throws Error with what is wrong, which the command line's parser prints */
+/** Parses an address as typed. @throws Error with a message that the command-line parser prints */
 export function parseServerUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
@@ -41,7 +41,7 @@ export function parseServerUrl(text: string): string {
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
-/** The error of a server of this home that is not running any more. */
+/** Error when this home's server has stopped. */
 export function stoppedServer({ url, source }: ControlPlaneAddress): AppError {
   return appError("server_unreachable", {
     detail: `The server of this home does not run; it was at ${url} (from ${source}).`,
@@ -63,7 +63,7 @@ function configured(text: string, source: string): ControlPlaneAddress {
   }
 }
 
-/** Undefined when there is none, or one that a crash of the machine cut short. */
+/** Undefined when there is none, or when a machine crash cut it off. */
 function readServerFile(file: string): ServerFile | undefined {
   const text = readIfThere(file);
   if (text === undefined) return undefined;
@@ -80,7 +80,7 @@ function readServerFile(file: string): ServerFile | undefined {
 function noServer(home: string): AppError {
   return appError("server_unreachable", {
     detail: `No server is known: SERVICE_API_URL is not set, ${join(home, HOME_PATHS.config)} names none, and none runs on this home.`,
-    hint: "Name yours: cli login --server https://...   or start one with npm start in its checkout",
+    hint: "Set yours: cli login --server https://...   or start one with npm start in its checkout",
     meta: { home },
   });
 }

@@ -18,7 +18,7 @@ const PLAN: RecomputePlan = {
   rows: 9,
 };
 
-test("failing cells of a hosted database are asked for by their path within it", async () => {
+test("requests failing cells by their path within the database", async () => {
   const asked: unknown[] = [];
   at.answers.errorList = ({ query }) => {
     asked.push(query);
@@ -35,7 +35,7 @@ test("failing cells of a hosted database are asked for by their path within it",
   expect((await at.run(`errors ${URI} --column loud`)).stderr).toContain(`cli errors ${URI}/TABLE --column loud`);
 });
 
-test("a recompute there shows its plan and progress, and what made it fail", async () => {
+test("a hosted recompute shows plan, progress and failure", async () => {
   at.answers.recomputePlan = () => ({ plan: PLAN });
   at.answers.recompute = async function* () {
     yield { event: "progress", table: "docs", column: "loud", rows_done: 3, rows_total: 9, errors: 1 };
@@ -57,7 +57,7 @@ test("a recompute there shows its plan and progress, and what made it fail", asy
   expect(cut).toMatchObject({ exit: 1, stderr: expect.stringContaining(`cli jobs list ${URI}`) });
 });
 
-test("its functions run with the files and the image that it has: another application file is refused", async () => {
+test("refuses another application file for a hosted recompute", async () => {
   for (const flag of ["--app app.py", "--python python3"]) {
     const ran = await at.run(`recompute ${URI}/docs loud ${flag}`);
     expect(ran).toMatchObject({
@@ -68,7 +68,7 @@ test("its functions run with the files and the image that it has: another applic
   expect(at.asked()).toEqual([]);
 });
 
-test("its jobs are listed and ended", async () => {
+test("lists and cancels hosted jobs", async () => {
   at.answers.jobList = () => ({ jobs: [] });
   at.answers.jobCancel = () => ({ id: "019abc" });
   expect((await at.run(`jobs list ${URI}/reports --all`)).stderr).toBe("There are no jobs.\n");

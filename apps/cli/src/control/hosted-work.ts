@@ -3,7 +3,7 @@ import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
 import type { ErrorsOf, WorkTarget } from "../commands/work-target.ts";
 import type { Context } from "../context.ts";
 
-/** The work of a hosted database, where functions run as at the last update of the table. */
+/** Long work of a hosted database, where functions run with the table's last update. */
 export async function openHostedWork(ctx: Context, target: HostedTarget): Promise<WorkTarget> {
   const { client } = await (await ctx.control()).open();
   const params = { org: target.uri.organization, db: target.uri.database };

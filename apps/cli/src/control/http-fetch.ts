@@ -3,16 +3,16 @@ import { hostname, platform } from "node:os";
 import type { FetchLike } from "@appdb/contract/clients/client";
 import { VERSION } from "@appdb/contract/version";
 
-/** A server that is there answers the first knock within milliseconds; one behind a firewall that drops it never would. */
+/** A reachable server accepts a connection within milliseconds; behind a firewall that drops packets it never does. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Longer than any answer that waits for something (`?wait_ms=30000`). */
+/** Longer than any long-polling answer (`?wait_ms=30000`). */
 const ANSWER_TIMEOUT_MS = 60_000;
 const PIECE_BYTES = 256 * 1024;
 
-/** What the page that confirms a sign-in shows, and the list of one's sessions. */
+/** Shown on the confirmation page of a sign-in and in the list of sessions. */
 const USER_AGENT = `cli/${VERSION} (${platform()}; ${hostname().replace(/[^\x21-\x7e]/g, "?")})`;
 
-/** `fetch` over node:http and node:https: loading the global one costs a command 15 ms more. */
+/** `fetch` over node:http and node:https. Loading the global one costs a command 15 ms more. */
 export const httpFetch: FetchLike = async (url, { method, headers, body, onSent, signal }) => {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const options: RequestOptions = {
@@ -22,7 +22,7 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
       ...headers,
       ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }),
     },
-    // A few calls: a kept connection would only keep the command from ending.
+    // There are only a few requests; a kept connection would delay the command's end.
     agent: false,
     ...(signal === undefined ? {} : { signal }),
   };
@@ -38,7 +38,7 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
     sent.on("socket", (socket) => {
       socket.once("connect", () => {
         waitOn("no answer");
-        // A stream of events may be silent for hours; a server that vanished must not look like one.
+        // Distinguishes an event stream that is silent for hours from a server that vanished.
         socket.setKeepAlive(true, 30_000);
       });
     });
@@ -57,7 +57,7 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
       return;
     }
     const onPiece = (bytes: number) => {
-      // what takes long is timed by its pieces: a slow line is no dead one
+      // uploads are timed per piece, so that a slow line is not a timeout
       waitOn("nothing was taken");
       onSent?.(bytes);
       return !isOver;
@@ -71,13 +71,13 @@ async function writePieces(sent: ClientRequest, body: Uint8Array, onPiece: (byte
   for (let at = 0; at < body.length; at += PIECE_BYTES) {
     const isTaken = sent.write(body.subarray(at, at + PIECE_BYTES));
     if (!isTaken) await drained(sent);
-    // The server has answered or hung up before the end; the request's own events say which.
+    // The server answered or closed the connection early; the request's own events say which.
     if (!onPiece(Math.min(at + PIECE_BYTES, body.length)) || sent.destroyed) return;
   }
   sent.end();
 }
 
-/** Resolves when there is room again, or nobody is left to take anything. */
+/** Resolves when there is room again, or when the connection has closed. */
 async function drained(sent: ClientRequest): Promise<void> {
   await new Promise<void>((resolve) => {
     const done = () => {

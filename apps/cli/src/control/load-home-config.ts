@@ -4,7 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { HomeConfig } from "@appdb/contract/service-toml";
 
-/** What the home's config.toml says; empty when there is none. @throws config_invalid with file and line */
+/** Reads the home's config.toml; empty when there is none. @throws config_invalid with file and line */
 export async function loadHomeConfig(home: string): Promise<HomeConfig> {
   const file = join(home, HOME_PATHS.config);
   const text = readIfThere(file);
@@ -13,7 +13,7 @@ export async function loadHomeConfig(home: string): Promise<HomeConfig> {
   return parser.readHomeConfig(file, text);
 }
 
-/** The text of a file of the home; undefined when there is none. @throws config_invalid when it cannot be read */
+/** Text of a file of the home. Undefined when there is none. @throws config_invalid when it cannot be read */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

@@ -14,7 +14,7 @@ const KEY = { id: "k1", name: "ci", grants: [] };
 let world: ControlWorld;
 let server: ControlServer;
 
-/** Answers who was asked for by which header, and refuses what it does not know: the key first, as a server does. */
+/** A server that reports the credential's header and refuses unknown credentials; a key takes precedence. */
 beforeEach(async () => {
   world = openControlWorld();
   mkdirSync(world.home);
@@ -45,8 +45,8 @@ async function whoami(env: Record<string, string> = {}) {
   return { ...ran, said: JSON.parse(ran.stdout) };
 }
 
-describe("which credential is used", () => {
-  test("SERVICE_API_KEY, else the project's key, else the home's, else the sign-in; whoami says which", async () => {
+describe("precedence of credentials", () => {
+  test("uses SERVICE_API_KEY, project key, home key, then sign-in", async () => {
     expect((await whoami()).said).toMatchObject({ code: "not_signed_in", hint: expect.stringContaining("cli login") });
     signIn();
     const session = { kind: "session", source: join(world.home, "sessions.json") };
@@ -65,32 +65,32 @@ describe("which credential is used", () => {
     expect(stdout + stderr).not.toContain(key("e"));
   });
 
-  test("an empty SERVICE_API_KEY and a key in a comment are none", async () => {
+  test("ignores an empty SERVICE_API_KEY and a commented key", async () => {
     signIn();
     project("service.toml", `[service]\n# api_key = "${key("p")}"\n[[service.database]]\n`);
     expect((await whoami({ SERVICE_API_KEY: "" })).said.credential.kind).toBe("session");
   });
 
-  test("a bad key beside a good sign-in is refused, and told by where it came from", async () => {
+  test("refuses a bad key despite a sign-in and names its source", async () => {
     signIn();
     const { exit, said } = await whoami({ SERVICE_API_KEY: key("x") });
     expect(exit).toBe(1);
     expect(said).toMatchObject({
       code: "unauthorized",
       detail: `${server.url} does not accept the API key of SERVICE_API_KEY: It is not known.`,
-      hint: expect.stringContaining("take it out of SERVICE_API_KEY"),
+      hint: expect.stringContaining("remove it from SERVICE_API_KEY"),
     });
     expect(JSON.stringify(said)).not.toContain(key("x"));
   });
 
-  test("a key that no header takes is refused before any request, and not shown", async () => {
+  test("refuses an unsendable key before any request without showing it", async () => {
     const { said } = await whoami({ SERVICE_API_KEY: "sk_a\nx-evil: 1" });
     expect(said).toMatchObject({ code: "config_invalid", detail: expect.stringContaining("SERVICE_API_KEY") });
     expect(JSON.stringify(said)).not.toContain("evil");
     expect(server.asked).toEqual([]);
   });
 
-  test("a misspelt key in the home's config.toml is told by file, line and what was meant", async () => {
+  test("reports a misspelled key in config.toml with a suggestion", async () => {
     home("config.toml", '# mine\n[service]\napi_kee = "x"\n');
     const { said } = await whoami();
     expect(said.detail).toBe(
@@ -98,7 +98,7 @@ describe("which credential is used", () => {
     );
   });
 
-  test("a person reads all of it in whoami", async () => {
+  test("whoami explains all of it", async () => {
     signIn();
     const env = { SERVICE_API_URL: server.url };
     expect((await world.run("whoami", { env })).stdout).toBe(
@@ -112,8 +112,8 @@ describe("which credential is used", () => {
   });
 });
 
-describe("which server is asked", () => {
-  test("SERVICE_API_URL, else the home's config.toml, else the server of this home", async () => {
+describe("precedence of servers", () => {
+  test("uses SERVICE_API_URL, config.toml, then this home's server", async () => {
     const env = { SERVICE_API_KEY: key("e") };
     const source = async (more = {}) =>
       JSON.parse((await world.run("whoami --json", { env: { ...env, ...more } })).stdout);
@@ -132,7 +132,7 @@ describe("which server is asked", () => {
     });
   });
 
-  test("never one that a project names", async () => {
+  test("ignores servers that a project names", async () => {
     project("service.toml", `[service]\napi_url = "${server.url}"\napi_key = "${key("p")}"\n`);
     const ran = await world.run("whoami", { env: { SERVICE_API_URL: server.url } });
     expect(ran.exit).toBe(1);
@@ -140,7 +140,7 @@ describe("which server is asked", () => {
     expect(server.asked).toEqual([]);
   });
 
-  test("a server of this home that was killed is not asked: a stranger may have its port", async () => {
+  test("does not contact a killed server of this home", async () => {
     home("server.json", JSON.stringify({ url: server.url, pid: 2 ** 22 + 1 }));
     const ran = await world.run("whoami", { env: { SERVICE_API_KEY: key("e") } });
     expect(ran.exit).toBe(1);
@@ -148,7 +148,7 @@ describe("which server is asked", () => {
     expect(server.asked).toEqual([]);
   });
 
-  test("one that does not answer is told with its address and the setting that it came from", async () => {
+  test("reports an unresponsive server with its address and setting", async () => {
     const closed = createServer().listen(0, "127.0.0.1");
     await once(closed, "listening");
     const { port } = closed.address() as { port: number };
@@ -162,7 +162,7 @@ describe("which server is asked", () => {
     expect(stderr).toContain(`error: No server responds at http://127.0.0.1:${port} (from SERVICE_API_URL).\nhint: `);
   });
 
-  test("one that cannot be talked to is told with what the system says", async () => {
+  test("reports a connection failure with the system's message", async () => {
     const url = server.url.replace("http:", "https:");
     const { said } = await whoami({ SERVICE_API_URL: url, SERVICE_API_KEY: key("e") });
     expect(said).toMatchObject({
@@ -171,7 +171,7 @@ describe("which server is asked", () => {
     });
   });
 
-  test("an address that is none is refused by the setting that it came from", async () => {
+  test("refuses an invalid address and names its setting", async () => {
     const { said } = await whoami({ SERVICE_API_URL: "cloud.example.com" });
     expect(said).toMatchObject({ code: "config_invalid", detail: expect.stringContaining("SERVICE_API_URL") });
   });

@@ -10,24 +10,25 @@ export interface UploadInput {
   readonly org: string;
   readonly tree: Pick<ProjectTree, "blobs">;
   readonly signal: AbortSignal;
-  /** Bytes that the service has by now, of those that it lacked. */
+  /** Progress in bytes: received so far, of those that were missing. */
   readonly onProgress: (sent: number, total: number) => void;
-  /** The connection broke; it goes on with what is missing still. */
+  /** The connection broke; the upload continues with the missing blobs. */
   readonly onRetry: (reason: string) => void;
 }
 
-/** How much one request carries: what is lost at most when it is cut off. */
+/** Size of one request: the maximum loss when it is interrupted. */
 const PACK_BYTES = 16 * 1024 * 1024;
 const PACK_BLOBS = 2_000;
-/** How many digests are asked for at once. */
+/** Digests per query. */
 const ASK_DIGESTS = 10_000;
-/** The pauses after a cut, before what is still missing is sent; what got through begins them anew. */
+/** Pauses after an interruption before missing blobs are sent. Progress resets them. */
 const RETRY_S = [1, 2, 4, 8, 16] as const;
 const BLOCK_BYTES = 512;
 
 /**
- * Sends what the organization lacks of a tree's blobs. What was sent before a cut, or before Ctrl-C, stays and is not sent again.
- * @throws files_changed when a file is not any more what it was when its digest was read; server_unreachable, interrupted
+ * Sends the blobs of a tree that the organization lacks. Blobs sent before an interruption or Ctrl-C are kept and not
+ * sent again.
+ * @throws files_changed when a file differs from its digest; server_unreachable, interrupted
  */
 export async function sendBlobs(client: ControlClient, input: UploadInput): Promise<{ readonly bytes: number }> {
   let missing = await findMissing(client, input, [...input.tree.blobs.keys()]);
@@ -50,7 +51,7 @@ export async function sendBlobs(client: ControlClient, input: UploadInput): Prom
       await pause(pauseS, input.signal);
       const before = missing.length;
       missing = await findMissing(client, input, missing).catch((lost: unknown) => {
-        // not there yet: the next try finds out
+        // not reachable yet: the next try finds out
         if (lost instanceof AppError && isPassing(lost) && !input.signal.aborted) return missing;
         throw lost;
       });
@@ -85,7 +86,7 @@ function takePack(input: Pick<UploadInput, "tree">, missing: readonly string[]):
   return pack;
 }
 
-/** An archive whose entries are named by their digests; each is compared with its name before it is sent. */
+/** An archive whose entries are named by their digests. Each is checked before it is sent. */
 function writeTar(input: Pick<UploadInput, "tree">, pack: readonly string[]): Buffer<ArrayBuffer> {
   const parts: Buffer[] = [];
   for (const digest of pack) {
@@ -104,7 +105,7 @@ function readBlob({ absolute, bytes, length, offset, path }: BlobSource, digest:
   return read;
 }
 
-/** Undefined when it is gone or shorter by now. */
+/** Undefined when the file is gone or has become shorter. */
 function readPart(absolute: string, offset: number, length: number): Buffer | undefined {
   const part = Buffer.allocUnsafe(length);
   try {
@@ -141,7 +142,7 @@ function sumOf(input: Pick<UploadInput, "tree">, digests: readonly string[]): nu
   return digests.reduce((sum, digest) => sum + sourceOf(input, digest).length, 0);
 }
 
-/** What another try may heal. */
+/** Whether a retry may help. */
 function isPassing({ code }: AppError): boolean {
   return (
     code === "server_unreachable" || code === "server_failed" || code === "request_timeout" || code === "overloaded"
@@ -150,5 +151,5 @@ function isPassing({ code }: AppError): boolean {
 
 async function pause(seconds: number, signal: AbortSignal): Promise<void> {
   await sleep(seconds * 1_000, undefined, { signal }).catch(() => undefined);
-  if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted; nothing was changed." });
+  if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted. Nothing was changed." });
 }

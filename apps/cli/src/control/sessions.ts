@@ -7,7 +7,7 @@ import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import { readIfThere } from "./load-home-config.ts";
 
-/** A sign-in of `cli login`. How long it lasts is the server's to say: it is prolonged there with use. */
+/** A sign-in of `cli login`. The server decides its lifetime and extends it with use. */
 export interface StoredSession {
   readonly token: string;
   readonly email: string;
@@ -20,8 +20,10 @@ export function sessionsFile(home: string): string {
   return join(home, HOME_PATHS.sessions);
 }
 
-/** The sign-in at a server; undefined when there is none.
- *  @throws config_invalid when the file is damaged, or others could read it */
+/**
+ * The sign-in at a server. Undefined when there is none.
+ * @throws config_invalid when the file is damaged or readable for others
+ */
 export function readSession(home: string, url: string): StoredSession | undefined {
   const path = sessionsFile(home);
   const sessions = readSessions(path);
@@ -29,7 +31,10 @@ export function readSession(home: string, url: string): StoredSession | undefine
   return sessions[url];
 }
 
-/** Looks whether a sign-in can be kept, before somebody confirms one in vain. @throws home_not_writable, config_invalid */
+/**
+ * Checks that a sign-in can be stored, before the user confirms one in vain.
+ * @throws home_not_writable, config_invalid
+ */
 export function checkSessions(home: string): void {
   readSessions(sessionsFile(home));
   try {
@@ -40,9 +45,10 @@ export function checkSessions(home: string): void {
   }
 }
 
-/** Keeps a sign-in, or forgets it; answers the one that was there. The file is exchanged as a whole: a crash leaves the
- *  old one or the new one.
- *  @throws home_not_writable, disk_full, config_invalid when the file is damaged */
+/**
+ * Stores a sign-in or removes it, and returns the previous one. Replaces the file atomically.
+ * @throws home_not_writable, disk_full, config_invalid when the file is damaged
+ */
 export function writeSession(home: string, url: string, session: StoredSession | undefined): StoredSession | undefined {
   const path = sessionsFile(home);
   const { [url]: former, ...others } = readSessions(path);
@@ -51,7 +57,7 @@ export function writeSession(home: string, url: string, session: StoredSession |
   return former;
 }
 
-/** Writes a file of the home that is for its owner alone, at once or not at all. @throws home_not_writable, disk_full */
+/** Writes a private file of the home atomically. @throws home_not_writable, disk_full */
 export function writePrivate(home: string, path: string, text: string): void {
   try {
     writePrivateFile(path, text);
@@ -67,10 +73,10 @@ function readSessions(path: string): Sessions {
     const { sessions } = JSON.parse(text) as { sessions?: unknown };
     if (isSessions(sessions)) return sessions;
   } catch {
-    // What follows says it of a file that is no JSON and of one that is something else.
+    // Invalid JSON gives the same error as other content, below.
   }
   throw appError("config_invalid", {
-    detail: `${path} is damaged: it does not hold the sign-ins that cli login wrote.`,
+    detail: `${path} is damaged: it does not contain the sign-ins that cli login wrote.`,
     hint: `Remove it and sign in again: rm ${path}`,
     meta: { file: path },
   });
@@ -83,14 +89,14 @@ function isSessions(value: unknown): value is Sessions {
   );
 }
 
-/** Whoever reads the file can act as the person. Windows has no such modes. */
+/** The file allows acting as the user. Windows has no such modes. */
 function refuseShared(path: string): void {
   if (process.platform === "win32") return;
   const mode = statSync(path).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   throw appError("config_invalid", {
     detail: `${path} can be read by other users of this machine (mode 0${mode.toString(8)}), and so could your sign-in.`,
-    hint: `Make it yours alone: chmod 600 ${path}   and sign in again if others are on this machine: cli login`,
+    hint: `Make it private: chmod 600 ${path}   and sign in again if others use this machine: cli login`,
     meta: { file: path },
   });
 }

@@ -7,27 +7,28 @@ import type { LogLine } from "@appdb/contract/routes/control-databases";
 export interface WaitInput {
   readonly org: string;
   readonly id: string;
-  /** Ends the watching; the operation goes on. */
+  /** Ends the watching; the operation continues. */
   readonly signal: AbortSignal;
-  /** A line of the operation's output; without it none is asked for. */
+  /** Receives lines of the operation's output; without it none are requested. */
   readonly onLine?: (line: LogLine) => void;
-  /** Each time that the server said that it goes on. */
+  /** Called each time the server reports that the operation still runs. */
   readonly onRunning?: (operation: Operation) => void;
 }
 
-/** How long the server keeps one request waiting. */
+/** Duration of one long-polling request. */
 const WAIT_MS = 30_000;
-/** A server that is restarted meanwhile takes the operation up again: so long it may be away. */
+/** A restarting server resumes the operation, so it may be away for this long. */
 const RETRY_MS = 1_000;
 const MAX_RETRIES = 30;
-/** So long the rest of the output may take when the operation has ended. */
+/** Time for remaining output after the operation has ended. */
 const LATE_MS = 5_000;
-/** How many of the last lines an error brings along. */
+/** Number of last lines in an error. */
 const LAST_LINES = 20;
 
 /**
- * Waits until an operation has succeeded, however long that takes; its output comes meanwhile.
- * @throws what made it fail, with the last lines of its output in `meta`; operation_cancelled; interrupted, with the command that waits on
+ * Waits until an operation has succeeded, without a timeout, and passes on its output.
+ * @throws the operation's error, with the last lines of its output in `meta`; operation_cancelled; interrupted, with
+ * the command that continues waiting
  */
 export async function waitForOperation(client: ControlClient, input: WaitInput): Promise<Operation> {
   const { id, onLine, signal } = input;
@@ -44,7 +45,7 @@ export async function waitForOperation(client: ControlClient, input: WaitInput):
   try {
     const operation = await untilEnd(client, input);
     ended.abort();
-    // what was written last comes with the stream's own end
+    // the last lines arrive with the end of the stream
     await Promise.race([read, sleep(LATE_MS, undefined, { signal: reading.signal, ref: false })]);
     if (operation.state === "succeeded") return operation;
     throw operation.state === "cancelled" ? wasCancelled(operation) : failureOf(operation, last);
@@ -66,8 +67,10 @@ async function untilEnd(client: ControlClient, { id, onRunning, org, signal }: W
   }
 }
 
-/** Reads the output until the operation has ended. A stream that breaks or ends before is taken up behind the last line; one that
- *  cannot be had is left. */
+/**
+ * Reads the output until the operation has ended. A broken stream resumes after the last line; a refused one is
+ * skipped.
+ */
 async function readOutput(
   client: ControlClient,
   { id, org }: WaitInput,
@@ -88,12 +91,12 @@ async function readOutput(
       await pause(signals.ended);
     }
   } catch (error) {
-    // The operation itself tells how it ended; who may not read its output still learns that.
+    // The operation itself reports how it ended, even to callers who may not read its output.
     if (!(error instanceof AppError)) throw error;
   }
 }
 
-/** Does something that only reads once more when the server was not reached. */
+/** Retries a read-only request while the server is unreachable. */
 async function again<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries += 1) {
     try {
@@ -106,7 +109,7 @@ async function again<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T>
   }
 }
 
-/** Ends with the signal too. */
+/** Also ends with the signal. */
 async function pause(signal: AbortSignal): Promise<void> {
   await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
 }
@@ -122,8 +125,8 @@ function goesOn(id: string, cause: unknown): AppError {
 
 function wasCancelled({ id, kind, target }: Operation): AppError {
   return appError("operation_cancelled", {
-    detail: `${kind} of ${target} was cancelled, or another request took its place.`,
-    hint: `See the events: cli events   and where it is: cli db status ${target}`,
+    detail: `${kind} of ${target} was cancelled or replaced by another request.`,
+    hint: `See the events: cli events   and the current state: cli db status ${target}`,
     meta: { operation: id },
   });
 }
@@ -132,7 +135,7 @@ function failureOf({ error, id, kind, target }: Operation, output: readonly stri
   const meta = { operation: id, ...(output.length === 0 ? {} : { output }) };
   return appError(error !== null && isErrorCode(error.code) ? error.code : "server_failed", {
     detail: error?.detail ?? `${kind} of ${target} failed.`,
-    hint: error?.hint ?? `See what it did: cli operations show ${id}`,
+    hint: error?.hint ?? `See its details: cli operations show ${id}`,
     meta,
   });
 }

@@ -3,7 +3,7 @@ import { AppError } from "@appdb/contract/errors";
 import type { ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { waitForOperation } from "./wait-for-operation.ts";
 
-/** Requests that only a database that is awake can answer, and that a person asks for by a command. */
+/** Requests that need an awake database and come from a user's command. */
 const WAKING: ReadonlySet<ControlRouteName> = new Set<ControlRouteName>([
   ...(["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "servicePrune", "serviceRestart"] as const),
   ...(["serviceRollbackPlan", "serviceRollback", "deployRollbackPlan", "deployRollback", "preparationBegin"] as const),
@@ -28,7 +28,9 @@ interface Place {
   readonly db: string;
 }
 
-/** A client that starts a database which went to sleep automatically, where a request wants it awake, and then asks again. */
+/**
+ * A client that starts a database which went to sleep automatically when a request needs it, then retries the request.
+ */
 export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClient {
   const isStarted = async (name: ControlRouteName, input: unknown, error: unknown): Promise<boolean> => {
     const place = (input as { params?: Partial<Place> } | undefined)?.params;
@@ -60,8 +62,11 @@ export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClie
   };
 }
 
-/** Starts a database that is STOPPED and sleeps automatically. One that never does was stopped by a person, and stays stopped.
- *  @throws what makes the start fail; interrupted */
+/**
+ * Starts a database that is STOPPED and sleeps automatically. A database without automatic sleep was stopped by a user
+ * and stays stopped.
+ * @throws the error of the start; interrupted
+ */
 export async function startSleeping(
   client: ControlClient,
   params: Place,
@@ -69,7 +74,7 @@ export async function startSleeping(
 ): Promise<boolean> {
   const { sleep_after: sleepAfter, state, uri } = await client.call("databaseShow", { params }, { signal });
   if (state !== "STOPPED" || sleepAfter === "never") return false;
-  note(`${uri} sleeps, and is started.`);
+  note(`${uri} is sleeping and is started.`);
   const { operation } = await client.call("databaseStart", { params }, { signal });
   if (operation !== null) await waitForOperation(client, { org: params.org, id: operation.id, signal });
   return true;

@@ -22,7 +22,7 @@ describe("the server's address in config.toml", () => {
       '[service]\n[other]\napi_url = "https://a"\n',
       `[service]\n${LINE}\n[other]\napi_url = "https://a"\n`,
     ],
-  ])("goes into %s, and nothing else changes", (_what, before, after) => {
+  ])("is written into %s without other changes", (_what, before, after) => {
     expect(setApiUrl(before, URL)).toBe(after);
     expect(setApiUrl(after, URL)).toBe(after);
   });

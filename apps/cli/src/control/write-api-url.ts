@@ -6,11 +6,13 @@ import { gapAfter } from "../project/init-text.ts";
 import { readIfThere } from "./load-home-config.ts";
 import { writePrivate } from "./sessions.ts";
 
-/** Keeps the address of a server in the home's config.toml; every other line stays as it is.
- *  @throws config_invalid when the file cannot be changed without losing something; home_not_writable */
+/**
+ * Stores a server's address in the home's config.toml; all other lines stay.
+ * @throws config_invalid when the file cannot be changed without losing something; home_not_writable
+ */
 export async function writeApiUrl(home: string, url: string): Promise<string> {
   const named = join(home, HOME_PATHS.config);
-  // People keep such files in a repository and link to them.
+  // Users keep such files in a repository and link to them.
   const path = existsSync(named) ? realpathSync(named) : named;
   const before = readIfThere(path) ?? "";
   const after = setApiUrl(before, url);
@@ -29,7 +31,7 @@ export async function writeApiUrl(home: string, url: string): Promise<string> {
   return named;
 }
 
-/** The text with `api_url` below `[service]`: its line is changed, or one is added. */
+/** Sets `api_url` below `[service]` by changing its line or adding one. */
 export function setApiUrl(text: string, url: string): string {
   const newline = text.includes("\r\n") ? "\r\n" : "\n";
   const line = `api_url = ${JSON.stringify(url)}`;
@@ -42,7 +44,7 @@ export function setApiUrl(text: string, url: string): string {
   const end = next < 0 ? lines.length : next;
   const at = lines.findIndex((each, index) => index > header && index < end && /^\s*api_url\s*=/.test(each));
   if (at < 0) lines.splice(header + 1, 0, line);
-  // What stands behind the value is a person's comment.
+  // A comment after the value is kept.
   else lines[at] = (lines[at] ?? "").replace(/^(\s*)api_url\s*=\s*("[^"]*"|'[^']*')/, (_, indent) => indent + line);
   return lines.join(newline);
 }
@@ -51,7 +53,7 @@ function readBack<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {
-    // The caller says that the file cannot be changed.
+    // The caller reports that the file cannot be changed.
     return undefined;
   }
 }

@@ -10,9 +10,11 @@ export interface DaemonAddress {
   readonly token: string;
 }
 
-/** What a home says of its daemon; undefined when it says nothing. A killed daemon leaves its file behind, so what is said
- *  here need not be true any more.
- *  @throws home_not_writable when the files are there and cannot be read */
+/**
+ * Reads the daemon's address from a home; undefined when there is none. A killed daemon leaves its file, so the address
+ * may be outdated.
+ * @throws home_not_writable when the files exist and are unreadable
+ */
 export function readDaemonAddress(home: string): DaemonAddress | undefined {
   try {
     const file = JSON.parse(readFileSync(join(home, HOME_PATHS.daemon), "utf8")) as Partial<DaemonFile>;
@@ -21,18 +23,18 @@ export function readDaemonAddress(home: string): DaemonAddress | undefined {
     return { file: file as DaemonFile, token };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    // A file that a crash of the machine cut short counts as none.
+    // A file cut off by a machine crash counts as missing.
     if (code === "ENOENT" || code === "ENOTDIR" || error instanceof SyntaxError) return undefined;
     throw appError("home_not_writable", {
       detail: `The home folder ${home} cannot be read: ${code ?? error}.`,
-      hint: "Use the home as the user who made it, or set SERVICE_HOME to a folder that you own.",
+      hint: "Use the home as the user who created it, or set SERVICE_HOME to a folder that you own.",
       meta: { home },
       cause: error,
     });
   }
 }
 
-/** Opens the daemon's log for its first words, which it says before it can log by itself. @throws home_not_writable, disk_full */
+/** Opens the daemon's log for its output before its own logger starts. @throws home_not_writable, disk_full */
 export function openDaemonLog(home: string): number {
   const path = join(home, HOME_PATHS.daemonLog);
   try {
@@ -43,16 +45,16 @@ export function openDaemonLog(home: string): number {
   }
 }
 
-/** Size of the daemon's log, so that `readLogFrom` finds what is written later. */
+/** Size of the daemon's log, from which `readLogFrom` continues. */
 export function sizeOfLog(home: string): number {
   return statSync(join(home, HOME_PATHS.daemonLog)).size;
 }
 
-/** The last lines that were written to the daemon's log after `from`. */
+/** The last lines written to the daemon's log after `from`. */
 export function readLogFrom(home: string, from: number, lines: number): string[] {
   const path = join(home, HOME_PATHS.daemonLog);
   const size = statSync(path).size;
-  // A rotated file is smaller than it was: then all of it is new.
+  // A rotated file is smaller; all of it is new.
   const start = size < from ? 0 : Math.max(from, size - 64_000);
   const bytes = Buffer.alloc(size - start);
   const descriptor = openSync(path, "r");

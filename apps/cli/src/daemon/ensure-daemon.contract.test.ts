@@ -7,8 +7,8 @@ import type { Program } from "../program.ts";
 import { type EnsureDaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
 
 /**
- * A program that keeps the promises of the real daemon towards the command: one per home, daemon.json and token once it
- * listens, health and stop behind the token. What it shall be like comes by variables.
+ * A program that behaves like the real daemon towards the command: one per home, daemon.json and token once it listens,
+ * health and stop behind the token. Variables control its behaviour.
  */
 const STAND_IN = `
 import { createServer } from "node:http";
@@ -42,7 +42,7 @@ const notes: string[] = [];
 const never = new AbortController().signal;
 
 beforeEach(() => {
-  // A home with a space and letters beyond ASCII is as good as any.
+  // A home with a space and non-ASCII letters must work too.
   home = mkdtempSync(join(tmpdir(), "appdb hömé "));
   const script = join(home, "stand-in.mjs");
   writeFileSync(script, STAND_IN);
@@ -58,7 +58,7 @@ beforeEach(() => {
   notes.length = 0;
 });
 
-/** Also one that starts late and finds the home free again must not outlive its test. */
+/** Also ends a daemon that starts late and finds the home free. */
 afterEach(async () => {
   const seen = join(home, "seen");
   const pids = () => (existsSync(seen) ? readdirSync(seen).map(Number) : []);
@@ -103,13 +103,13 @@ describe("the home's daemon", () => {
     expect(starts()).toBe(1);
   });
 
-  test("is one, however many commands start at once", async () => {
+  test("is started once by concurrent commands", async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => ensureDaemon(deps(), never)));
     const pids = await Promise.all(clients.map(async (client) => (await client.call("health", {})).pid));
     expect(new Set(pids).size).toBe(1);
   });
 
-  test("that was killed is started again, whatever its file says", async () => {
+  test("is restarted after a kill despite its file", async () => {
     await ensureDaemon(deps(), never);
     const killed = (await findDaemon(deps()))?.file.pid ?? 0;
     process.kill(killed, "SIGKILL");
@@ -119,13 +119,13 @@ describe("the home's daemon", () => {
     expect((await client.call("health", {})).pid).not.toBe(killed);
   });
 
-  test("whose file was cut short counts as none", async () => {
+  test("counts as missing when its file is incomplete", async () => {
     writeFileSync(join(home, "daemon.json"), '{"pid": 1');
     expect(await findDaemon(deps())).toBeUndefined();
     await ensureDaemon(deps(), never);
   });
 
-  test("that cannot start is told with its last words, and its hint", async () => {
+  test("that cannot start is reported with its output and hint", async () => {
     const error = await refusal(ensureDaemon(deps({ STAND_IN_FAILS: "1" }), never));
     expect(error.code).toBe("daemon_failed");
     expect(error.message).toContain("exit code 1");
@@ -133,7 +133,7 @@ describe("the home's daemon", () => {
     expect(error.hint).toBe("Install it.");
   });
 
-  test("of an older version is replaced when it is idle, and the person is told", async () => {
+  test("of an older version is replaced with a note when idle", async () => {
     const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9" }), never);
     const pid = (await older.call("health", {})).pid;
     const newer = await ensureDaemon(deps(), never);
@@ -142,7 +142,7 @@ describe("the home's daemon", () => {
     expect(notes.join()).toContain("0.7.9");
   });
 
-  test("of an older version stays when it is busy, and the command says how to replace it", async () => {
+  test("of an older version stays when busy, with a hint to replace it", async () => {
     const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9", STAND_IN_BUSY: "2" }), never);
     const error = await refusal(ensureDaemon(deps(), never));
     expect(error.code).toBe("daemon_busy");
@@ -151,20 +151,20 @@ describe("the home's daemon", () => {
     expect((await older.call("health", {})).version).toBe("0.7.9");
   });
 
-  test("of a newer version is used as it is", async () => {
+  test("of a newer version is used unchanged", async () => {
     await ensureDaemon(deps({ STAND_IN_VERSION: "0.9.0" }), never);
     expect((await (await ensureDaemon(deps(), never)).call("health", {})).version).toBe("0.9.0");
   });
 
-  test("is not waited for after Ctrl-C", async () => {
+  test("is not awaited after Ctrl-C", async () => {
     const aborted = AbortSignal.abort();
     expect((await refusal(ensureDaemon(deps(), aborted))).code).toBe("interrupted");
-    // It comes up all the same, and the next command finds it.
+    // It still starts, and the next command finds it.
     await expect.poll(() => findDaemon(deps()), { timeout: 10_000 }).toBeDefined();
   });
 });
 
-describe("a home that cannot be written", () => {
+describe("an unwritable home", () => {
   test("is refused by name when a part of its path is a file", async () => {
     const file = join(home, "file");
     writeFileSync(file, "");

@@ -14,33 +14,38 @@ import { nodeFetch } from "./node-fetch.ts";
 export interface EnsureDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;
   readonly program: Program;
-  /** A word to the person: starting a daemon on an empty home takes a second or two. */
+  /** Prints a message for the user: starting a daemon on an empty home takes a second or two. */
   readonly note: (text: string) => void;
-  /** What `findDaemon` answers, when it was asked a moment ago. */
+  /** Result of a recent `findDaemon`. */
   readonly found?: Promise<FoundDaemon | undefined> | undefined;
 }
 
-/** A home that is made first takes some seconds; far more means that something hangs. */
+/** Creating a home takes some seconds; a much longer start means that something hangs. */
 const START_TIMEOUT_MS = 20_000;
-/** Longer than a daemon gives its services and its PostgreSQL, which after hundreds of new databases writes for half a minute. */
+/**
+ * Longer than a daemon gives its services and PostgreSQL, whose shutdown takes half a minute after hundreds of new
+ * databases.
+ */
 const STOP_TIMEOUT_MS = 60_000;
 const POLL_MS = 15;
 
-/** A client of the home's daemon, which is started when none answers. However many commands start at once, the home's
- *  lock leaves one daemon, and all of them find it. An older daemon that is idle is replaced.
- *  @throws daemon_failed with the last lines of its log; daemon_busy; home_not_writable */
+/**
+ * A client of the home's daemon, which is started when none responds. The home's lock lets only one daemon run, and all
+ * concurrent commands find it. An idle daemon of an older version is replaced.
+ * @throws daemon_failed with the last lines of its log; daemon_busy; home_not_writable
+ */
 export async function ensureDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
   const found = await (deps.found ?? findDaemon(deps));
   if (found === undefined) return await startDaemon(deps, signal);
   if (compareVersions(found.health.version, VERSION) >= 0) return found.client;
   if (found.health.busy > 0) throw busyError(found);
-  deps.note(`The daemon is of version ${found.health.version}; it is replaced by ${VERSION}.`);
+  deps.note(`The daemon has version ${found.health.version} and is replaced by version ${VERSION}.`);
   await found.client.call("stop", {}, { signal });
   await waitUntilGone(found.file.pid);
   return await startDaemon(deps, signal);
 }
 
-/** The home's daemon when it answers; undefined when there is none. Starts nothing. @throws daemon_failed */
+/** The home's daemon if it responds; otherwise undefined. Starts nothing. @throws daemon_failed */
 export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promise<FoundDaemon | undefined> {
   const address = readDaemonAddress(deps.config.home);
   if (address === undefined) return undefined;
@@ -49,14 +54,15 @@ export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promis
     const health = await client.call("health", {}, { signal: AbortSignal.timeout(5_000) });
     return { file: address.file, client, health };
   } catch (error) {
-    // Nobody listens, or a stranger has the port by now and does not know the token: the file is of a daemon that is gone.
+    // Nothing listens, or another program uses the port and does not know the token: the file belongs to a daemon that
+    // is gone.
     const gone = error instanceof AppError && (error.code === "daemon_not_running" || error.code === "unauthorized");
     if (gone || !isDaemonAlive(address.file.pid)) return undefined;
     throw error;
   }
 }
 
-/** Waits until a daemon's process is gone. @throws daemon_failed when it is not within a minute */
+/** Waits until a daemon's process has ended. @throws daemon_failed after a minute */
 export async function waitUntilGone(pid: number): Promise<void> {
   const until = Date.now() + STOP_TIMEOUT_MS;
   while (isDaemonAlive(pid)) {
@@ -98,9 +104,9 @@ async function startDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise
     if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted." });
     const found = await findDaemon(deps);
     if (found !== undefined) return found.client;
-    // One that ended well left the home to another daemon, which will answer soon.
+    // After a clean end, another daemon has the home and will respond soon.
     if (end?.failed === true) throw startError(home, from, `it ended at once (${end.reason})`);
-    if (Date.now() > until) throw startError(home, from, `it did not answer within ${START_TIMEOUT_MS / 1000} s`);
+    if (Date.now() > until) throw startError(home, from, `it did not respond within ${START_TIMEOUT_MS / 1000} s`);
     await sleep(POLL_MS);
   }
 }
@@ -116,14 +122,14 @@ function startError(home: string, from: number, what: string): AppError {
   });
 }
 
-/** A line of the log as a person reads it: the message of a JSON line. */
+/** A log line for display: the message of a JSON line. */
 function readable(line: string): string {
   if (!line.startsWith("{")) return line;
   try {
     const entry = JSON.parse(line) as { level?: unknown; msg?: unknown; detail?: unknown };
     return [entry.level, entry.msg, entry.detail].filter((part) => typeof part === "string").join(" ");
   } catch {
-    // A line that was cut short is shown as it is.
+    // An incomplete line is shown unchanged.
     return line;
   }
 }

@@ -1,4 +1,4 @@
-/** Whether a process runs. One that we may not signal lives as well. */
+/** Whether a process runs. A process that we may not signal counts as running. */
 export function isDaemonAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

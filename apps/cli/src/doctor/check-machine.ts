@@ -18,7 +18,7 @@ export interface CheckMachineDeps {
   readonly program: Pick<Program, "url">;
 }
 
-/** Looks at what an installation needs; starts nothing and changes nothing. */
+/** Checks the requirements of an installation. Starts and changes nothing. */
 export async function checkMachine(deps: CheckMachineDeps): Promise<MachineCheck[]> {
   const { config, program } = deps;
   const tools = locateTools({ program_url: program.url, postgres_bin: config.daemon_env["SERVICE_PG_BIN"] });
@@ -51,7 +51,7 @@ async function checkPython(config: CheckMachineDeps["config"], python: string | 
     const facts = await probePython({ python, cache_folder: `${config.home}/${HOME_PATHS.pythons}`, env });
     return { name: "python", ok: true, detail: `${facts.version.join(".")} (${python})`, hint: null };
   } catch (error) {
-    // The probe keeps what it found in the home, which the system may refuse.
+    // The probe caches its result in the home, which the system may refuse.
     const isOfHome = (error as NodeJS.ErrnoException).path?.startsWith(config.home) === true;
     const known = isOfHome ? homeError(config.home, error) : error;
     if (!(known instanceof AppError)) throw error;
@@ -72,7 +72,7 @@ function checkPostgres(url: string | undefined, bin: string | undefined): Machin
 }
 
 function checkHome(home: string): MachineCheck {
-  // A home that is not there yet is made in the nearest folder that is.
+  // A missing home is created in its nearest existing parent.
   let folder = home;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
@@ -88,7 +88,7 @@ async function checkDaemon(config: CheckMachineDeps["config"]): Promise<MachineC
   const name = "daemon";
   try {
     const found = await findDaemon({ config });
-    if (found === undefined) return { name, ok: true, detail: "does not run; it starts automatically", hint: null };
+    if (found === undefined) return { name, ok: true, detail: "not running; it starts automatically", hint: null };
     const { version, pid, postgres } = found.health;
     const detail = `runs (process ${pid}, version ${version}, PostgreSQL ${postgres})`;
     if (version !== VERSION) return { name, ok: false, detail, hint: "Replace it: cli daemon restart" };

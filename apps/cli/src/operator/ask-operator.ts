@@ -9,7 +9,7 @@ import {
 } from "@appdb/contract/operator";
 import type { Program } from "../program.ts";
 
-/** Lists of a large server. */
+/** Large enough for lists of a large server. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 export interface AskOperatorDeps {
@@ -19,8 +19,9 @@ export interface AskOperatorDeps {
 }
 
 /**
- * Has `server.js` carry out one act on the home. It reads the server's settings itself, from the environment and the home.
- * @throws hosted_not_available when this installation has no server; interrupted; what the server's program answers
+ * Runs one operator command on the home with `server.js`, which reads the server's settings from the environment and
+ * the home.
+ * @throws hosted_not_available when this installation has no server; interrupted; the error of the server's program
  */
 export async function askOperator(
   { home, program, signal }: AskOperatorDeps,
@@ -30,7 +31,7 @@ export async function askOperator(
   if (!existsSync(file)) {
     throw appError("hosted_not_available", {
       detail: `This installation has no server: ${file} is missing.`,
-      hint: "Run the command of the checkout that the server was built in: ./cli server status",
+      hint: "Run the command of the checkout in which the server was built: ./cli server status",
     });
   }
   const { output, said } = await run(argv, signal);
@@ -50,7 +51,7 @@ function run(argv: readonly [string, ...string[]], signal: AbortSignal): Promise
   return new Promise((resolve, reject) => {
     execFile(command, args, { signal, maxBuffer: MAX_BYTES }, (error, output, said) => {
       if (signal.aborted) return reject(appError("interrupted", { detail: "The command was interrupted." }));
-      // a status other than 0 comes with a problem, or with words on the standard error
+      // a status other than 0 comes with a problem on stdout or text on stderr
       if (error !== null && output === "" && said === "") return reject(error);
       resolve({ output, said });
     });

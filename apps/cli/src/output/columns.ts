@@ -1,4 +1,4 @@
-/** Pads every column of a table but the last to its widest cell; two spaces between them. */
+/** Pads every column except the last to its widest cell, separated by two spaces. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {

@@ -5,7 +5,7 @@ import { writeCompletions } from "./completion-scripts.ts";
 
 const script = writeCompletions("bash", await listCommands());
 
-/** What a real bash offers for the last of these words. */
+/** Completions of a real bash for the last of these words. */
 function complete(...words: string[]): string[] {
   const ask = `${script}\nCOMP_WORDS=(cli ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
 _cli_completions; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -21,7 +21,7 @@ describe("bash completes", () => {
     expect(complete("completions", "--h")).toEqual(["--help"]);
   });
 
-  test("files where a file belongs", () => {
+  test("files where a file is expected", () => {
     expect(complete("schema", "diff", "/etc/host")).toContain("/etc/hosts");
   });
 });

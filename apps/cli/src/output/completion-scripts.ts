@@ -14,7 +14,7 @@ export function writeCompletions(shell: Shell, commands: readonly CompletedComma
     case "bash":
       return writeBash(commands);
     case "zsh":
-      // zsh runs bash's completions; one table to keep right.
+      // zsh runs bash's completions, so that there is only one script to maintain.
       return `autoload -Uz bashcompinit && bashcompinit\n${writeBash(commands)}`;
     case "fish":
       return writeFish(commands);
@@ -25,7 +25,7 @@ function writeBash(commands: readonly CompletedCommand[]): string {
   const first = firstWords(commands);
   const nouns = first.filter((word) => verbsOf(word, commands).length > 0);
   const verbs = nouns.map((noun) => `      ${noun}) words="${verbsOf(noun, commands).join(" ")}" ;;`);
-  // `schema diff` is told by two words, `init` by one, whatever follows.
+  // `schema diff` is identified by two words, `init` by one.
   const options = commands.map(({ command, flags }) => {
     const pattern = command.includes(" ") ? `"${command}"` : `"${command}"*`;
     return `      ${pattern}) words="${flags.join(" ")}" ;;`;

@@ -10,10 +10,10 @@ const VERDICTS = {
 
 const SIGNS = { create: "+", build: "~", upload: "~", change: "~" } as const satisfies Record<DatabaseOp["op"], string>;
 
-/** So many lines of one change are shown; `--json` has them all. */
+/** Maximum number of lines shown for one change; `--json` has all. */
 const MAX_LINES = 20;
 
-/** Prints what an update of a database would do, and a sum. */
+/** Prints the plan of a database update and a summary. */
 export function printDatabasePlan(plan: DatabasePlan, out: Output): void {
   const [sign, verdict] = VERDICTS[plan.resolution];
   const danger = plan.summary.destructive > 0 ? " (DESTRUCTIVE)" : "";

@@ -4,7 +4,7 @@ import type { Output } from "./output.ts";
 import { showControls } from "./show-controls.ts";
 import { formatAge, formatBytes } from "./sizes.ts";
 
-/** One database with all that is known of it, and its pods. `now` is a time in milliseconds. */
+/** Prints a database with all its details and pods. `now` is a time in milliseconds. */
 export function printDatabase(database: Database, out: Output, now = Date.now()): void {
   const rows: [name: string, value: string | null][] = [
     ["uri", database.uri],
@@ -29,7 +29,7 @@ export function printDatabase(database: Database, out: Output, now = Date.now())
   for (const { id, reason } of database.pods) if (reason !== null) out.line(`    ${id}: ${showControls(reason)}`);
 }
 
-/** A database in one line: address, state, resources, and what is worked at. */
+/** A database in one line: address, state, resources and running operation. */
 export function databaseCells({ operation, purged_at: purgedAt, resources, state, uri }: Database): string[] {
   const { cpu, disk_gb: diskGb, memory_mb: memoryMb } = resources;
   const doing = operation === null ? "" : operation.kind;
@@ -43,7 +43,7 @@ export function databaseCells({ operation, purged_at: purgedAt, resources, state
   ];
 }
 
-/** Told where a build went wrong, for what runs nonetheless. */
+/** Shown when a build failed although the database still runs. */
 export function describeBuild({ last_build: lastBuild }: Database): string | null {
   if (lastBuild === null || lastBuild.state === "succeeded") return null;
   if (lastBuild.state === "running") return "running";
@@ -57,10 +57,10 @@ function resourceRows({ desired_resources: desiredResources, resources, usage, u
     return [name, `${is}${unit}${wish}${used}`];
   };
   const disk =
-    // no cluster has nothing: it was not measured yet
+    // 0 bytes means not measured yet: every cluster has some
     usage === null || usage.disk_bytes === 0
       ? ""
-      : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused, a larger disk_gb heals it" : ""}`;
+      : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused until disk_gb is increased" : ""}`;
   const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;
   return [
     row("cpu", resources.cpu, desiredResources.cpu, ""),
@@ -90,7 +90,9 @@ function describeSleep({ sleep_after: sleepAfter, wake_on_request: wakeOnRequest
 }
 
 function describeDeletion({ purged_at: purgedAt, uri }: Database): string | null {
-  return purgedAt === null ? null : `deleted permanently at ${purgedAt}; until then: cli db undelete ${uri}`;
+  return purgedAt === null
+    ? null
+    : `deleted permanently at ${purgedAt}; restore it before with: cli db undelete ${uri}`;
 }
 
 function podCells(pod: Pod, now: number): string[] {

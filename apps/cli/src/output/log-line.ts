@@ -1,12 +1,12 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { showControls } from "./show-controls.ts";
 
-/** Keys of our JSON log lines that have a place of their own in the text. */
+/** Keys of JSON log lines with a fixed position in the text. */
 const PLACED = new Set(["level", "time", "msg", "line", "pid", "hostname"]);
 
 /**
- * A line of a service's log as a person reads it: `2026-11-21T15:17:01.123Z info  service listens  port=8000`. What the
- * application printed stands as it was printed; a line that is not ours is left alone.
+ * Formats a line of a service's log: `2026-11-21T15:17:01.123Z info  service listens  port=8000`. Output of the
+ * application and unknown lines stay unchanged.
  */
 export function describeLogLine(line: string): string {
   const entry = parseEntry(line);
@@ -19,7 +19,7 @@ export function describeLogLine(line: string): string {
   return [`${time} ${String(level).padEnd(5)}`, msg, ...fields].join("  ");
 }
 
-/** A line of a hosted pod's log: `2026-11-22T10:00:00.000Z info   database ready` */
+/** Formats a line of a hosted pod's log: `2026-11-22T10:00:00.000Z info   database ready` */
 export function describePodLine({ at, level, line }: LogLine): string {
   return `${at} ${level.padEnd(5)}  ${showControls(line)}`;
 }
@@ -31,7 +31,7 @@ function parseEntry(line: string): Record<string, unknown> | undefined {
     const isOurs = typeof entry === "object" && entry !== null && "level" in entry && "time" in entry && "msg" in entry;
     return isOurs ? (entry as Record<string, unknown>) : undefined;
   } catch {
-    // The application may print a brace: then it is its own line.
+    // Output of the application may start with a brace.
     return undefined;
   }
 }

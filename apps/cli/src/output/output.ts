@@ -1,22 +1,22 @@
 import type { Problem } from "@appdb/contract/errors";
 
-/** The least of a stream that is written to. */
+/** Minimal interface of an output stream. */
 export interface TextStream {
   write(text: string): unknown;
   readonly isTTY?: boolean;
 }
 
-/** Where a command writes: the payload to stdout, everything else to stderr. */
+/** Output of a command: the payload on stdout, everything else on stderr. */
 export interface Output {
-  /** A line of the payload. */
+  /** Prints a line of the payload. */
   line(text?: string): void;
-  /** A line for the person beside the payload: progress, what is being done, warnings. */
+  /** Prints a line outside the payload: progress, actions, warnings. */
   note(text: string): void;
-  /** Rewrites the last line on a terminal, else prints a line. Empty text clears it. */
+  /** Rewrites the last line on a terminal; otherwise prints a line. Empty text clears it. */
   status(text: string): void;
-  /** The payload as JSON; of `--json` this is all that reaches stdout. */
+  /** Prints the payload as JSON. With `--json`, nothing else reaches stdout. */
   json(value: unknown): void;
-  /** `error:` and `hint:`; with `json` also the problem itself, as the payload unless there was one already. */
+  /** Prints `error:` and `hint:`. With `json`, also prints the problem as the payload, unless there was one. */
   problem(problem: Problem, json: boolean): void;
 }
 
@@ -58,7 +58,7 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     json,
     problem: (problem, asJson) => {
       if (asJson && !hasPayload) json(problem);
-      // Whoever pressed Ctrl-C knows: that is no error.
+      // After Ctrl-C, the interruption is not an error.
       note(problem.code === "interrupted" ? problem.detail : `error: ${problem.detail}`);
       if (problem.hint !== undefined) note(`hint: ${problem.hint}`);
     },

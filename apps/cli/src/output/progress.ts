@@ -2,7 +2,7 @@ import type { Progress } from "@appdb/contract/routes/local";
 import { count } from "./count.ts";
 import type { Output } from "./output.ts";
 
-/** Shows the progress of fills and recomputes on stderr, for programs as one JSON object a line. */
+/** Shows the progress of fills and recomputes on stderr; as JSON lines for programs. */
 export function showProgress(
   out: Output,
   json: boolean,
@@ -14,7 +14,7 @@ export function showProgress(
       return;
     }
     const { table, column, rows_done: rowsDone, errors } = progress;
-    // rows that were inserted meanwhile are filled too, and were not counted at the beginning
+    // rows inserted meanwhile are filled too but were not counted at the start
     const rowsTotal = Math.max(progress.rows_total, rowsDone);
     const percent = rowsTotal === 0 ? 100 : Math.floor((rowsDone / rowsTotal) * 100);
     const failed = errors === 0 ? "" : `, ${count(errors, "cell")} failed`;

@@ -16,7 +16,7 @@ interface Sample {
   readonly error: string | null;
 }
 
-/** What computing a column again means: rows and time, then former and new values of a few rows. */
+/** Describes a recompute of a column: rows, duration, and previous and new values of a few rows. */
 export function recomputeLines(op: PlanOp): readonly string[] {
   const recompute = op.details.recompute as Recompute | undefined;
   if (recompute === undefined) return [];

@@ -14,7 +14,7 @@ const VERDICTS = {
   unsupported: ["!", "cannot be updated"],
 } as const satisfies Record<TablePlan["resolution"], readonly [string, string]>;
 
-/** Prints what an update would do, table by table, and a sum. */
+/** Prints the plan of a schema update by table, and a summary. */
 export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   const width = widest(plan);
   for (const table of plan.tables) {
@@ -46,7 +46,7 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   out.line(describeSum(plan));
 }
 
-/** A database that is yet to be made may be a slip of the keyboard. */
+/** A new database may be a typing mistake. */
 function newDatabase(target: string, others: readonly string[]): string {
   const [database = ""] = target.split("/");
   const near = nearestName(database, others);
@@ -54,7 +54,7 @@ function newDatabase(target: string, others: readonly string[]): string {
   return `${database} is a new local database${meant}`;
 }
 
-/** Prints what an update did: the plan as it was before. */
+/** Prints the result of an update from the plan before it. */
 export function printAppliedSchema(plan: SchemaPlan, out: Output): void {
   const words = {
     create: "created",

@@ -10,7 +10,7 @@ const SIGNS = {
   blocked: "!",
 } as const satisfies Record<ServicePlanItem["resolution"], string>;
 
-/** Prints which services an update would start or restart, and a sum. */
+/** Prints which services an update would start or restart, and a summary. */
 export function printServicePlan(plan: ServicePlan, out: Output): void {
   const width = widest(plan);
   for (const service of plan.services) {
@@ -20,14 +20,14 @@ export function printServicePlan(plan: ServicePlan, out: Output): void {
   for (const op of plan.ops) out.line(`  ${describeOp(op)}`);
   for (const extra of plan.extras) {
     out.line(
-      `! ${extra.padEnd(width)}  not defined in ${plan.app_file}; it stops with: cli service prune ${plan.app_file} ${plan.target}`,
+      `! ${extra.padEnd(width)}  not defined in ${plan.app_file}; stop it with: cli service prune ${plan.app_file} ${plan.target}`,
     );
   }
   out.line();
   out.line(describeSum(plan));
 }
 
-/** Prints what an update did: `before` says what was to be done, `after` where the services are now. */
+/** Prints the result of an update: `before` has the changes, `after` the current addresses. */
 export function printAppliedServices(before: ServicePlan, after: ServicePlan, out: Output): void {
   const width = widest(after);
   for (const service of after.services) {
@@ -52,7 +52,7 @@ function verdictOf(service: ServicePlanItem): string {
     case "update_destructive":
       return "will be restarted (DESTRUCTIVE)";
     case "blocked":
-      return "blocked: the tables have to change first";
+      return "blocked: the tables must change first";
   }
 }
 

@@ -6,7 +6,7 @@ import { alignColumns } from "./columns.ts";
 import type { Output } from "./output.ts";
 import { showControls } from "./show-controls.ts";
 
-/** What commands call a service: `main/ingest`, `cloud://acme:main/ingest`. */
+/** A service's name in commands: `main/ingest`, `cloud://acme:main/ingest`. */
 export function nameOfService(service: ServiceRecord | HostedService): string {
   return "uri" in service ? service.uri : serviceText(service);
 }
@@ -61,7 +61,7 @@ function factsOfHosted(service: HostedService): ServiceFacts {
   const notes = [error, reason, certificateLines(service), pending].filter((note) => note !== null);
   return {
     facts: [
-      release === null ? "no release runs" : `release ${release}`,
+      release === null ? "no release is running" : `release ${release}`,
       `${workers} ${workers === 1 ? "worker" : "workers"}`,
       appFile,
       ...(operation === null ? [] : [`${operation.kind} continues`]),

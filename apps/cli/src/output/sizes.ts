@@ -11,7 +11,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** `42s`, `2h5m`, `3d4h`: the two largest parts of a time. */
+/** `42s`, `2h5m`, `3d4h`: the two largest units. */
 export function formatAge(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const parts: (readonly [number, string])[] = [

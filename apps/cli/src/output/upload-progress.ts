@@ -1,10 +1,10 @@
 import type { Output } from "./output.ts";
 import { formatBytes } from "./sizes.ts";
 
-/** How often a line that is not rewritten is printed. */
+/** Interval of progress lines when they cannot be rewritten. */
 const EVERY_MS = 1_000;
 
-/** Shows how much of an upload is done, for programs as one JSON object a line. */
+/** Shows the progress of an upload; as JSON lines for programs. */
 export function showUpload(out: Pick<Output, "note" | "status">, json: boolean): (sent: number, total: number) => void {
   let last = Number.NEGATIVE_INFINITY;
   return (sent, total) => {

@@ -6,9 +6,9 @@ import {
   text_en,
 } from "@stricli/core";
 
-/** What the parser of the command line found wrong, gathered instead of printed: it is told like every other problem. */
+/** Collects errors of the command-line parser, so that they are printed like other problems. */
 export interface UsageText {
-  /** Texts for the parser; those of errors are kept back. */
+  /** Texts for the parser, which collect its errors. */
   readonly text: ApplicationText;
   readonly problem: Problem | undefined;
 }
@@ -33,7 +33,7 @@ export function collectUsageText(argv: readonly string[]): UsageText {
       );
     },
     exceptionWhileParsingArguments: (error) =>
-      keep(describeUsage(error), `See how it is written: ${["cli", ...place.slice(0, 2), "--help"].join(" ")}`),
+      keep(describeUsage(error), `See the usage: ${["cli", ...place.slice(0, 2), "--help"].join(" ")}`),
   };
   return {
     text,
@@ -61,13 +61,13 @@ function describeUsage(error: unknown): string {
     AliasNotFoundError: ({ input }) => `No option named -${input}.`,
     UnsatisfiedPositionalError: ({ placeholder }) => `${placeholder} is missing.`,
     UnexpectedPositionalError: ({ input, expectedCount }) =>
-      `'${input}' is one argument too many: ${expectedCount} ${expectedCount === 1 ? "is" : "are"} taken.`,
+      `'${input}' is one argument too many: expected ${expectedCount}.`,
     UnsatisfiedFlagError: ({ externalFlagName }) => `The option --${externalFlagName} needs a value.`,
     UnexpectedFlagError: ({ externalFlagName }) => `The option --${externalFlagName} is given twice.`,
     EnumValidationError: ({ externalFlagName, input, values }) =>
       `--${externalFlagName} takes ${values.join(", ")}, not '${input}'.`,
     ArgumentParseError: ({ externalFlagNameOrPlaceholder, input, exception }) =>
-      `'${input}' does not fit ${externalFlagNameOrPlaceholder}: ${exception instanceof Error ? exception.message : exception}.`,
+      `'${input}' is not a valid ${externalFlagNameOrPlaceholder}: ${exception instanceof Error ? exception.message : exception}.`,
   });
 }
 

@@ -5,15 +5,15 @@ import type { Program } from "../program.ts";
 
 const LONGEST_MS = 60_000;
 
-/** Lets the engine look through an application without a database. @throws app_invalid, and whatever else it finds */
+/** Checks an application with the engine, without a database. @throws app_invalid, and other errors of the check */
 export async function checkApplication(program: Program, manifest: Manifest, signal: AbortSignal): Promise<void> {
   const [command, ...args] = program.pod(["check"]);
   const written = await new Promise<string>((resolve, reject) => {
     const child = execFile(command, args, { signal, timeout: LONGEST_MS, maxBuffer: 10_000_000 }, (error, stdout) => {
       if (error === null) resolve(stdout);
-      else reject(appError("internal_error", { detail: `The check did not end: ${error.message}`, cause: error }));
+      else reject(appError("internal_error", { detail: `The check failed to finish: ${error.message}`, cause: error }));
     });
-    // One that ended early has told why by its exit.
+    // The exit status explains an early end.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(JSON.stringify(manifest));
   });

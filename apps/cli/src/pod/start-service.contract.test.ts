@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Program } from "../program.ts";
 import { startService } from "./start-service.ts";
 
-/** What a service process does towards whoever started it, as the target of its spec says. */
+/** Simulates a service process; the target of its spec selects the behaviour. */
 const STAND_IN = `
 import { readFileSync, statSync } from "node:fs";
 const file = process.argv.at(-1);
@@ -44,11 +44,11 @@ function start(target: string) {
 const specFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("appdb-service-"));
 
 describe("a service in the foreground", () => {
-  test("listens, writes its log, stops in order and leaves no file", async () => {
+  test("listens, writes its log, stops and leaves no file", async () => {
     const before = specFolders();
     const running = start("main");
     expect(await running.ready).toEqual({ event: "listening", address: "127.0.0.1", port: 4711 });
-    // nor would a command that is killed from now on
+    // a command killed now would leave none either
     expect(specFolders().filter((name) => !before.includes(name))).toEqual([]);
     await running.stop();
     expect(await running.ended).toBe(0);
@@ -56,13 +56,13 @@ describe("a service in the foreground", () => {
     expect(specFolders().filter((name) => !before.includes(name))).toEqual([]);
   });
 
-  test("that refuses says why", async () => {
+  test("reports why it refuses to start", async () => {
     const running = start("refuses");
     expect(await running.ready).toMatchObject({ event: "failed", problem: { code: "port_taken" } });
     expect(await running.ended).toBe(1);
   });
 
-  test("that crashes before it can speak is told with its last words", async () => {
+  test("that crashes early is reported with its last output", async () => {
     const running = start("crashes");
     expect(await running.ready).toEqual({
       event: "failed",
@@ -73,7 +73,7 @@ describe("a service in the foreground", () => {
     });
   });
 
-  test("whose program is not there is told, not thrown", async () => {
+  test("whose program is missing is reported without throwing", async () => {
     program = { url: "", server: () => ({ file: "", argv: [""] }), pod: () => [join(folder, "nothing")] };
     expect(await start("main").ready).toMatchObject({
       event: "failed",

@@ -10,16 +10,16 @@ import type { RunningService } from "../context.ts";
 import type { Program } from "../program.ts";
 
 const END_STEPS = [
-  // longer than a service takes to finish its requests
+  // longer than a service needs to finish its requests
   { signal: "SIGTERM", wait_ms: 12_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;
 const LAST_LINES = 5;
 
 /**
- * Starts a service in the foreground. It learns what to serve from a private file, which it removes once read: others can
- * see arguments and environments. `onLine` gets what it writes, line by line. A service whose command was killed ends by
- * itself, because the channel between them breaks.
+ * Starts a service in the foreground. Its spec goes through a private file, which it removes after reading, because
+ * others can see arguments and environments. `onLine` gets its output by line. When the command is killed, the broken
+ * channel ends the service.
  */
 export function startService(program: Program, spec: ServiceSpec, onLine: (line: string) => void): RunningService {
   const folder = mkdtempSync(join(tmpdir(), "appdb-service-"));
@@ -28,7 +28,7 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
   const [command, ...args] = program.pod(["service", file]);
   const child = spawn(command, args, {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // In a group of its own: Ctrl-C reaches this command alone, which then stops the service in order.
+    // A separate process group: Ctrl-C reaches only this command, which then stops the service.
     detached: true,
     windowsHide: true,
   });
@@ -57,7 +57,7 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
     });
     void ended.then((code) => resolve(endedEarly(code, last)));
   });
-  // its first word says that it has read the file: a command that is killed later leaves no folder
+  // its first message shows that the file was read, so a command killed later leaves no folder
   void ready.then(removeSpec);
   return {
     ready,
@@ -69,12 +69,15 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
   };
 }
 
-/** The last words of a service that could not start: its command says them as its own error. A mistake of ours has its stack here. */
+/**
+ * The last line of a service that could not start, which the command prints as its own error. Internal errors have
+ * their stack here.
+ */
 function isToldAnyway(line: string): boolean {
   return line.endsWith('"msg":"service failed"}') && !line.includes('"code":"internal_error"');
 }
 
-/** What a service that died before it could speak would have said. */
+/** Error of a service that ended before it could report one. */
 function endedEarly(code: number | null, last: readonly string[]): ServiceMessage {
   const how = code === null ? "it was killed" : `it ended with code ${code}`;
   const said = last.length === 0 ? "" : `: ${last.join("; ")}`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 
-/** SHA-256 of a file as a whole and of its chunks, in hex. */
+/** SHA-256 of a whole file and of its chunks, in hex. */
 export interface FileDigests {
   readonly digest: string;
   readonly chunks: readonly string[];
@@ -12,20 +12,22 @@ export interface FileDigests {
 
 type Kept = readonly [size: number, mtime_ms: number, ctime_ms: number, inode: number, FileDigests];
 
-/** Digests of files that were read before, so that what has not changed is not read again. */
+/** Digests of previously read files, so that unchanged files are not read again. */
 export interface DigestCache {
   find(path: string, stats: Stats): FileDigests | undefined;
   /** `read_at_ms` is a time before the file was read. */
   keep(path: string, stats: Stats, digests: FileDigests, readAtMs: number): void;
-  /** Writes what was found or kept for these paths, if that is not what is written already. */
+  /** Writes the digests that were found or stored for these paths, if they changed. */
   save(): void;
 }
 
 const VERSION = 1;
-/** A file that was changed so shortly before it was read may change again without another time: file systems count in steps. */
+/**
+ * A file changed this shortly before it was read may change again without a new time, because file systems round times.
+ */
 const SETTLED_MS = 2_000;
 
-/** The digests that a home keeps of a project's files. One that cannot be read or written costs time and nothing else. */
+/** Digests of a project's files, stored in the home. A cache that cannot be read or written only costs time. */
 export function openDigestCache(home: string, root: string): DigestCache {
   const name = createHash("sha256").update(root).digest("hex").slice(0, 16);
   const file = join(home, HOME_PATHS.digests, `${name}.json`);
@@ -49,7 +51,7 @@ export function openDigestCache(home: string, root: string): DigestCache {
       try {
         writePrivateFile(file, JSON.stringify({ version: VERSION, files: [...now] }));
       } catch {
-        // a home that cannot be written: the next command reads the files again
+        // unwritable home: the next command reads the files again
       }
     },
   };
@@ -64,7 +66,7 @@ function readKept(file: string): Map<string, Kept> {
     const { files, version } = JSON.parse(readFileSync(file, "utf8")) as { files: [string, Kept][]; version: number };
     return version === VERSION ? new Map(files) : new Map();
   } catch {
-    // none yet, or one that was cut short
+    // missing or incomplete
     return new Map();
   }
 }

@@ -18,7 +18,7 @@ afterEach(() => {
 });
 
 describe("cli examples", () => {
-  test("lists each folder of the examples with what it shows", async () => {
+  test("lists each example folder with its subject", async () => {
     const { stdout } = await runCli("examples --json", { cwd });
     const { examples } = JSON.parse(stdout);
     const folders = readdirSync(EXAMPLES, { withFileTypes: true }).filter((entry) => entry.isDirectory());
@@ -33,7 +33,7 @@ describe("cli examples", () => {
     expect((await runCli("examples", { cwd })).stdout).toMatch(/^shop +a web shop's back office +computed columns/m);
   });
 
-  test("writes one with all its files, and says what to type next", async () => {
+  test("writes all files of one and prints the next commands", async () => {
     const ran = await runCli("examples tickets", { cwd });
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
     const text = (folder: string) => readFileSync(join(folder, "tickets", "triage", "text.py"), "utf8");
@@ -59,13 +59,13 @@ describe("cli examples", () => {
     for (const words of ["examples shop", "examples shop --out file"]) {
       const ran = await runCli(words, { cwd });
       expect(ran.exit).toBe(3);
-      expect(ran.stderr).toContain("exists and is not an empty folder; nothing was written.");
-      expect(ran.stderr).toContain("hint: Name another folder: cli examples shop --out FOLDER");
+      expect(ran.stderr).toContain("exists and is not an empty folder. Nothing was written.");
+      expect(ran.stderr).toContain("hint: Use another folder: cli examples shop --out FOLDER");
     }
     expect(readdirSync(join(cwd, "shop"))).toEqual(["app.py"]);
   });
 
-  test("asks about a name that is misspelt, and makes no folders above the one that was named", async () => {
+  test("suggests a name for a misspelled one and creates no parent folders", async () => {
     const near = await runCli("examples shpo", { cwd });
     expect(near).toMatchObject({ exit: 2, stdout: "" });
     expect(near.stderr).toBe("error: No example named 'shpo'.\nhint: Did you mean: cli examples shop\n");

@@ -4,43 +4,43 @@ import { fileURLToPath } from "node:url";
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 
-/** Set by the bundler: where the examples lie next to the bundled programs. */
+/** Set by the bundler: folder of the examples next to the bundled programs. */
 declare const EXAMPLES_FOLDER: string | undefined;
 
 const FOLDER = fileURLToPath(
   new URL(typeof EXAMPLES_FOLDER === "string" ? EXAMPLES_FOLDER : "../../../../examples/", import.meta.url),
 );
-/** The files that `service example` and `schema example` print. */
+/** Files that `service example` and `schema example` print. */
 const PRINTED = {
   quickstart: "quickstart/app.py",
   tables: "tables/app.py",
   brief: "tables/brief.py",
 } as const;
-/** What to type for an example whose README.md does not say it. */
+/** Commands for an example whose README.md has none. */
 const STEPS = ["cli schema update app.py main", "cli service update app.py main -f      # prints the address"];
 
 export interface Example {
   readonly name: string;
   readonly domain: string;
-  /** What it shows. */
+  /** Subject of the example. */
   readonly shows: string;
 }
 
 export interface WrittenExample extends Example {
-  /** As it was typed. */
+  /** As typed. */
   readonly folder: string;
-  /** Paths from the folder. */
+  /** Paths relative to the folder. */
   readonly files: readonly string[];
-  /** What to type in the folder. */
+  /** Commands to run in the folder. */
   readonly steps: readonly string[];
 }
 
-/** The text of an example that a command prints. */
+/** Text of an example that a command prints. */
 export function exampleText(name: keyof typeof PRINTED): string {
   return readFileSync(join(FOLDER, PRINTED[name]), "utf8");
 }
 
-/** The examples that come along, in the order of their README.md. */
+/** The included examples in the order of their README.md. */
 export function listExamples(): Example[] {
   const rows = readFileSync(join(FOLDER, "README.md"), "utf8").matchAll(/^\| \[(\w+)\]\(\1\) \| (.*?) \| (.*?) \|$/gm);
   return [...rows].map(([, name = "", domain = "", shows = ""]) => ({
@@ -50,8 +50,10 @@ export function listExamples(): Example[] {
   }));
 }
 
-/** Writes an example into a folder that is new or empty.
- *  @throws usage for an example that there is not, and for a folder that cannot be written; file_exists for a folder with something in it */
+/**
+ * Writes an example into a new or empty folder.
+ * @throws usage for an unknown example and an unwritable folder; file_exists for a folder that is not empty
+ */
 export function writeExampleFolder(
   name: string,
   input: { readonly cwd: string; readonly out: string },
@@ -62,7 +64,7 @@ export function writeExampleFolder(
   refuseTaken(target, example, input.out);
   const files = filesOf(source);
   try {
-    // not the folders above it: one that is missing is more likely a typing mistake
+    // parent folders are not created: a missing one is probably a typing mistake
     if (!existsSync(target)) mkdirSync(target);
     for (const file of files) {
       mkdirSync(dirname(join(target, file)), { recursive: true });
@@ -96,8 +98,8 @@ function refuseTaken(target: string, { name }: Example, out: string): void {
   const isEmpty = isFolder(target) && readdirSync(target).length === 0;
   if (isEmpty) return;
   throw appError("file_exists", {
-    detail: `${out} exists and is not an empty folder; nothing was written.`,
-    hint: `Name another folder: cli examples ${name} --out FOLDER`,
+    detail: `${out} exists and is not an empty folder. Nothing was written.`,
+    hint: `Use another folder: cli examples ${name} --out FOLDER`,
     meta: { folder: target },
   });
 }
@@ -112,7 +114,7 @@ function isFolder(path: string): boolean {
   }
 }
 
-/** Without what Python leaves behind. */
+/** Without files that Python generates. */
 function filesOf(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => name !== "__pycache__")
@@ -122,7 +124,7 @@ function filesOf(folder: string): string[] {
     .toSorted();
 }
 
-/** The lines for a shell in an example's README.md. */
+/** The shell lines of an example's README.md. */
 function stepsOf(folder: string): readonly string[] {
   const file = join(folder, "README.md");
   const block = existsSync(file) ? /```sh\n([\s\S]*?)```/.exec(readFileSync(file, "utf8"))?.[1] : undefined;

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 
-/** A project: its root folder and the file that makes it one. */
+/** A project: its root folder and the configuration file that defines it. */
 export interface Project {
   /** Real path. */
   readonly root: string;
@@ -13,8 +13,10 @@ export interface Project {
   readonly text: string;
 }
 
-/** The nearest folder at or above `folder` with a service.toml, or with a pyproject.toml that has a `[tool.service]` section;
- *  service.toml wins in one folder. Undefined when there is none. */
+/**
+ * The nearest folder at or above `folder` with a service.toml, or with a pyproject.toml that has a `[tool.service]`
+ * section. In one folder, service.toml takes precedence. Undefined when there is none.
+ */
 export function findProject(folder: string): Project | undefined {
   for (const at of upwards(realpathSync(folder))) {
     for (const configFile of ["service.toml", "pyproject.toml"] as const) {
@@ -27,13 +29,15 @@ export function findProject(folder: string): Project | undefined {
   return undefined;
 }
 
-/** True when a pyproject.toml configures us. By its headers, so that a project's root is found without parsing TOML; whether the
- *  section is valid is seen when it is read. */
+/**
+ * Whether a pyproject.toml configures us. Checks only headers, to find a root without parsing TOML. The section is
+ * validated when it is read.
+ */
 export function mentionsService(pyproject: string): boolean {
   return /^\s*\[\[?\s*tool\s*\.\s*service\s*[.\]]/m.test(pyproject) || /^\s*tool\.service\b/m.test(pyproject);
 }
 
-/** True when a configuration names the local database and nothing else, comments aside. */
+/** Whether a configuration contains only the local database's name, besides comments. */
 export function saysNothing(text: string): boolean {
   const lines = text.split(/\r?\n/).filter((line) => !/^\s*(#.*)?$/.test(line));
   return lines.length === 0 || (lines.length === 1 && /^\s*\[\[service\.database\]\]\s*(#.*)?$/.test(lines[0] ?? ""));
@@ -43,12 +47,14 @@ export interface FoundApplication {
   readonly project: Project;
   /** Absolute real path. */
   readonly file: string;
-  /** Relative to the root, with `/`. */
+  /** Relative to the root, separated by `/`. */
   readonly app_file: string;
 }
 
-/** Finds an application file and the project that it belongs to: the one that `cwd` lies in, else the one above the file.
- *  @throws app_file_not_found, no_project, app_outside_project */
+/**
+ * Finds an application file and its project: the project of `cwd`, otherwise the one above the file.
+ * @throws app_file_not_found, no_project, app_outside_project
+ */
 export function findApplication(cwd: string, typed: string): FoundApplication {
   const path = resolve(cwd, typed);
   if (!existsSync(path)) {
@@ -88,7 +94,10 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
   return { project, file, app_file: appFile };
 }
 
-/** The Python file that was meant, as it would be typed: one of that folder, or of the root of the project that the person is in. */
+/**
+ * The Python file that was probably meant, as the user would type it: in that folder, or in the root of the user's
+ * project.
+ */
 function nearFile(path: string, cwd: string): string | undefined {
   const folder = dirname(path);
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".py")) : [];
@@ -101,7 +110,10 @@ function nearFile(path: string, cwd: string): string | undefined {
     : undefined;
 }
 
-/** A path below a folder, from there, parts divided by `/`; undefined for one that is not below it, as on another drive of Windows. */
+/**
+ * A path relative to a parent folder, separated by `/`. Undefined when it is not below it, for example on another
+ * Windows drive.
+ */
 export function pathInside(
   folder: string,
   path: string,

@@ -2,17 +2,17 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { type IgnoreRules, noRules, patternLines } from "./ignore-rules.ts";
 
-/** What git ignores in a project before anything in it is read. */
+/** Ignore patterns of git from outside the project's folder. */
 export interface GitPatterns {
   readonly rules: IgnoreRules;
-  /** From the repository's root to the project's, with a `/` behind it; empty where they are one. */
+  /** Path from the repository's root to the project's, ending in `/`. Empty where both are equal. */
   readonly prefix: string;
 }
 
 /**
- * Patterns of `.git/info/exclude` and of the .gitignore files above the project's root, up to the repository's. They do not
- * count where they ignore the project's root as a whole: then it is no part of that repository. The .gitignore of the root itself
- * and those below it are not read here.
+ * Patterns of `.git/info/exclude` and of .gitignore files from the repository's root down to above the project's root.
+ * They do not count when they ignore the project's root, which then does not belong to that repository. The .gitignore
+ * of the root and those below are read elsewhere.
  */
 export function readGitPatterns(root: string): GitPatterns {
   const repository = findRepository(root);
@@ -25,7 +25,7 @@ export function readGitPatterns(root: string): GitPatterns {
   return rules.match(`${prefix}/`) ? { rules: noRules(), prefix: "" } : { rules, prefix: `${prefix}/` };
 }
 
-/** The lines of a file of patterns; none where there is no such file, or one that cannot be read. Like git, no link is followed. */
+/** Lines of a pattern file; empty when it is missing or unreadable. Like git, follows no link. */
 export function readPatterns(path: string): string[] {
   try {
     return patternLines(readFileSync(path, "utf8"));
@@ -41,7 +41,7 @@ function findRepository(root: string): string | undefined {
   }
 }
 
-/** Where git keeps what is common to all worktrees: `.git` is a file in worktrees and submodules, and says where. */
+/** Git folder shared by all worktrees. In worktrees and submodules, `.git` is a file that names it. */
 function findGitFolder(repository: string): string {
   const path = join(repository, ".git");
   if (statSync(path).isDirectory()) return path;

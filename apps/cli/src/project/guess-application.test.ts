@@ -27,7 +27,7 @@ describe("guessApplication", () => {
     "service example --out app.py",
     "service list app.py",
     "service stop main/app.py",
-  ])("%s is not guessed at", (line) => {
+  ])("does not guess for %s", (line) => {
     expect(guessApplication(line.split(" "))).toBeUndefined();
   });
 });

@@ -1,12 +1,12 @@
 import type { ApplicationInput } from "../context.ts";
 
-/** Verbs that read the application file that they name first. */
+/** Verbs that start by reading the application file that they name. */
 const READING = /^(schema (diff|update|check)|service (run|diff|update|check|prune))$/;
 
 /**
- * The application that a command line will ask for, guessed before it is parsed: importing it takes longest of all, so it
- * is begun while the parser of the command line is still being loaded. Undefined where the guess could be wrong or the
- * command may not come to read it; a wrong guess would cost time and nothing else.
+ * Guesses the application of a command line before it is parsed. Importing the application takes longest, so it starts
+ * while the command-line parser is still being loaded. Undefined where the guess could be wrong or the application
+ * might not be needed. A wrong guess only costs time.
  */
 export function guessApplication(argv: readonly string[]): ApplicationInput | undefined {
   const [noun, verb, file = "", target = "", ...rest] = argv;

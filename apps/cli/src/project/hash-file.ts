@@ -7,8 +7,10 @@ import type { FileDigests } from "./digest-cache.ts";
 /** One buffer for all files of a command. */
 let buffer: Buffer | undefined;
 
-/** SHA-256 of a file, as a whole and by its chunks; `onChunk` is called after each, so that others get their turn.
- *  @throws files_changed when it changes meanwhile; what the system says */
+/**
+ * SHA-256 of a whole file and of its chunks. `onChunk` is called after each chunk, so that other work can run.
+ * @throws files_changed when it changes meanwhile; the system's error
+ */
 export async function hashFile(
   path: string,
   absolute: string,
@@ -44,14 +46,14 @@ export function digestOf(bytes: Uint8Array): string {
 
 const EMPTY = digestOf(Buffer.alloc(0));
 
-/** Whether nothing was done to a file between two looks at it, as far as the file system tells. */
+/** Whether a file is unchanged between two checks, as far as the file system shows. */
 export function isSameFile(one: Stats, other: Stats): boolean {
   return (
     one.size === other.size && one.mtimeMs === other.mtimeMs && one.ctimeMs === other.ctimeMs && one.ino === other.ino
   );
 }
 
-/** The error of files that are not what they were when the command looked first. */
+/** Error for files that changed since the command first read them. */
 export function filesChanged(paths: readonly string[]): AppError {
   const shown = paths.slice(0, 3).join(", ");
   const more = paths.length > 3 ? ` and ${paths.length - 3} more` : "";
@@ -62,7 +64,7 @@ export function filesChanged(paths: readonly string[]): AppError {
   });
 }
 
-/** Fills the buffer from a place of the file on; fewer bytes than it holds are the rest. */
+/** Fills the buffer from an offset of the file. Fewer bytes mean the end of the file. */
 function readChunk(file: number, into: Buffer, from: number): number {
   let length = 0;
   while (length < into.length) {

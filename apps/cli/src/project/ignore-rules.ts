@@ -1,14 +1,17 @@
 import ignore, { type Ignore } from "ignore";
 
-/** Patterns in git's syntax, of one or several files; a later pattern wins over an earlier one. */
+/** Patterns in git's syntax from one or more files. Later patterns override earlier ones. */
 export interface IgnoreRules {
-  /** Whether a path is named, itself or by a folder above it. From the root, parts divided by `/`; a folder's ends with `/`. */
+  /**
+   * Whether the patterns match a path or one of its parents. The path starts at the root and is separated by `/`; a
+   * folder's ends with `/`.
+   */
   match(path: string): boolean;
-  /** These rules and, behind them, those of a file that lies in `folder` (from the root; empty for the root itself). */
+  /** These rules followed by those of a file in `folder` (relative to the root; empty for the root itself). */
   with(folder: string, lines: readonly string[]): IgnoreRules;
 }
 
-/** No pattern at all. */
+/** Rules without patterns. */
 export function noRules(): IgnoreRules {
   return rulesOf(undefined);
 }
@@ -17,7 +20,7 @@ function rulesOf(patterns: Ignore | undefined): IgnoreRules {
   return {
     match: (path) => patterns?.ignores(path) ?? false,
     with: (folder, lines) => {
-      // The same everywhere: a project whose files depend on the machine that sends them would never be up to date.
+      // The same on every machine: otherwise a project could never be up to date for all of them.
       const more = ignore({ ignorecase: false });
       if (patterns !== undefined) more.add(patterns);
       for (const line of lines) {
@@ -29,12 +32,12 @@ function rulesOf(patterns: Ignore | undefined): IgnoreRules {
   };
 }
 
-/** The lines of a file of patterns. */
+/** Lines of a pattern file. */
 export function patternLines(text: string): string[] {
   return text.replace(/^\uFEFF/, "").split(/\r?\n/);
 }
 
-/** A pattern of a file in a folder as a pattern of the root; undefined for a comment or an empty line. */
+/** Converts a pattern of a file in a folder to a pattern of the root. Undefined for a comment or an empty line. */
 export function rebasePattern(folder: string, line: string): string | undefined {
   if (line.trim() === "" || line.startsWith("#")) return undefined;
   const pattern = positiveClasses(stripSpaces(line));
@@ -42,19 +45,19 @@ export function rebasePattern(folder: string, line: string): string | undefined 
   const sign = pattern.startsWith("!") ? "!" : "";
   const body = pattern.slice(sign.length).replace(/^\\([!#])/, "$1");
   const place = escapePattern(folder);
-  // A slash before the end binds a pattern to its own folder; without one it holds at any depth.
+  // A slash before the end binds a pattern to its folder; otherwise it matches at any depth.
   const isBound = /\/(?=.*[^\s/])/.test(body) || body.startsWith("/");
   return `${sign}/${place}/${isBound ? body.replace(/^\//, "") : `**/${body}`}`;
 }
 
-/** Spaces at the end are no part of a pattern, unless a backslash stands before. */
+/** Trailing spaces do not belong to a pattern, unless a backslash precedes them. */
 function stripSpaces(line: string): string {
   let pattern = line;
   while (pattern.endsWith(" ") && !pattern.endsWith("\\ ")) pattern = pattern.slice(0, -1);
   return pattern;
 }
 
-/** The library knows no negated classes: `[!a]` becomes a class of all other letters. */
+/** The library does not support negated classes: `[!a]` becomes a class of all other characters. */
 function positiveClasses(pattern: string): string {
   return pattern.replace(/(^|[^\\])\[[!^]([^\\[\]/]+)\]/g, (whole, before: string, body: string) => {
     const taken = [[47, 47], ...classRanges(body)].sort(([one = 0], [other = 0]) => one - other);
@@ -64,7 +67,7 @@ function positiveClasses(pattern: string): string {
       if (first > from) ranges.push(`${String.fromCharCode(from)}-${String.fromCharCode(first - 1)}`);
       from = Math.max(from, last + 1);
     }
-    // an end that means something in a pattern cannot be written there
+    // a bound that is a metacharacter cannot be written there
     return ranges.some((range) => /[*?[\]\\^]/.test(range)) ? whole : `${before}[${ranges.join("")}]`;
   });
 }
@@ -77,7 +80,7 @@ function classRanges(body: string): number[][] {
   );
 }
 
-/** A path as a pattern that matches it and nothing else. */
+/** Escapes a path to a pattern that matches only this path. */
 export function escapePattern(path: string): string {
   return path.replace(/[\\*?[\]!# ]/g, "\\$&");
 }

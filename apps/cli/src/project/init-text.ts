@@ -1,4 +1,4 @@
-/** What `cli init` writes. */
+/** Text that `cli init` writes. */
 export const SERVICE_TOML = `# The root of this project, and what its databases are made of.
 
 # The database on this machine; it has no name.
@@ -22,13 +22,13 @@ const PYPROJECT_ENTRY = `# The root of this project for appdb. The entry without
 [[tool.service.database]]
 `;
 
-/** The text of a pyproject.toml with our entry behind it; every byte that was there stays. */
+/** Appends our entry to a pyproject.toml and keeps all existing bytes. */
 export function extendPyproject(text: string): string {
   const newline = text.includes("\r\n") ? "\r\n" : "\n";
   return text + gapAfter(text, newline) + PYPROJECT_ENTRY.replaceAll("\n", newline);
 }
 
-/** What separates the text from a table that is added to its end: an empty line, or nothing in an empty file. */
+/** Text between existing content and an appended table: an empty line, or nothing for an empty file. */
 export function gapAfter(text: string, newline: string): string {
   if (text === "") return "";
   return text.endsWith("\n") ? newline : newline + newline;

@@ -1,8 +1,7 @@
 /**
- * The 1-based line on which a key of a TOML text stands: `["service", "database", 1, "cpu"]` is `cpu` below the second
- * `[[service.database]]`. Reads headers and `key =` lines, which is how people write these files; for a key inside an
- * inline table, and for anything that it cannot follow, the line of the nearest part that it found; undefined for none.
- * The parser of the text itself keeps no positions of keys.
+ * 1-based line of a key in a TOML text: `["service", "database", 1, "cpu"]` is `cpu` below the second
+ * `[[service.database]]`. Reads headers and `key =` lines, the usual style. For a key in an inline table or in other
+ * syntax, it returns the line of the nearest found part, or undefined. The TOML parser does not keep positions.
  */
 export function findKeyLine(text: string, path: readonly PropertyKey[]): number | undefined {
   let best: { parts: number; line: number } | undefined;
@@ -25,7 +24,7 @@ export function findKeyLine(text: string, path: readonly PropertyKey[]): number 
   return best?.line;
 }
 
-/** Puts the number of the table into the path of an array's header, and of what follows below it. */
+/** Adds the table's index to the path of an array header and of the keys below it. */
 function locateHeader(names: readonly string[], isArray: boolean, counts: Map<string, number>): PropertyKey[] {
   const name = names.join("\0");
   if (isArray) counts.set(name, (counts.get(name) ?? -1) + 1);

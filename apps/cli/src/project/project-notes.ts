@@ -2,13 +2,13 @@ import type { Project } from "./find-project.ts";
 import type { ProjectTree } from "./read-tree.ts";
 import { SECRET_REASON } from "./select-files.ts";
 
-/** What a person should know of the files that travel, and of those that do not; each a sentence. */
+/** Notes for the user about uploaded and excluded files, one sentence each. */
 export function projectNotes(input: {
   readonly project: Pick<Project, "config_file">;
   readonly uri: string;
   readonly has_entry: boolean;
   readonly tree: Pick<ProjectTree, "entries" | "left_out">;
-  /** The database is there: what its entry could say was told when it was made. */
+  /** Whether the database exists; missing settings were reported when it was created. */
   readonly is_known?: boolean;
 }): string[] {
   const { has_entry: hasEntry, is_known: isKnown = false, project, tree, uri } = input;
@@ -30,14 +30,14 @@ function leftOutNotes(leftOut: ProjectTree["left_out"]): string[] {
     ...(secrets.length === 0
       ? []
       : [
-          `Left out, because ${secrets.length === 1 ? "it" : "they"} may hold secrets: ${listOf(secrets)}. Set values by cli secret set, or name the file in include.`,
+          `Excluded, because ${secrets.length === 1 ? "it" : "they"} may contain secrets: ${listOf(secrets)}. Set values with cli secret set, or list the file in include.`,
         ]),
-    ...others.slice(0, MAX_LINES).map(({ path, reason }) => `${shown(path)} is left out: it ${reason}.`),
-    ...(more > 0 ? [`${more} more are left out.`] : []),
+    ...others.slice(0, MAX_LINES).map(({ path, reason }) => `${shown(path)} is excluded: it ${reason}.`),
+    ...(more > 0 ? [`${more} more are excluded.`] : []),
   ];
 }
 
-/** Where people work on machines that take both names for one, they see one of them. */
+/** On machines with case-insensitive file systems, users see only one of two such files. */
 function caseNotes(entries: ProjectTree["entries"]): string[] {
   const seen = new Map<string, string>();
   const twins: string[] = [];
@@ -48,7 +48,7 @@ function caseNotes(entries: ProjectTree["entries"]): string[] {
     seen.set(folded, path);
   }
   if (twins.length === 0) return [];
-  return [`Names that differ in upper and lower case alone are one file on macOS and Windows: ${listOf(twins)}.`];
+  return [`Names that differ only in upper and lower case are one file on macOS and Windows: ${listOf(twins)}.`];
 }
 
 function missingEntry({ config_file: configFile }: Pick<Project, "config_file">, uri: string): string {

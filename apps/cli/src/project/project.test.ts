@@ -33,7 +33,7 @@ function refusal(work: () => unknown): AppError {
 }
 
 describe("the project root", () => {
-  test("is the nearest folder with service.toml, or a pyproject.toml that speaks of us", () => {
+  test("is the nearest folder with service.toml or our pyproject.toml section", () => {
     write("service.toml", "");
     write("inner/pyproject.toml", "[project]\nname = 'x'\n");
     mkdirSync(join(folder, "inner/deep"));
@@ -45,7 +45,7 @@ describe("the project root", () => {
     });
   });
 
-  test("service.toml wins where both are", () => {
+  test("prefers service.toml when both exist", () => {
     write("service.toml", "");
     write("pyproject.toml", "[tool.service]\n");
     expect(findProject(folder)?.config_file).toBe("service.toml");
@@ -53,7 +53,7 @@ describe("the project root", () => {
 });
 
 describe("the application file", () => {
-  test("is known by its path from the root", () => {
+  test("is named by its path from the root", () => {
     write("service.toml", "");
     write("apps/app.py", "");
     expect(findApplication(join(folder, "apps"), "app.py")).toMatchObject({
@@ -62,7 +62,7 @@ describe("the application file", () => {
     });
   });
 
-  test("belongs to its own project when nobody stands in one", () => {
+  test("defines the project when the current folder has none", () => {
     write("project/service.toml", "");
     write("project/app.py", "");
     mkdirSync(join(folder, "elsewhere"));
@@ -70,7 +70,7 @@ describe("the application file", () => {
     expect(found.project.root).toBe(join(folder, "project"));
   });
 
-  test("that does not exist is refused with what was typed", () => {
+  test("that does not exist is refused with the typed path", () => {
     write("main.py", "");
     expect(refusal(() => findApplication(folder, "mian.py")).hint).toBe("Did you mean main.py?");
     expect(refusal(() => findApplication(folder, "main")).hint).toBe("Did you mean main.py?");
@@ -79,21 +79,21 @@ describe("the application file", () => {
     expect(error.message).toContain("nope.py");
   });
 
-  test("of the project's root is named to a person in a folder below it", () => {
+  test("suggests the root's file in a folder below it", () => {
     write("service.toml", "");
     write("app.py", "");
     mkdirSync(join(folder, "data"));
     expect(refusal(() => findApplication(join(folder, "data"), "app.py")).hint).toBe("Did you mean ../app.py?");
   });
 
-  test("without a project is refused with the command that makes one", () => {
+  test("without a project is refused with the init command", () => {
     write("app.py", "");
     const error = refusal(() => findApplication(folder, "app.py"));
     expect(error.code).toBe("no_project");
     expect(error.hint).toContain("cli init");
   });
 
-  test("outside of the project is refused, through a link too", () => {
+  test("outside the project is refused, through a link too", () => {
     write("project/service.toml", "");
     write("other/app.py", "");
     const project = join(folder, "project");
@@ -110,11 +110,11 @@ describe("the application file", () => {
     [win32, "C:\\work\\shop", "D:\\shop\\app.py", undefined],
     [posix, "/srv/shop", "/srv/shop/..app.py", "..app.py"],
     [posix, "/srv/shop", "/srv/shopping/app.py", undefined],
-  ])("is below its project or not, on each system (%#)", (path, root, file, below) => {
+  ])("is inside or outside its project on each system (%#)", (path, root, file, below) => {
     expect(pathInside(root, file, path)).toBe(below);
   });
 
-  test("that is no Python is refused", () => {
+  test("that is not Python is refused", () => {
     write("service.toml", "");
     write("app.txt", "");
     expect(refusal(() => findApplication(folder, "app.txt")).code).toBe("app_invalid");
@@ -122,7 +122,7 @@ describe("the application file", () => {
 });
 
 describe("the configuration", () => {
-  test("a typo is told with file and line", () => {
+  test("reports a typo with file and line", () => {
     const text =
       "# ours\n[[service.database]]\ncpu = 1\n\n[[service.database]]\nname = 'cloud://acme:main'\nmemroy_mb = 512\n";
     const error = refusal(() => readConfig({ config_file: "service.toml", text }));
@@ -130,37 +130,37 @@ describe("the configuration", () => {
     expect(error.message).toContain("did you mean 'memory_mb'?");
   });
 
-  test("of pyproject.toml the same holds, and its other tools are not ours", () => {
+  test("in pyproject.toml is checked alike and other tools are ignored", () => {
     const text = "[tool.ruff]\nline-length = 100\n\n[[tool.service.database]]\nworkrs = 1\n";
     const error = refusal(() => readConfig({ config_file: "pyproject.toml", text }));
     expect(error.message).toContain("pyproject.toml:5: 'workrs' in [[tool.service.database]]");
     expect(readConfig({ config_file: "pyproject.toml", text: "[project]\nname = 'x'\n" })).toEqual({});
   });
 
-  test("what is no TOML is told with line and column", () => {
+  test("reports invalid TOML with line and column", () => {
     const error = refusal(() => readConfig({ config_file: "service.toml", text: "[service]\napi_key = \n" }));
     expect(error.message).toMatch(/^service\.toml:2:\d+: invalid TOML: /);
     expect(error.message).not.toContain("\n");
   });
 
-  test("a section of another name is a typo", () => {
+  test("reports a misspelled section", () => {
     const error = refusal(() => readConfig({ config_file: "service.toml", text: "\n[servce]\napi_key = 'x'\n" }));
     expect(error.message).toContain("service.toml:2: 'servce'");
   });
 
-  test("an inline table is pointed at by its line", () => {
+  test("names the line of an inline table", () => {
     const text = "[service]\ndatabase = [\n  { cpu = 0 },\n]\n";
     expect(refusal(() => readConfig({ config_file: "service.toml", text })).message).toContain("service.toml:2: 'cpu'");
   });
 
-  test("a placeholder never fails", () => {
+  test("accepts a placeholder", () => {
     const text = "[[service.database]]\n[[service.database]]\nname = 'cloud://<your-org>:main'\n";
     expect(readConfig({ config_file: "service.toml", text }).database).toHaveLength(2);
   });
 });
 
-describe("a configuration that says nothing", () => {
-  test("is an empty one and the one that cli init writes", () => {
+describe("an empty configuration", () => {
+  test("is an empty file or the file of cli init", () => {
     expect(saysNothing("")).toBe(true);
     expect(saysNothing("\r\n# mine\r\n[[service.database]] # local\r\n")).toBe(true);
     expect(saysNothing(SERVICE_TOML)).toBe(true);
@@ -173,13 +173,13 @@ describe("a configuration that says nothing", () => {
     "[[servce.database]]\n",
     "[[service.database]] cpu = 1",
     "x",
-  ])("is not %j, which has to be checked", (text) => {
+  ])("is not %j, which must be checked", (text) => {
     expect(saysNothing(text)).toBe(false);
   });
 });
 
 describe("cli init", () => {
-  test("writes service.toml with a local database, and leaves it alone the second time", async () => {
+  test("writes service.toml once and keeps it the second time", async () => {
     const first = await runCli("init", { cwd: folder });
     expect(first).toMatchObject({ exit: 0, stderr: "" });
     expect(first.stdout).toContain("Next: cli service example --out app.py\n");
@@ -192,7 +192,7 @@ describe("cli init", () => {
     expect(readFileSync(path, "utf8")).toBe(`${text}# mine\n`);
   });
 
-  test("leads on to the application where there is one, and not to another one in its place", async () => {
+  test("suggests the existing application instead of a new one", async () => {
     write("app.py", "# mine\n");
     expect((await runCli("init", { cwd: folder })).stdout).toContain("Next: cli schema update app.py main\n");
   });
@@ -202,7 +202,7 @@ describe("cli init", () => {
     ["without one", '[project]\nname = "x"'],
     ["of Windows", '[project]\r\nname = "x"\r\n'],
     ["that is empty", ""],
-  ])("extends a pyproject.toml %s and keeps every byte of it", async (_, before) => {
+  ])("extends a pyproject.toml %s and keeps every byte", async (_, before) => {
     const path = write("pyproject.toml", before);
     expect((await runCli("init", { cwd: folder })).exit).toBe(0);
     const after = readFileSync(path, "utf8");
@@ -212,7 +212,7 @@ describe("cli init", () => {
     expect((await runCli("init --json", { cwd: folder })).stdout).toContain('"created": false');
   });
 
-  test("a pyproject.toml that is no TOML is refused and not touched", async () => {
+  test("refuses an invalid pyproject.toml without changing it", async () => {
     const path = write("pyproject.toml", "[project\n");
     const ran = await runCli("init", { cwd: folder });
     expect(ran.exit).toBe(1);
@@ -220,7 +220,7 @@ describe("cli init", () => {
     expect(readFileSync(path, "utf8")).toBe("[project\n");
   });
 
-  test("below another project it is refused with exit 3 and that project's name", async () => {
+  test("below another project exits with 3 and names it", async () => {
     write("service.toml", "");
     mkdirSync(join(folder, "inner"));
     const ran = await runCli("init", { cwd: join(folder, "inner") });
@@ -231,12 +231,12 @@ describe("cli init", () => {
 });
 
 describe("cli service example", () => {
-  test("prints the very file of the quickstart", async () => {
+  test("prints the file of the quickstart", async () => {
     expect((await runCli("service example")).stdout).toBe(exampleText("quickstart"));
     expect(exampleText("quickstart")).toContain('path="/docs"');
   });
 
-  test("writes a file, the same one again, and never over another one", async () => {
+  test("writes a file repeatedly but never overwrites another one", async () => {
     const path = join(folder, "app.py");
     expect((await runCli("service example --out app.py", { cwd: folder })).exit).toBe(0);
     expect(readFileSync(path, "utf8")).toBe(exampleText("quickstart"));
@@ -250,7 +250,7 @@ describe("cli service example", () => {
     expect(readFileSync(path, "utf8")).toBe(exampleText("quickstart"));
   });
 
-  test("a folder that is not there is told", async () => {
+  test("reports a missing folder", async () => {
     const ran = await runCli("service example --out none/app.py", { cwd: folder });
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("none/app.py cannot be written");

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { locateProgram } from "../program.ts";
 import { readAhead } from "./read-ahead.ts";
 
-test("an application that cannot be read fails for whoever asks for it, and for nobody else", async () => {
+test("an unreadable application fails only for callers that need it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-test-"));
   try {
     const node = { ...process, env: { SERVICE_HOME: join(folder, "home") }, cwd: () => folder } as NodeJS.Process;
@@ -15,7 +15,7 @@ test("an application that cannot be read fails for whoever asks for it, and for 
     const ahead = readAhead({ file: "app.py", python: undefined }, { node, program, signal });
     const told: string[] = [];
     ahead.listen((text) => told.push(text));
-    await new Promise((resolve) => setImmediate(resolve)); // an error that nobody takes would end the test run here
+    await new Promise((resolve) => setImmediate(resolve)); // an unhandled rejection would end the test run here
     await expect(ahead.reading).rejects.toMatchObject({ code: "app_file_not_found" });
     expect(told).toEqual([]);
   } finally {
@@ -23,8 +23,8 @@ test("an application that cannot be read fails for whoever asks for it, and for 
   }
 });
 
-test("an error of one bundle of the command is known as such in another", async () => {
-  // The query makes vitest load the module once more, as a second bundle has its own copy.
+test("recognizes an error of another bundle of the command", async () => {
+  // The query makes vitest load the module again, as a second bundle has its own copy.
   const copy: typeof import("@appdb/contract/errors") = await import(
     "../../../../packages/contract/src/errors.ts?copy" as string
   );

@@ -3,15 +3,18 @@ import type { Application, ApplicationInput } from "../context.ts";
 import type { Program } from "../program.ts";
 import { readApplication } from "./read-application.ts";
 
-/** An application that is being read before anybody asked for it. */
+/** An application that is read before it is requested. */
 export interface Ahead {
   readonly input: ApplicationInput;
   readonly reading: Promise<Application>;
-  /** Takes what there is to tell the person, what was said so far included. */
+  /** Passes on messages for the user, including earlier ones. */
   listen(note: (text: string) => void): void;
 }
 
-/** Begins to read an application. Nothing fails here: whoever asks for it gets its error, a command that does not ask has another one to tell. */
+/**
+ * Starts reading an application. Never fails here: a caller that needs the application gets the error, and other
+ * commands report their own.
+ */
 export function readAhead(
   input: ApplicationInput,
   deps: { readonly node: NodeJS.Process; readonly program: Program; readonly signal: AbortSignal },

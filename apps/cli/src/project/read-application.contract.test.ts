@@ -39,7 +39,7 @@ async function read(text: string, slowMs?: number): Promise<Application> {
   );
 }
 
-test("workers of the local database go with the application; what only hosted databases have is told", async () => {
+test("uses the local database's workers and reports hosted-only settings", async () => {
   const { manifest, runtime } = await read(
     "[[service.database]]\nworkers = 3\nmemory_mb = 512\nvars = { bucket = 'x' }\nexclude = ['notes/']\n",
   );
@@ -50,7 +50,7 @@ test("workers of the local database go with the application; what only hosted da
   ]);
 });
 
-test("the Python that the local database wants has to be there", async () => {
+test("requires the Python that the local database requests", async () => {
   await expect(read("[[service.database]]\npython_version = '3.98'\n")).rejects.toMatchObject({
     code: "python_not_found",
     message: "No python3.98 on the PATH.",
@@ -61,12 +61,12 @@ test("the Python that the local database wants has to be there", async () => {
 test.each([
   ["as `cli init` writes it", SERVICE_TOML],
   ["of a hosted database", "[[service.database]]\nname = 'cloud://acme:main'\npython_version = '3.98'\nworkers = 9\n"],
-])("a wish %s is nobody's here", async (_where, text) => {
+])("ignores a request %s", async (_where, text) => {
   expect((await read(text)).runtime.workers).toBeUndefined();
   expect(notes).toEqual([]);
 });
 
-test("a file that takes long to read is told of while it runs", async () => {
+test("prints a message while a slow file is read", async () => {
   writeFileSync(join(folder, "app.py"), `import time\ntime.sleep(0.5)\n${APP}`);
   await read("", 1);
   expect(notes[0]).toContain("app.py has been running for 0.001 s and is not read yet");

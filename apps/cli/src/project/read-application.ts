@@ -15,19 +15,22 @@ export interface ReadApplicationDeps {
   readonly out: Pick<Output, "note">;
   readonly program: Pick<Program, "url">;
   readonly signal: AbortSignal;
-  /** After how many milliseconds a person is told that the file is still being read. */
+  /** Milliseconds after which a message says that the file is still being read. */
   readonly slow_ms?: number;
 }
 
 const SLOW_MS = 5_000;
 
-/** Finds the project of an application file, checks its configuration, and imports the file in its own Python.
- *  @throws app_file_not_found, no_project, app_outside_project, config_invalid, python_not_found, environment_failed, app_invalid */
+/**
+ * Finds the project of an application file, checks its configuration, and imports the file with its own Python.
+ * @throws app_file_not_found, no_project, app_outside_project, config_invalid, python_not_found, environment_failed,
+ * app_invalid
+ */
 export async function readApplication(deps: ReadApplicationDeps, input: ApplicationInput): Promise<Application> {
   const { config, cwd, program, slow_ms: slowMs = SLOW_MS } = deps;
   const signal = input.signal === undefined ? deps.signal : AbortSignal.any([deps.signal, input.signal]);
   const { project, app_file: appFile } = findApplication(cwd, input.file);
-  // What chooses the Python has to be known before it starts; all else is read while it runs.
+  // Settings that choose Python must be known before it starts; the rest is read while it runs.
   const early = choosesPython(project.text) ? await readEntry(project) : undefined;
   const resolved = await resolveRuntime({
     project_root: project.root,
@@ -38,7 +41,7 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
     home: config.home,
     tools: locateTools({ program_url: program.url, postgres_bin: undefined }),
   });
-  // What the file prints while it is imported is the person's own message to themselves.
+  // Output of the file during its import is shown to its author.
   const onOutput = (text: string) => deps.out.note(text.trimEnd());
   const slow = setTimeout(() => deps.out.note(slowReading(appFile, slowMs)), slowMs);
   const reading = readManifest({ runtime: resolved, app_file: appFile, signal, onOutput }).finally(() =>
@@ -53,15 +56,15 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
 }
 
 function slowReading(appFile: string, ms: number): string {
-  return `${appFile} has been running for ${ms / 1000} s and is not read yet. Python runs the whole file to read it: loops, servers and calls of the network belong into functions. Ctrl-C ends it.`;
+  return `${appFile} has been running for ${ms / 1000} s and is not read yet. Python runs the whole file to read it, so put loops, servers and network calls into functions. Press Ctrl-C to stop.`;
 }
 
-/** What the entry of the local database says that has an effect here, and the keys that have none. */
+/** Settings of the local database's entry that take effect here, and keys without effect. */
 interface LocalSettings extends Pick<DatabaseEntry, "python_version" | "uv_options" | "workers"> {
   readonly ignored: readonly string[];
 }
 
-/** Whether some entry may say which Python it wants; what stands in comments, as `cli init` writes it, does not count. */
+/** Whether an entry may request a Python version. Comments, as `cli init` writes them, do not count. */
 function choosesPython(text: string): boolean {
   return !saysNothing(text) && /^[^#\n]*\b(python_version|uv_options)\b/m.test(text);
 }
@@ -80,9 +83,11 @@ function warningOf({ config_file: configFile }: Project, ignored: readonly strin
   return `warning: ${configFile}: ${keys} of the local database ${ignored.length === 1 ? "has" : "have"} no effect; only hosted databases have them.`;
 }
 
-/** Checks the configuration while Python runs. Loading the schema takes half as long as that and holds up whatever else the
- *  command does, so it comes last: the first turn is for the parser of the command line, the second for calling the
- *  daemon. A file as `cli init` writes it has nothing in it that could be wrong. */
+/**
+ * Checks the configuration while Python runs. Loading the schema takes half as long as Python and blocks the command's
+ * other work, so it comes last: first the command-line parser, then the call of the daemon. A file as `cli init` writes
+ * it cannot be invalid and is skipped.
+ */
 async function readEntryLater(project: Project): Promise<LocalSettings> {
   if (saysNothing(project.text)) return { ignored: [] };
   await nextTurn();

@@ -4,8 +4,7 @@ import { parse, TomlError } from "smol-toml";
 import type { Project } from "./find-project.ts";
 import { findKeyLine } from "./key-line.ts";
 
-/** Parses and checks a project's configuration.
- *  @throws config_invalid with file and line */
+/** Parses and checks a project's configuration. @throws config_invalid with file and line */
 export function readConfig(project: Pick<Project, "config_file" | "text">): ServiceConfig {
   const { config_file: file, text } = project;
   const document = parseToml(file, text);
@@ -21,7 +20,10 @@ export function readConfig(project: Pick<Project, "config_file" | "text">): Serv
   return parseServiceConfig((isTable(tool) ? tool["service"] : undefined) ?? {}, place);
 }
 
-/** Parses and checks the home's config.toml; `file` is what messages call it. @throws config_invalid with file and line */
+/**
+ * Parses and checks the home's config.toml; messages use `file` as its name.
+ * @throws config_invalid with file and line
+ */
 export function readHomeConfig(file: string, text: string): HomeConfig {
   const document = parseToml(file, text);
   refuseStrangers(document, text, file, "The section is [service].");
@@ -45,11 +47,11 @@ export function parseToml(file: string, text: string): Record<string, unknown> {
   }
 }
 
-/** The file is ours alone, so a section that we do not know is a typo. */
+/** The file belongs to us alone, so an unknown section is a typo. */
 function refuseStrangers(document: Record<string, unknown>, text: string, file: string, hint: string): void {
   for (const key of Object.keys(document)) {
     if (key === "service") continue;
-    // a header in double brackets counts from 0
+    // indexes of headers in double brackets start at 0
     const line = findKeyLine(text, [key]) ?? findKeyLine(text, [key, 0]);
     throw appError("config_invalid", {
       detail: `${file}${line === undefined ? "" : `:${line}`}: '${key}' is not a known section; did you mean 'service'?`,

@@ -13,13 +13,15 @@ import { createSelector } from "./selection.ts";
 
 export interface ReadProject {
   readonly project: Project;
-  /** Undefined where the project has no entry for the database. */
+  /** Undefined when the project has no entry for the database. */
   readonly entry: HostedEntry | undefined;
   readonly tree: ProjectTree;
 }
 
-/** The files of a project as its entry for a hosted database selects them.
- *  @throws no_project, config_invalid, tree_invalid, files_changed, interrupted */
+/**
+ * Reads the project files that the entry of a hosted database selects.
+ * @throws no_project, config_invalid, tree_invalid, files_changed, interrupted
+ */
 export async function readProject(
   ctx: { readonly config: Pick<Context["config"], "home">; readonly signal: AbortSignal },
   folder: string,
@@ -38,7 +40,7 @@ export async function readProject(
   return { project, entry, tree: await readProjectTree({ home: ctx.config.home, signal: ctx.signal }, root, selected) };
 }
 
-/** What the database's image is made from. @throws environment_refused, config_invalid */
+/** Collects the inputs of the database's image. @throws environment_refused, config_invalid */
 export async function readEnvironment({ entry, project, tree }: ReadProject): Promise<EnvironmentDocument> {
   return await collectEnvironment({
     entries: tree.entries,
@@ -49,12 +51,12 @@ export async function readEnvironment({ entry, project, tree }: ReadProject): Pr
   });
 }
 
-/** Files that a requirements.txt names, and those that these name: they travel whatever is said of them. */
+/** Files that a requirements.txt includes, directly or indirectly. They are always uploaded. */
 function namedByRequirements(root: string): string[] {
   const named = new Set<string>();
   const follow = (path: string) => {
     for (const { kind, value } of readRequirementLines(readInside(root, path) ?? "")) {
-      // pip reads packages from where it runs, files of requirements from beside the one that names them
+      // pip resolves packages relative to its working folder, and requirements files relative to the including file
       const required = kind === "requirement" ? localPath(value) : undefined;
       const file = kind === "file" && value !== "" ? posix.join(posix.dirname(path), value) : required;
       const at = file && posix.normalize(file);
@@ -67,7 +69,7 @@ function namedByRequirements(root: string): string[] {
   return [...named];
 }
 
-/** The text of a file of the project; undefined when there is none, or when it is a link out of the project. */
+/** Text of a project file. Undefined when it does not exist or is a link out of the project. */
 function readInside(root: string, path: string): string | undefined {
   try {
     const real = realpathSync(join(root, path));

@@ -9,18 +9,18 @@ import { mentionsService } from "./find-project.ts";
 import { digestOf, filesChanged, hashFile, isSameFile } from "./hash-file.ts";
 import type { LeftOut, SelectedFile, SelectedFiles } from "./select-files.ts";
 
-/** Where the bytes of a blob are. */
+/** Source of a blob's bytes. */
 export interface BlobSource {
-  /** Of the file, from the project's root. */
+  /** Path of the file from the project's root. */
   readonly path: string;
   readonly absolute: string;
   readonly offset: number;
   readonly length: number;
-  /** Set where the file travels otherwise than it lies there. */
+  /** Set when the uploaded content differs from the file. */
   readonly bytes: Uint8Array | undefined;
 }
 
-/** Project files as they travel. */
+/** Project files as they are uploaded. */
 export interface ProjectTree {
   /** Sorted by path. */
   readonly entries: readonly TreeEntry[];
@@ -32,12 +32,12 @@ export interface ProjectTree {
   readonly left_out: readonly LeftOut[];
 }
 
-/** How long files are read before others get their turn: Ctrl-C, the terminal. */
+/** How long files are read before other work runs: Ctrl-C, the terminal. */
 const TURN_MS = 30;
 
 /**
- * Reads the digests of a project's files, of those that have not changed from what the home keeps. A pyproject.toml is taken
- * without what is ours in it.
+ * Reads the digests of a project's files; those of unchanged files come from the home's cache. Our section is removed
+ * from pyproject.toml.
  * @throws files_changed, tree_invalid for more bytes than a project may have, config_invalid, interrupted
  */
 export async function readProjectTree(
@@ -78,7 +78,7 @@ export async function readProjectTree(
 interface TakenFile {
   readonly digest: string;
   readonly chunks: readonly string[];
-  /** As it travels. */
+  /** Uploaded size. */
   readonly size: number;
   readonly stats: Stats;
   readonly bytes: Uint8Array | undefined;
@@ -110,7 +110,7 @@ async function takeFile(
   }
 }
 
-/** What is sent in a file's place; undefined for a file that travels as it is. */
+/** Content that replaces a file in the upload. Undefined for an unchanged file. */
 function rewrite(path: string, absolute: string): Uint8Array | undefined {
   if (path !== "pyproject.toml" && !path.endsWith("/pyproject.toml")) return undefined;
   const text = readFileSync(absolute, "utf8");
@@ -126,7 +126,7 @@ function sourceOf(file: SelectedFile, index: number, size: number, bytes: Uint8A
   return { path: file.path, absolute: file.absolute, offset, length: Math.min(CHUNK_BYTES, size - offset), bytes };
 }
 
-/** All of them once more: what was read first may have changed while the last was read, and would not fit it. */
+/** Checks all files again: the first may have changed while the last was read, and would be inconsistent with it. */
 function refuseMoved(files: readonly SelectedFile[]): void {
   const moved = files.filter(({ absolute, stats }) => {
     const now = lstatSync(absolute, { throwIfNoEntry: false });
@@ -149,7 +149,7 @@ function refuseTooLarge(files: readonly SelectedFile[]): void {
 function invalid(detail: string): AppError {
   return appError("tree_invalid", {
     detail,
-    hint: "Leave out what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",
+    hint: "Exclude what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",
   });
 }
 
@@ -159,6 +159,6 @@ function turns(signal: AbortSignal): () => Promise<void> {
     if (performance.now() - since < TURN_MS) return;
     await nextTurn();
     since = performance.now();
-    if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted; nothing was changed." });
+    if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted. Nothing was changed." });
   };
 }

@@ -1,17 +1,18 @@
 import { isAbsolute, posix, relative, sep } from "node:path";
 
 export interface ResolvedLink {
-  /** As it travels: from its own folder. */
+  /** As uploaded: relative to its own folder. */
   readonly link: string;
-  /** From the project's root; empty for the root itself. */
+  /** Target relative to the project's root; empty for the root itself. */
   readonly leads_to: string;
-  /** The same, when every link on the way is followed. */
+  /** The same after following every link on the way. */
   readonly ends_at: string;
 }
 
 /**
- * Where a symbolic link of a project leads; a reason where it must not travel. A link that is written as an absolute path, or by a
- * way around outside, and yet leads into the project, becomes one that does so anywhere. `findReal` says where it leads in the end.
+ * Resolves a symbolic link of a project, or returns the reason why it cannot be uploaded. A link that leads into the
+ * project by an absolute path or through outside folders is rewritten as a relative one. `findReal` returns the final
+ * target.
  */
 export function placeLink(
   path: string,
@@ -20,7 +21,7 @@ export function placeLink(
   findReal: () => string | undefined,
 ): ResolvedLink | { readonly reason: string } {
   const real = findReal();
-  if (real === undefined) return { reason: `is a link to ${shown(written)}, where nothing is` };
+  if (real === undefined) return { reason: `is a link to ${shown(written)}, which does not exist` };
   const inside = fromRoot(root, real);
   if (inside === undefined) return { reason: `is a link out of the project, to ${shown(written)}` };
   const folder = posix.dirname(path) === "." ? "" : posix.dirname(path);
@@ -31,13 +32,13 @@ export function placeLink(
   return { link: posix.relative(folder, inside) || ".", leads_to: inside, ends_at: inside };
 }
 
-/** A path below the root, with `/`; undefined for one that is not. */
+/** A path below the root, separated by `/`. Undefined for other paths. */
 function fromRoot(root: string, real: string): string | undefined {
   const path = relative(root, real).split(sep).join("/");
   return path === ".." || path.startsWith("../") || isAbsolute(path) ? undefined : path;
 }
 
-/** Whether a relative path leaves the project on its way, though it may come back. */
+/** Whether a relative path leaves the project on the way, even if it returns. */
 function passesOutside(folder: string, text: string): boolean {
   let depth = folder === "" ? 0 : folder.split("/").length;
   for (const part of text.split("/")) {

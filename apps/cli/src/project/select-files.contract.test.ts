@@ -39,7 +39,7 @@ const git = (...args: string[]) =>
   });
 
 describe("files of a project", () => {
-  test("are what git does not ignore, with .gitignore files at every level", () => {
+  test("excludes files that git ignores, at every level", () => {
     write({
       ".gitignore": "*.log\n/build/\n!keep.log\ndata/*\n!data/small.csv\n",
       "app.py": "",
@@ -71,7 +71,7 @@ describe("files of a project", () => {
     );
   });
 
-  test("are without caches, environments, packages, the repository and our own", () => {
+  test("excludes caches, environments, packages, .git and our configuration", () => {
     write({
       "app.py": "",
       "service.toml": "",
@@ -88,7 +88,7 @@ describe("files of a project", () => {
     expect(paths({ include: ["env/", "node_modules", "service.toml"] })).toEqual(["app.py"]);
   });
 
-  test("a repository above the project and its info/exclude count; one that ignores the project does not", () => {
+  test("uses the outer repository's rules unless it ignores the project", () => {
     write({ "app.py": "", "notes.txt": "", "x.tmp": "" });
     write({ ".git/info/exclude": "*.tmp\n", ".gitignore": "/project/notes.txt\n/app.py\n" }, folder);
     expect(paths()).toEqual(["app.py"]);
@@ -96,13 +96,13 @@ describe("files of a project", () => {
     expect(paths()).toEqual(["app.py", "notes.txt", "x.tmp"]);
   });
 
-  test("a worktree's exclude file is that of its repository", () => {
+  test("uses the repository's exclude file in a worktree", () => {
     write({ "app.py": "", "x.tmp": "", ".git": "gitdir: ../repo/.git/worktrees/one\n" });
     write({ "repo/.git/info/exclude": "*.tmp\n", "repo/.git/worktrees/one/commondir": "../..\n" }, folder);
     expect(paths()).toEqual(["app.py"]);
   });
 
-  test("exclude takes away, include brings back what git ignores or exclude takes, include_only is all there is", () => {
+  test("applies exclude, include and include_only", () => {
     write({
       ".gitignore": "models/\n*.bin\n",
       "app.py": "",
@@ -130,7 +130,7 @@ describe("files of a project", () => {
     ]);
   });
 
-  test("files that the image is made from travel whatever is said, read through links", () => {
+  test("always includes files for the image and reads them through links", () => {
     write({ ".gitignore": "*\n", "pins/base.txt": "x", "real.lock": "", "app.py": "" });
     symlinkSync("real.lock", join(root, "uv.lock"));
     const found = select({ exclude: ["*"] }, ["pins/base.txt", "pins/none.txt"]);
@@ -138,7 +138,7 @@ describe("files of a project", () => {
     expect(found.links).toEqual([]);
   });
 
-  test("that may hold secrets are left out and said, unless include names them", () => {
+  test("excludes and reports possible secrets unless include names them", () => {
     write({
       "app.py": "",
       ".env": "",
@@ -165,7 +165,7 @@ describe("files of a project", () => {
     expect(paths({ include_only: ["app.py", ".env.local"] })).toEqual([".env.local", "app.py"]);
   });
 
-  test("links stay links when they lead to what travels, and are said when they do not", () => {
+  test("keeps links to uploaded files and reports others", () => {
     write({ "app.py": "", "data/a.csv": "", ".gitignore": "big/\n", "big/b.csv": "" });
     write({ "secret.txt": "" }, folder);
     const link = (path: string, to: string) => {
@@ -194,14 +194,14 @@ describe("files of a project", () => {
     expect(reasons()).toEqual({
       outside: "is a link out of the project, to ../secret.txt",
       "outside-absolute": `is a link out of the project, to ${folder}/secret.txt`,
-      gone: "is a link to nothing, where nothing is",
-      circle: "is a link to circle, where nothing is",
+      gone: "is a link to nothing, which does not exist",
+      circle: "is a link to circle, which does not exist",
       "big.csv": "is a link to big/b.csv, which is not among the project's files",
       next: "is a link to big.csv, which is not among the project's files",
     });
   });
 
-  test("sockets, pipes, names that are no text and folders that cannot be read are said", () => {
+  test("reports sockets, pipes, invalid names and unreadable folders", () => {
     write({ "app.py": "", "locked/x.py": "", "line\nbreak.txt": "", "back\\slash.txt": "" });
     execFileSync("mkfifo", [join(root, "pipe")]);
     writeFileSync(Buffer.concat([Buffer.from(`${root}/caf`), Buffer.of(0xe9), Buffer.from(".txt")]), "");
@@ -212,13 +212,13 @@ describe("files of a project", () => {
       "caf\uFFFD.txt": "has a name that is not UTF-8",
       "line\nbreak.txt": "has control characters in its name",
       "back\\slash.txt": "has a backslash in its name",
-      // root reads everything
+      // root can read everything
       ...(isRoot ? {} : { "locked/": "cannot be read" }),
     });
     chmodSync(join(root, "locked"), 0o700);
   });
 
-  test("are what git itself lists, for made-up trees and patterns", () => {
+  test("matches git's own list for generated trees and patterns", () => {
     git("init", "-q", ".");
     const random = seeded(20261122);
     const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
@@ -262,7 +262,7 @@ describe("files of a project", () => {
         try {
           write({ [parts.join("/")]: "" });
         } catch {
-          // a part of it is a file by now
+          // a part of the path is a file
         }
       }
       for (const place of [".gitignore", "a/.gitignore", "b/.gitignore", "a/b/.gitignore"]) {
@@ -270,7 +270,7 @@ describe("files of a project", () => {
         try {
           if (lines.length > 0) write({ [place]: `${lines.join("\n")}\n` });
         } catch {
-          // no folder
+          // not a folder
         }
       }
       const listed = git("ls-files", "-z", "--others", "--exclude-standard").split("\0").filter(Boolean).sort();

@@ -7,9 +7,9 @@ import type { IgnoreRules } from "./ignore-rules.ts";
 import { placeLink, type ResolvedLink } from "./resolve-link.ts";
 import { ENVIRONMENT_FILES, type Selector } from "./selection.ts";
 
-/** A file that travels, as it was when it was found. */
+/** A file to upload, as it was when it was found. */
 export interface SelectedFile {
-  /** From the project's root, parts divided by `/`. */
+  /** From the project's root, separated by `/`. */
   readonly path: string;
   readonly absolute: string;
   readonly stats: Stats;
@@ -17,14 +17,14 @@ export interface SelectedFile {
 
 export interface SelectedLink {
   readonly path: string;
-  /** Where it leads, from its own folder. */
+  /** Link target relative to its own folder. */
   readonly link: string;
 }
 
-/** Something that does not travel though nothing says that it should not. */
+/** An entry that cannot be uploaded although no rule excludes it. */
 export interface LeftOut {
   readonly path: string;
-  /** Ends the sentence "PATH is left out: it ...". */
+  /** Ends the sentence "PATH is excluded: it ...". */
   readonly reason: string;
 }
 
@@ -34,11 +34,12 @@ export interface SelectedFiles {
   readonly left_out: readonly LeftOut[];
 }
 
-export const SECRET_REASON = "may hold a secret";
+export const SECRET_REASON = "may contain a secret";
 
 /**
- * Finds the files of a project that travel: what git would not ignore, as `selector` decides. Links stay links where they lead to
- * something that travels; what cannot travel is named in `left_out`. `named` are files that travel in any case.
+ * Finds the files of a project to upload: files that git would not ignore, adjusted by `selector`. Links stay links
+ * when their target is uploaded; entries that cannot be uploaded are listed in `left_out`. `named` files are always
+ * uploaded.
  * @throws tree_invalid for more files than a project may have
  */
 export function selectFiles(root: string, selector: Selector, named: readonly string[] = []): SelectedFiles {
@@ -61,7 +62,7 @@ interface Walk {
   readonly root: string;
   readonly selector: Selector;
   readonly prefix: string;
-  /** Travel in any case, and as files. */
+  /** Always uploaded, as regular files. */
   readonly named: ReadonlySet<string>;
   readonly found: Found;
 }
@@ -79,7 +80,7 @@ function walkFolder(walk: Walk, folder: string, entries: readonly Dirent[], oute
       found.left_out.push({ path, reason: problem });
     } else if (entry.isDirectory()) {
       const ignored = rules.match(`${prefix}${path}/`);
-      // most of what is ignored need not even be listed
+      // most ignored folders need not even be listed
       if (ignored && !selector.enters(path, ignored, [])) continue;
       const inner = listFolder(walk, path);
       const names = inner?.map(({ name }) => name) ?? [];
@@ -96,7 +97,7 @@ function listFolder({ found, root }: Walk, path: string): Dirent[] | undefined {
   try {
     return readdirSync(join(root, path), { withFileTypes: true });
   } catch (error) {
-    // one that went meanwhile is not there
+    // a folder removed meanwhile does not count
     if (!isGone(error)) found.left_out.push({ path: `${path}/`, reason: "cannot be read" });
     return undefined;
   }
@@ -111,7 +112,7 @@ function takeFile({ found, named, root }: Walk, path: string): void {
       takeLink(found, root, path);
       return;
     }
-    // what the image is made from is read through links: pyproject.toml travels otherwise than it lies there
+    // inputs of the image are read through links, and pyproject.toml is rewritten anyway
     if (stats.isSymbolicLink()) stats = statSync(absolute);
   } catch (error) {
     if (!isGone(error)) found.left_out.push({ path, reason: "cannot be read" });
@@ -133,12 +134,12 @@ function realOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {
-    // nothing is there, or a circle of links
+    // a broken or circular link
     return undefined;
   }
 }
 
-/** A link to what stays here would lead to nothing there. One link may lead to another. */
+/** Drops links whose targets are not uploaded. A link may lead to another link. */
 function dropLinksToNothing({ files, left_out: leftOut, links }: Found): void {
   const folders = new Set([""]);
   for (const path of files.keys()) for (const folder of foldersOf(path)) folders.add(folder);
@@ -162,7 +163,7 @@ function foldersOf(path: string): string[] {
 }
 
 function findNameProblem(root: string, path: string, name: string): string | undefined {
-  // what is no UTF-8 is read with this letter in its place, and is not found by that name
+  // a name that is not UTF-8 is read with this replacement character, so no file has that name
   if (name.includes("\uFFFD") && !isThere(join(root, path))) return "has a name that is not UTF-8";
   if (/\p{Cc}/u.test(name)) return "has control characters in its name";
   if (name.includes("\\")) return "has a backslash in its name";
@@ -189,7 +190,7 @@ function tooMany({ files }: Found): AppError {
     detail: `The project has more than ${MAX_TREE_FILES} files, the maximum. The largest parts of those found: ${largest
       .map(([top, number]) => `${top} (${number})`)
       .join(", ")}.`,
-    hint: "Leave out what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",
+    hint: "Exclude what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",
     meta: { most: MAX_TREE_FILES },
   });
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createSelector, isSecretName, SECRET_NAMES } from "./selection.ts";
 
-test("docs/project-files.md names every file that is left out because it may hold a secret", () => {
+test("docs/project-files.md lists all names of possible secrets", () => {
   const page = readFileSync(new URL("../../../../docs/project-files.md", import.meta.url), "utf8");
   const section = page.slice(page.indexOf("### Files that may contain a secret"), page.indexOf("### Links"));
   expect([...section.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual(
@@ -11,12 +11,12 @@ test("docs/project-files.md names every file that is left out because it may hol
 });
 
 test.each([".env", ".ENV.production", "x.pem", "id_rsa.pub", "credentials", "Credentials-1.json", ".netrc"])(
-  "%s may hold a secret",
+  "%s may contain a secret",
   (name) => expect(isSecretName(name)).toBe(true),
 );
 
 test.each([".env.example", "env.py", "keys.py", "credentials.py", "monkey", "pem.txt", "my_id_rsa"])(
-  "%s is a file like others",
+  "%s is an ordinary file",
   (name) => expect(isSecretName(name)).toBe(false),
 );
 
@@ -30,6 +30,6 @@ test.each([
   [["a.bin"], "anything/at/all", true],
   [["!models/v1"], "models", false],
   [[], "models", false],
-])("with include = %j an ignored folder %s is entered: %s", (include, folder, isEntered) => {
+])("with include = %j, the ignored folder %s is entered: %s", (include, folder, isEntered) => {
   expect(createSelector({ include }).enters(folder, true, [])).toBe(isEntered);
 });

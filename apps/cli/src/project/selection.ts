@@ -1,14 +1,17 @@
 import type { DatabaseEntry } from "@appdb/contract/service-toml";
 import { type IgnoreRules, noRules, rebasePattern } from "./ignore-rules.ts";
 
-/** Of no use where an application runs, and often more than all else together. */
+/** Folders that running applications do not need and that are often larger than everything else. */
 const NEVER_ENTERED: ReadonlySet<string> = new Set([".git", "__pycache__", "node_modules", ".service"]);
-/** A folder with one of these is an environment of Python packages. */
+/** A folder with one of these names is a Python environment. */
 const ENVIRONMENT_MARKS = ["pyvenv.cfg", "conda-meta"];
-/** What the image is made from. */
+/** Files that the image is built from. */
 export const ENVIRONMENT_FILES = ["uv.lock", "requirements.txt", "pyproject.toml", ".python-version"] as const;
 
-/** Names of files that hold passwords and keys; docs/project-files.md lists them. A `*` stands for any letters, case is nothing. */
+/**
+ * Names of files with passwords and keys, listed in docs/project-files.md. `*` matches any characters; case does not
+ * matter.
+ */
 export const SECRET_NAMES = [
   ".env*",
   "*.pem",
@@ -39,21 +42,24 @@ export const SECRET_NAMES = [
   "secrets.yaml",
   "secrets.yml",
 ] as const;
-/** These say which variables there are, and no value. */
+/** These list variables without values. */
 const EXAMPLES = /^\.env\.(example|sample|template|dist|defaults)$/i;
 const SECRETS = SECRET_NAMES.map((name) => new RegExp(`^${name.replace(/[.]/g, "\\.").replaceAll("*", ".*")}$`, "i"));
 
 export type Verdict = "take" | "leave" | "secret";
 
-/** Which files of a project travel; knows patterns and names, no disk. */
+/** Decides which files of a project are uploaded. Uses patterns and names only, not the disk. */
 export interface Selector {
-  /** A file or link; `is_ignored` says whether git would ignore it. `secret` is one that would travel if its name were another. */
+  /**
+   * Judges a file or link; `is_ignored` says whether git would ignore it. `secret` means that only its name prevents
+   * the upload.
+   */
   judge(path: string, isIgnored: boolean): Verdict;
-  /** Whether there may be something in a folder that travels. `names` are the names in it. */
+  /** Whether a folder may contain files to upload. `names` are the names in it. */
   enters(path: string, isIgnored: boolean, names: readonly string[]): boolean;
 }
 
-/** The entry's `include`, `exclude` and `include_only` as decisions. */
+/** Converts the entry's `include`, `exclude` and `include_only` to decisions. */
 export function createSelector(entry: Pick<DatabaseEntry, "include" | "exclude" | "include_only">): Selector {
   const excluded = noRules().with("", entry.exclude ?? []);
   const wished = entry.include_only ?? entry.include ?? [];
@@ -64,7 +70,7 @@ export function createSelector(entry: Pick<DatabaseEntry, "include" | "exclude" 
   return {
     judge: (path, isIgnored) => {
       const name = path.slice(path.lastIndexOf("/") + 1);
-      // our own configuration is read where the command runs; the others may be links, and .git a file
+      // the command reads our configuration locally; the other names may be links, and .git may be a file
       if (name === "service.toml" || NEVER_ENTERED.has(name)) return "leave";
       if ((ENVIRONMENT_FILES as readonly string[]).includes(path)) return "take";
       if (!isWanted(path, isIgnored)) return "leave";
@@ -79,24 +85,26 @@ export function createSelector(entry: Pick<DatabaseEntry, "include" | "exclude" 
   };
 }
 
-/** Whether a file of this name likely holds a password or a key. */
+/** Whether a file name probably means a password or a key. */
 export function isSecretName(name: string): boolean {
   return !EXAMPLES.test(name) && SECRETS.some((pattern) => pattern.test(name));
 }
 
-/** A pattern that names a file itself and no mere folder or everything, as the two questions that are asked of it. */
+/** Rules for a pattern that names a file itself, not just a folder or everything. */
 function namingRules(pattern: string): { path: IgnoreRules; name: IgnoreRules }[] {
   const last = pattern.slice(pattern.lastIndexOf("/") + 1);
   if (pattern.startsWith("!") || !/[^*?\s]/.test(last)) return [];
   return [{ path: noRules().with("", [pattern]), name: noRules().with("", [last]) }];
 }
 
-/** Whether a pattern may match something in a folder: part by part, a part with a wildcard fits any. */
+/**
+ * Whether a pattern may match something in a folder, compared part by part. A part with a wildcard matches anything.
+ */
 function mayMatchBelow(pattern: string, folder: string): boolean {
   const body = rebasePattern("", pattern)?.replace(/\s+$/, "") ?? "!";
   if (body.startsWith("!")) return false;
   const parts = body.replace(/\/$/, "").split("/");
-  // Without a slash before its end it holds at any depth.
+  // Without a slash before its end, it matches at any depth.
   if (parts.length === 1) return true;
   if (parts[0] === "") parts.shift();
   for (const [index, name] of folder.split("/").entries()) {

@@ -22,14 +22,14 @@ afterEach(async () => {
   rmSync(root, { recursive: true });
 });
 
-/** What was told until all of these were; the system may tell of one later than of another. */
+/** Reported paths until all of these were reported; the system may report one later than another. */
 async function nextOf(...paths: string[]): Promise<string[]> {
   const told = new Set<string>();
   while (!paths.every((path) => told.has(path))) for (const path of await next()) told.add(path);
   return [...told].sort();
 }
 
-test("files that are written, made, renamed over and removed are told", async () => {
+test("reports files that are written, created, replaced and removed", async () => {
   write("app.py", "x = 2\n");
   write("lib/names.py", "y = 1\n");
   expect(await nextOf("app.py", "lib/names.py")).toEqual(["app.py", "lib/names.py"]);
@@ -39,7 +39,7 @@ test("files that are written, made, renamed over and removed are told", async ()
   expect(await nextOf("app.py", "lib/names.py")).toEqual(["app.py", "lib/names.py"]);
 });
 
-test("what git ignores and what Python writes is not told", async () => {
+test("ignores files of .gitignore and files that Python writes", async () => {
   write("out.log", "text");
   mkdirSync(join(root, "__pycache__"));
   write("__pycache__/app.pyc", "bytes");
@@ -47,7 +47,7 @@ test("what git ignores and what Python writes is not told", async () => {
   expect(await next()).toEqual(["notes.md"]);
 });
 
-test("what changed before anybody asked is told at once; with the signal it ends", async () => {
+test("reports earlier changes at once and ends with the signal", async () => {
   const changed = next();
   write("app.py", "x = 2\n");
   await changed;
@@ -59,7 +59,7 @@ test("what changed before anybody asked is told at once; with the signal it ends
   expect(await last).toEqual([]);
 });
 
-test("a file that the command itself prints into is not told: each line would be a change", () => {
+test("ignores a file that receives the command's own output", () => {
   const script = `
     import { writeFileSync } from "node:fs";
     import { watchProject } from ${JSON.stringify(join(import.meta.dirname, "watch-project.ts"))};

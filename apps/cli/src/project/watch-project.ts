@@ -4,19 +4,25 @@ import { watch } from "chokidar";
 import { selectFiles } from "./select-files.ts";
 import { createSelector } from "./selection.ts";
 
-/** Editors write a file in several steps; so long nothing may happen before a change counts. */
+/** Editors write a file in several steps. A change counts after this much silence. */
 const QUIET_MS = 60;
-/** What this command prints goes there. */
+/** Descriptors of this command's output. */
 const OUTPUTS = [1, 2];
-/** What no project's own files lie in; the rest of what git ignores is told apart after it changed. */
+/** Folders that never contain a project's own files. Other files that git ignores are filtered after a change. */
 const NEVER = new Set([".git", ".venv", "venv", "node_modules", "__pycache__"]);
 
 export interface ProjectWatch extends AsyncDisposable {
-  /** Resolves with the paths of files that changed since the last time, from the root, sorted; with none once the signal aborts. */
+  /**
+   * Resolves with the sorted paths of files changed since the last call, relative to the root. Empty once the signal
+   * aborts.
+   */
   next(signal: AbortSignal): Promise<string[]>;
 }
 
-/** Whether this command writes there itself, as in `cli dev app.py main > dev.log`: each line would be a change. */
+/**
+ * Whether this command's own output goes to the file, as in `cli dev app.py main > dev.log`: each line would count as a
+ * change.
+ */
 function isOwnOutput(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return false;
@@ -31,10 +37,10 @@ function isOwnOutput(path: string): boolean {
   });
 }
 
-/** Watches the files of a project that an application may consist of: those that git does not ignore. */
+/** Watches the project files that git does not ignore, which may belong to an application. */
 export async function watchProject(root: string): Promise<ProjectWatch> {
   const selector = createSelector({});
-  // also what is gone by now: that it went is told later than it happened
+  // includes removed files, because removals are reported late
   const known = new Set<string>();
   const look = () => {
     for (const { path } of selectFiles(root, selector).files) known.add(path);
@@ -56,7 +62,7 @@ export async function watchProject(root: string): Promise<ProjectWatch> {
     clearTimeout(timer);
     timer = setTimeout(() => wake(), QUIET_MS);
   });
-  // a folder that went away meanwhile, or one too many for the system: what is watched goes on being watched
+  // a folder disappeared, or the system's limit is reached; the other watches continue
   watcher.on("error", () => wake());
   await new Promise<void>((resolve) => watcher.once("ready", () => resolve()));
 

@@ -8,8 +8,10 @@ export interface ExampleResult {
   readonly text: string;
 }
 
-/** Writes an example to the file that a person named, or to none. `again` is the command with `-f`.
- *  @throws file_exists for another file of that name, unless forced; usage when it cannot be written */
+/**
+ * Writes an example to a given file, or prints it. `again` is the command with `-f`.
+ * @throws file_exists for a different existing file, unless forced; usage when it cannot be written
+ */
 export function writeExample(
   text: string,
   input: { readonly cwd: string; readonly out: string | undefined; readonly force: boolean; readonly again: string },

@@ -16,7 +16,7 @@ export interface Asked {
   readonly headers: IncomingMessage["headers"];
 }
 
-/** What a test lets the server answer; an AppError thrown becomes the problem that a server sends, what is iterated JSON lines. */
+/** The server's answers in a test. A thrown AppError becomes a problem response; an iterator becomes JSON lines. */
 export type Answers = {
   readonly [Name in ControlRouteName]?: (
     asked: Asked,
@@ -25,7 +25,7 @@ export type Answers = {
 
 export interface ControlServer extends AsyncDisposable {
   readonly url: string;
-  /** Everything that was asked, in order. */
+  /** All requests in order. */
   readonly asked: readonly Asked[];
   /** Bodies of requests below /v1/auth, in order. */
   readonly auth: readonly { readonly path: string; readonly body: Record<string, unknown> }[];
@@ -35,11 +35,11 @@ export interface ControlServerInput {
   readonly answers?: Answers;
   /** Answers of `POST /v1/auth/<path>` by RFC 8628. */
   readonly device?: (path: string, body: Record<string, unknown>) => { status: number; body: object };
-  /** Has the answer to itself when it returns true. */
+  /** Handles the response itself when it returns true. */
   readonly raw?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
-/** A real HTTP server that takes and answers what the contract says and nothing else: by the routes' own schemas. */
+/** A real HTTP server that accepts and returns only what the contract's schemas allow. */
 export async function startControlServer(input: ControlServerInput): Promise<ControlServer> {
   const asked: Asked[] = [];
   const auth: { path: string; body: Record<string, unknown> }[] = [];
@@ -50,7 +50,7 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
     try {
       for await (const chunk of request) chunks.push(chunk);
     } catch {
-      // the command went away
+      // the command disconnected
       return;
     }
     const bytes = Buffer.concat(chunks);
@@ -92,7 +92,7 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
       send(bodies.status ?? 200, bodies.answer?.parse(value));
     } catch (error) {
       if (error === HANG_UP || response.headersSent) {
-        // what was written before goes out
+        // sends earlier output first
         if (response.headersSent) response.write("\n", () => response.destroy());
         else response.destroy();
         return;
@@ -117,7 +117,7 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
   };
 }
 
-/** Thrown by an answer: the connection breaks in its place. */
+/** Thrown by an answer to break the connection instead. */
 export const HANG_UP = new Error("the server hangs up");
 
 /** Names and texts of an archive's entries. */

@@ -9,27 +9,27 @@ import { type Ran, runCli } from "./fake-context.ts";
 export interface ControlWorld extends Disposable {
   readonly home: string;
   readonly project: string;
-  /** Addresses that were opened in the browser. */
+  /** Addresses opened in the browser. */
   readonly opened: readonly string[];
-  /** What the way to the control plane had to tell. */
+  /** Messages of the control plane access. */
   readonly notes: readonly string[];
   run(words: string | readonly string[], with_?: RunWith): Promise<Ran>;
 }
 
 export interface RunWith {
   readonly env?: Readonly<Record<string, string>>;
-  /** What is typed at the prompt for a secret; absent where there is no terminal. */
+  /** Input for a secret prompt; undefined without a terminal. */
   readonly secret?: string;
-  /** What the person answers; absent where there is no terminal. */
+  /** Answer to a question; undefined without a terminal. */
   readonly answer?: boolean;
-  /** What is typed where a line of text is asked for; absent where there is no terminal. */
+  /** Input for a text prompt; undefined without a terminal. */
   readonly typed?: string;
-  /** What is piped in. */
+  /** Piped input. */
   readonly input?: string | Uint8Array;
   readonly signal?: AbortSignal;
 }
 
-/** A home and a project of their own, and the command with its real way to the control plane. */
+/** A home and a project of its own, and the command with its real access to the control plane. */
 export function openControlWorld(): ControlWorld {
   const folder = mkdtempSync(join(tmpdir(), "appdb cli é-"));
   const [home, project] = [join(folder, "home"), join(folder, "project")];

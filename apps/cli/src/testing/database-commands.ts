@@ -4,7 +4,7 @@ import { afterEach, beforeEach } from "vitest";
 import { type Answers, type ControlServer, startControlServer } from "./control-server.ts";
 import { type ControlWorld, openControlWorld, type RunWith } from "./control-world.ts";
 
-/** Gives each test of a file a project of its own and a control plane that answers as `answers` says. */
+/** Gives each test of a file its own project and a control plane with these `answers`. */
 export function useDatabaseCommands() {
   let world: ControlWorld;
   let server: ControlServer;
@@ -22,16 +22,16 @@ export function useDatabaseCommands() {
 
   return {
     answers,
-    /** Runs a command as somebody with an API key. */
+    /** Runs a command with an API key. */
     run: (words: string | readonly string[], more: RunWith = {}) =>
       world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } }),
-    /** What the way to the control plane had to tell. */
+    /** Messages of the control plane access. */
     notes: () => world.notes,
-    /** Every request that came. */
+    /** All requests. */
     requests: () => server.asked,
-    /** Their names. */
+    /** Names of the requests. */
     asked: () => server.asked.map(({ name }) => name),
-    /** Writes the project's service.toml, with an entry for each database. */
+    /** Writes the project's service.toml with an entry for each database. */
     entry: (...names: string[]) =>
       writeFileSync(
         join(world.project, "service.toml"),

@@ -5,7 +5,7 @@ type Database = CallAnswer<"databaseShow">;
 
 export const AT = "2026-11-22T10:00:00.000Z";
 
-/** A database as the control plane shows it. */
+/** A database as the control plane returns it. */
 export const DATABASE: Database = {
   id: "db1",
   name: "main",
@@ -30,7 +30,7 @@ export const DATABASE: Database = {
   purged_at: null,
 };
 
-/** An operation that has succeeded. */
+/** A succeeded operation. */
 export const DONE: Operation = {
   id: "op1",
   kind: "database.update",
@@ -44,7 +44,7 @@ export const DONE: Operation = {
   ended_at: AT,
 };
 
-/** What a route answers that asked for a change. */
+/** Answer of a route that requests a change. */
 export function changeOf(kind: string, database: Partial<Database> = {}): CallAnswer<"databaseStart"> {
   const operation = { id: "op1", kind };
   return { database: { ...DATABASE, operation, ...database }, operation };

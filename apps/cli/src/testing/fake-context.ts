@@ -16,26 +16,26 @@ export interface Ran {
   readonly exit: number;
 }
 
-/** What a test puts in the place of the world. */
+/** Replacements for a command's dependencies in a test. */
 export interface FakeWorld {
   readonly cwd?: string;
-  /** Answers of the daemon; a call that the test did not expect fails it. */
+  /** Answers of the daemon. An unexpected call fails the test. */
   readonly client?: DaemonAnswers;
-  /** False: none runs, `find` answers undefined. */
+  /** False: no daemon runs, and `find` returns undefined. */
   readonly has_daemon?: boolean;
   readonly app?: Application | Error;
-  /** What the person answers; absent where there is no terminal. */
+  /** Answer to a question; undefined without a terminal. */
   readonly answer?: boolean;
-  /** What the person types where a line of text is asked for. */
+  /** Input for a text prompt. */
   readonly typed?: string;
-  /** What the person types where nothing is shown of it. */
+  /** Input for a secret prompt. */
   readonly secret?: string;
-  /** Answers of the control plane, by the name of the route; lists as arrays. A call that the test did not expect fails. */
+  /** Answers of the control plane by route name; lists as arrays. An unexpected call fails. */
   readonly control?: Readonly<Record<string, unknown>>;
   readonly context?: Partial<World>;
 }
 
-/** Runs one command line against a fake world, in this process. */
+/** Runs one command line with fake dependencies in this process. */
 export async function runCli(words: string | readonly string[], world: FakeWorld = {}): Promise<Ran> {
   const argv = typeof words === "string" ? words.split(" ").filter((word) => word !== "") : words;
   const written = { stdout: "", stderr: "" };
@@ -101,7 +101,7 @@ export const CONFIG: World["config"] = {
   plain: true,
 };
 
-/** The member of an answer that holds what a test gives. */
+/** Member of an answer that contains the test's items. */
 const HOLDERS = {
   schemaPlan: "plan",
   schemaApply: "plan",
@@ -129,7 +129,7 @@ type Sent<Input> = Input extends { readonly body: infer Body }
     ? NonNullable<Query>
     : undefined;
 
-/** By the name of the route: what it answers to a body or a query; `serviceLogs` gives lines. */
+/** Answers by route name, computed from a body or a query; `serviceLogs` returns lines. */
 export type DaemonAnswers = {
   readonly [Name in keyof LocalApi]?: (
     sent: Sent<InputOf<LocalApi[Name]>>,
@@ -154,7 +154,7 @@ function fakeClient(answers: DaemonAnswers): LocalClient {
   } as unknown as LocalClient;
 }
 
-/** A control plane that somebody is signed in to. */
+/** A control plane with a sign-in. */
 function fakeControl(answers: Readonly<Record<string, unknown>>): ControlAccess {
   const server = { url: "https://cloud.example.com", source: "SERVICE_API_URL", is_running: true };
   const credential: Credential = { kind: "session", source: "/home/ada/.service/sessions.json", headers: {} };
@@ -272,7 +272,7 @@ export const APPLICATION: Application = {
   },
 };
 
-/** A service plan in which `changes` differs from "nothing to do". */
+/** A service plan without changes, except for `changes`. */
 export function servicePlan(
   changes: Partial<Omit<ServicePlan, "summary">> & { summary?: Partial<ServicePlan["summary"]> } = {},
 ): ServicePlan {

@@ -3,7 +3,7 @@ import { URI } from "./upload-world.ts";
 
 export const ENDPOINT = "http://127.0.0.1:41000/ingest";
 
-/** A service as a control plane tells of it. */
+/** A service as a control plane returns it. */
 export function hostedService(more: Partial<HostedService> = {}): HostedService {
   return {
     id: "s1",

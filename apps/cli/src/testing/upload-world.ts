@@ -16,7 +16,7 @@ export const sha256 = (bytes: string | Uint8Array) => createHash("sha256").updat
 
 export type UploadWorld = Awaited<ReturnType<typeof openUploadWorld>>;
 
-/** A project, and a server that keeps blobs and plans by what is missing, as the real one does. */
+/** A project, and a server that stores blobs and plans by missing ones, like the real one. */
 export async function openUploadWorld() {
   const world = openControlWorld();
   const stored = new Map<string, Buffer>();
@@ -64,11 +64,11 @@ export async function openUploadWorld() {
     bodyOf,
     run: (words: string | readonly string[], more: RunWith = {}) =>
       world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } }),
-    /** Names of the routes that were asked, in order. */
+    /** Names of the requested routes in order. */
     asked: () => server.asked.map(({ name }) => name),
-    /** An application, and an entry for `URI`. */
+    /** Writes an application and an entry for `URI`. */
     project: () => write({ "service.toml": `[[service.database]]\nname = "${URI}"\ncpu = 2\n`, "app.py": "x = 1\n" }),
-    /** Paths of the last plan that was asked for. */
+    /** Paths of the last requested plan. */
     sent: (): string[] => bodyOf("databasePlan").files.map(({ path }: { path: string }) => path),
     [Symbol.asyncDispose]: async () => {
       world[Symbol.dispose]();

@@ -8,7 +8,7 @@ import { openHarness, waitFor } from "../testing/daemon-harness.ts";
 import { findService, insertDoc, serveExample } from "../testing/example-service.ts";
 
 const TIMEOUT = 60_000;
-/** One daemon for all tests of this file; each works in a database of its own. */
+/** One daemon for all tests of this file; each test uses its own database. */
 const harness = openHarness();
 let client: LocalClient;
 
@@ -20,7 +20,7 @@ afterAll(async () => {
   await harness[Symbol.asyncDispose]();
 }, TIMEOUT);
 
-test("a plan changes nothing, an update makes the tables, a second plan is empty", { timeout: TIMEOUT }, async () => {
+test("plans without changes, makes tables, and then plans nothing", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("plans/reports");
   const { manifest, target } = app;
   expect((await client.call("schemaPlan", { body: { manifest, target } })).plan).toMatchObject({
@@ -44,7 +44,7 @@ test("a plan changes nothing, an update makes the tables, a second plan is empty
   });
 });
 
-test("an updated service serves, keeps its port, and is left alone when nothing changed", {
+test("serves an updated service, keeps its port and skips unchanged updates", {
   timeout: TIMEOUT,
 }, async () => {
   const app = await harness.readApp("updates", { TOKEN: "s3cret" });
@@ -83,7 +83,7 @@ test("an updated service serves, keeps its port, and is left alone when nothing 
   expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
 });
 
-test("service stop, restart, logs and prune do what they say, unknown names are refused", {
+test("stops, restarts, logs and prunes services and refuses unknown names", {
   timeout: TIMEOUT,
 }, async () => {
   const app = await harness.readApp("stops");
@@ -118,7 +118,7 @@ test("service stop, restart, logs and prune do what they say, unknown names are 
   expect((await client.call("serviceList", { query: { target: "stops" } })).services).toEqual([]);
 });
 
-test("a follower of a log sees lines as they come, until it goes away", { timeout: TIMEOUT }, async () => {
+test("a log follower gets new lines until it disconnects", { timeout: TIMEOUT }, async () => {
   await serveExample(client, await harness.readApp("stops"));
   const away = new AbortController();
   const seen: string[] = [];
@@ -129,7 +129,7 @@ test("a follower of a log sees lines as they come, until it goes away", { timeou
       if (seen.length > 1 && line.includes("service listens")) away.abort();
     }
   })().catch(() => undefined);
-  // what was there when it began is answered first
+  // existing lines come first
   await waitFor(() => seen.length > 0);
   await client.call("serviceRestart", { body: { name: "stops/ingest" } });
   await following;
@@ -140,7 +140,7 @@ test("a follower of a log sees lines as they come, until it goes away", { timeou
   });
 });
 
-test("a plan, a list and what a command answers call a service the same", { timeout: TIMEOUT }, async () => {
+test("plans, lists and command results use the same service names", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("named/twice");
   const called = { name: "ingest", catalog_path: "named/twice" };
   expect(
@@ -158,7 +158,7 @@ test("a plan, a list and what a command answers call a service the same", { time
   expect(await client.call("serviceStop", { body: { name: "named/twice/ingest" } })).toMatchObject(called);
 });
 
-test("a taken port is refused by name before anything is changed", { timeout: TIMEOUT }, async () => {
+test("refuses a port in use before changing anything", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("ports");
   const served = await serveExample(client, app);
   const daemonPort = harness.readDaemonFile()?.port ?? 0;
@@ -170,7 +170,7 @@ test("a taken port is refused by name before anything is changed", { timeout: TI
   expect(await findService(client, "ports/ingest")).toMatchObject({ pid: served.pid, port: served.port });
 });
 
-test("without a Python a service serves what needs none; one whose routes all need it is FAILED with the reason", {
+test("without Python, serves compiled routes and fails services that need it", {
   timeout: TIMEOUT,
 }, async () => {
   const app = await harness.readApp("fails");
@@ -201,7 +201,7 @@ test("without a Python a service serves what needs none; one whose routes all ne
   expect(failed.error).not.toBe("");
 });
 
-test("strangers, older commands and manifests that do not fit are turned away", { timeout: TIMEOUT }, async () => {
+test("refuses strangers, older commands and invalid manifests", { timeout: TIMEOUT }, async () => {
   const { port } = harness.readDaemonFile() ?? { port: 0 };
   await expect(createLocalClient({ port, token: "wrong" }).call("health", {})).rejects.toMatchObject({
     code: "unauthorized",
@@ -228,7 +228,7 @@ test("strangers, older commands and manifests that do not fit are turned away", 
   });
 });
 
-test("databases are listed and deleted; one that is served or that there is none of is not", {
+test("lists and deletes databases except served or missing ones", {
   timeout: TIMEOUT,
 }, async () => {
   const app = await harness.readApp("scratch");
@@ -249,7 +249,7 @@ test("databases are listed and deleted; one that is served or that there is none
   await expect(client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).rejects.toMatchObject({
     code: "database_not_found",
   });
-  // the name is free again, and a plan says that it makes a database
+  // the name is free again, and a plan reports a new database
   const plan = (await client.call("schemaPlan", { body: { target: "scratch", manifest: app.manifest } })).plan;
   expect(plan.other_databases).toBeInstanceOf(Array);
   await serveExample(client, app);
@@ -258,7 +258,7 @@ test("databases are listed and deleted; one that is served or that there is none
   ).not.toHaveProperty("other_databases");
 });
 
-test("a plan names the running services that it breaks, and one that starts again says which step is missing", {
+test("a plan names services that it breaks and a restart the missing step", {
   timeout: TIMEOUT,
 }, async () => {
   const app = await harness.readApp("breaks");

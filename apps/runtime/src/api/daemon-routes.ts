@@ -6,7 +6,7 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
 import type { Handlers } from "./json-api.ts";
 
-/** Health and stop, and the databases of the home as a whole. Requests other than the first two count as being busy. */
+/** Health and stop, and operations on the home's databases. All requests except health and stop count as activity. */
 export function daemonHandlers(
   app: FastifyInstance,
   deps: DaemonDeps,
@@ -15,7 +15,7 @@ export function daemonHandlers(
   app.addHook("onRequest", async (request, reply) => {
     if (request.url.startsWith(LOCAL_ROUTES.health.path) || request.url.startsWith(LOCAL_ROUTES.stop.path)) return;
     requests += 1;
-    // also when the client went away before its answer
+    // also when the client disconnects before its answer
     reply.raw.once("close", () => {
       requests -= 1;
     });
@@ -34,7 +34,7 @@ export function daemonHandlers(
       };
     },
     stop: ({ reply }) => {
-      // the answer leaves before the listener closes
+      // the answer is sent before the listener closes
       reply.raw.once("close", () => deps.requestStop());
       return {};
     },

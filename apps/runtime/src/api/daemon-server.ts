@@ -9,7 +9,9 @@ import { createJsonApi, mountApi } from "./json-api.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 import { serviceHandlers } from "./service-routes.ts";
 
-/** The daemon's API (contract/routes/local-api.ts): every request shows the home's token and its version. */
+/**
+ * The daemon's API (contract/routes/local-api.ts). Every request must send the home's token and the client's version.
+ */
 export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
   const authorize = ({ headers }: FastifyRequest) => {
     checkToken(headers.authorization, deps.token);

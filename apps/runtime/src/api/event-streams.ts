@@ -3,12 +3,12 @@ import type { Logger } from "@appdb/engine/ports";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** Writes one line of an NDJSON answer. */
+/** Writes one line of an NDJSON response. */
 export type Emit = (line: object) => void;
 
 /**
- * Answers with NDJSON: what `work` emits, then one `done` line with what it returned, or one `error` line. The signal
- * aborts when the client goes away.
+ * Responds with NDJSON: the lines that `work` emits, then one `done` line with its result or one `error` line. The
+ * signal aborts when the client disconnects.
  */
 export async function answerEvents(
   deps: { readonly log: Logger },
@@ -22,7 +22,7 @@ export async function answerEvents(
   };
   reply.hijack();
   reply.raw.writeHead(200, { ...headersOf(reply), "content-type": "application/x-ndjson" });
-  // the head goes out now: the client sees that its request was taken
+  // send headers immediately, so that the client knows that its request was accepted
   reply.raw.flushHeaders();
   try {
     emit({ event: "done", ...(await work(emit, gone)) });
@@ -37,7 +37,7 @@ export async function answerEvents(
   }
 }
 
-/** Headers that hooks have set already; a hijacked reply sends them itself. */
+/** Headers that hooks have set; a hijacked reply must send them itself. */
 function headersOf(reply: FastifyReply): Record<string, string> {
   const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
   return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));

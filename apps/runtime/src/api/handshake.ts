@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import { compareVersions, OLDEST_CLIENT, VERSION } from "@appdb/contract/version";
 
-/** Lets through who shows the home's token. @throws unauthorized */
+/** Checks that a request sends the home's token. @throws unauthorized */
 export function checkToken(authorization: string | undefined, token: string): void {
   if (showsToken(authorization, token)) return;
   throw appError("unauthorized", {
@@ -11,18 +11,18 @@ export function checkToken(authorization: string | undefined, token: string): vo
   });
 }
 
-/** Whether the header shows this token, compared in constant time. */
+/** Whether the header contains this token, compared in constant time. */
 export function showsToken(authorization: string | undefined, token: string): boolean {
   const shown = /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
-  // digests have one length, which timingSafeEqual wants
+  // digests have equal length, as timingSafeEqual requires
   return timingSafeEqual(digest(shown), digest(token));
 }
 
-/** Lets through commands that speak this API. @throws client_too_old with the command that upgrades it */
+/** Accepts commands with a compatible version. @throws client_too_old with the command that upgrades it */
 export function checkClientVersion(version: string | undefined): void {
   if (version !== undefined && compareVersions(version, OLDEST_CLIENT) >= 0) return;
   throw appError("client_too_old", {
-    detail: `The command is version ${version ?? "unknown"}; this daemon, version ${VERSION}, answers ${OLDEST_CLIENT} and newer.`,
+    detail: `The command has version ${version ?? "unknown"}; this daemon, version ${VERSION}, supports ${OLDEST_CLIENT} and newer.`,
     hint: "pip install --upgrade 'appdb[serve]'",
     meta: { client: version ?? null, server: VERSION, oldest: OLDEST_CLIENT },
   });

@@ -7,7 +7,7 @@ import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import type { Handlers } from "./json-api.ts";
 
-/** Recomputes, failing cells and jobs of the databases. */
+/** Routes for recomputes, failing cells and jobs. */
 export function jobHandlers(
   deps: DaemonDeps,
 ): Pick<Handlers<typeof LOCAL_API>, "errors" | "jobCancel" | "jobList" | "recompute" | "recomputePlan"> {

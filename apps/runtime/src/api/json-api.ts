@@ -9,24 +9,24 @@ import { NO_SCHEMAS } from "../http/no-schemas.ts";
 import { answerEvents, type Emit } from "./event-streams.ts";
 import { parseRequest } from "./parse.ts";
 
-/** A manifest of thousands of columns is far below this. */
+/** Far above a manifest with thousands of columns. */
 const BODY_BYTES = 64_000_000;
 
 export interface JsonApiOptions {
   readonly log: Logger;
-  /** What answers, for messages: `daemon`, `pod`. */
+  /** Name of the program for messages: `daemon`, `pod`. */
   readonly name: string;
-  /** At the end connections are closed at once, or `idle`: once their request is answered. */
+  /** Whether the end closes connections immediately, or (`idle`) after their request is answered. */
   readonly close: "all" | "idle";
-  /** Called before anything of a request is looked at. @throws what the request is refused with */
+  /** Called before any part of a request is read. @throws the error that refuses the request */
   authorize(request: FastifyRequest): void;
 }
 
-/** A server of JSON: who is let in, and how errors are answered. */
+/** A JSON server with authorization and error handling. */
 export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): FastifyInstance {
   const app = Fastify({
     schemaController: NO_SCHEMAS,
-    // paths of tables: folders and a name
+    // table paths contain folders and a name
     routerOptions: { maxParamLength: 1_000 },
     bodyLimit: BODY_BYTES,
     genReqId: () => randomUUID(),
@@ -55,7 +55,7 @@ type Result<R extends CheckedRoute> = R extends { readonly answers: "events" }
     ? Work<object>
     : Answered<R> | undefined;
 
-/** By the names of the routes; one that answers events returns the work that they come from, once nothing refuses it. */
+/** Handlers by route name. A handler of an event route returns the work after its checks have passed. */
 export type Handlers<A extends Api> = {
   readonly [Name in keyof A]: (
     call: Call<A[Name], FastifyRequest, FastifyReply>,
@@ -85,14 +85,14 @@ export function mountApi<A extends Api>(
   }
 }
 
-/** Leaves bodies where they are: which route a request is for shows only when its table is known. */
+/** Leaves bodies unread, because the route is known only after its table is found. */
 function takeBodies(scope: FastifyInstance): FastifyInstance {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
   return scope;
 }
 
-/** Fastify's own errors about a body become ours; everything else stays what it is. */
+/** Converts Fastify's errors about a body to ours; passes on all others. */
 function asAppError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message?: string };
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {

@@ -4,7 +4,7 @@ import type { z } from "zod";
 
 const MAX_ERRORS = 20;
 
-/** Parses what a client sent. @throws invalid_request, manifest_invalid, manifest_too_new */
+/** Parses a client's input. @throws invalid_request, manifest_invalid, manifest_too_new */
 export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -18,7 +18,7 @@ export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
     detail: issue.message,
   }));
   throw appError(code, {
-    detail: `The request does not fit: ${errors.map((error) => `${error.pointer}: ${error.detail}`).join("; ")}.`,
+    detail: `The request is invalid: ${errors.map((error) => `${error.pointer}: ${error.detail}`).join("; ")}.`,
     errors,
   });
 }
@@ -27,7 +27,7 @@ function refuseNewerManifest(value: unknown): void {
   const version = (value as { manifest?: { manifest_version?: unknown } } | null)?.manifest?.manifest_version;
   if (typeof version !== "number" || version <= MANIFEST_VERSION) return;
   throw appError("manifest_too_new", {
-    detail: `The manifest has version ${version}; this daemon reads up to ${MANIFEST_VERSION}.`,
+    detail: `The manifest has version ${version}; this daemon supports versions up to ${MANIFEST_VERSION}.`,
     hint: "Upgrade the command: pip install --upgrade 'appdb[serve]', then cli daemon restart",
     meta: { version, newest: MANIFEST_VERSION },
   });

@@ -10,7 +10,7 @@ import { applyTarget, openTarget, planForPerson, pruneTarget } from "../database
 import { findBrokenServices } from "../services/broken-services.ts";
 import type { Handlers } from "./json-api.ts";
 
-/** Plans and updates of tables, and what queries of them do. */
+/** Routes for plans and updates of tables, and for explaining queries. */
 export function schemaHandlers(
   deps: DaemonDeps,
 ): Pick<Handlers<typeof LOCAL_API>, "openTarget" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune"> {
@@ -31,7 +31,7 @@ export function schemaHandlers(
   };
 }
 
-/** What a plan means for the rest of the home: services that it breaks, a database that it makes. */
+/** Effects of a plan on the rest of the home: services that it breaks, and a database that it creates. */
 async function surroundings(
   { postgres, services }: DaemonDeps,
   { manifest, target }: { readonly manifest: Manifest; readonly target: LocalTarget },
@@ -39,7 +39,7 @@ async function surroundings(
 ): Promise<Pick<SchemaPlan, "breaks" | "other_databases">> {
   const running = services.present(target.text).filter(({ endpoint }) => endpoint !== null);
   const stored = running.map((service) => service.stored);
-  // what cannot be applied breaks nothing
+  // a plan that cannot be applied breaks nothing
   const breaks = plan.summary.unsupported > 0 ? [] : findBrokenServices(plan, manifest, stored);
   const isNew = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
   return {
@@ -52,7 +52,7 @@ function projectOf(runtime: Runtime | null): { project_root?: string } {
   return runtime === null ? {} : { project_root: runtime.project_root };
 }
 
-/** The request with its target parsed. @throws invalid_target */
+/** Parses the target of a request. @throws invalid_target */
 function placed<T extends { readonly target: string }>(input: T) {
   return { ...input, target: parseLocalTarget(input.target) };
 }

@@ -6,7 +6,7 @@ import type { Handlers } from "./json-api.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
 
-/** The services of the home. */
+/** Routes for the home's services. */
 export function serviceHandlers(deps: DaemonDeps): Pick<Handlers<typeof LOCAL_API>, `service${Names}`> {
   const { services } = deps;
   return {

@@ -19,26 +19,31 @@ import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
 
-/** How long PostgreSQL may take to say who is connected. */
+/** Timeout for PostgreSQL's list of connections. */
 const HEALTH_MS = 1_500;
 
-/** Everything that the requests of a database pod work with. */
+/** Dependencies of a database pod's requests. */
 export interface DatabasePodDeps {
   readonly spec: Pick<DatabasePodSpec, "uri" | "token" | "resources" | "run_folder">;
-  /** PostgreSQL's name of the database. */
+  /** Name of the database in PostgreSQL. */
   readonly database: string;
   readonly clock: Clock;
-  /** For how long ago something is: nobody sets it. */
+  /** Clock for durations; it cannot be set. */
   readonly steady: Clock;
   readonly meter: Pick<UseMeter, "read">;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
-  /** Resolves when PostgreSQL has started and the catalog, if there is one, is of this version's format. Safe to repeat.
-   *  @throws catalog_too_new, postgres_failed, postgres_unsupported */
+  /**
+   * Resolves when PostgreSQL has started and an existing catalog has this version's format. Safe to repeat.
+   * @throws catalog_too_new, postgres_failed, postgres_unsupported
+   */
   ready(): Promise<void>;
-  /** For reading and inserting rows. */
+  /** Reads and inserts rows. */
   readonly sql: SqlPool;
-  /** For what the owner of the database may not do: roles of services, refusing writes. No value of a request is part of its statements. */
+  /**
+   * For operations that the database owner may not perform: service roles, refusing writes. Its statements contain no
+   * request values.
+   */
   readonly superuser: SqlPool;
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
@@ -49,15 +54,15 @@ export interface DatabasePodDeps {
   readonly lifecycle: Lifecycle;
   readonly createRunner: JobDeps["udf"];
   readonly query_limits: QueryLimits;
-  /** The largest body of a request that is read whole. */
+  /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
-  /** Ends the pod in order; returns at once. */
+  /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
 
-/** How far the pod is. */
+/** Startup progress of the pod. */
 export interface Lifecycle {
-  /** Requests are answered: PostgreSQL has started, and the catalog is of this version's format. */
+  /** Whether requests are answered: PostgreSQL has started, and the catalog has this version's format. */
   is_ready: boolean;
   is_stopping: boolean;
 }
@@ -70,7 +75,7 @@ export interface ComposeDatabaseInput {
   requestStop(): void;
 }
 
-/** Builds what the pod's requests work with; nothing is started here. */
+/** Builds the dependencies of the pod's requests. Starts nothing. */
 export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & AsyncDisposable {
   const { spec, database, log, postgres } = input;
   const clock: Clock = { now: Date.now };
@@ -96,7 +101,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     owner: `pod of ${spec.database_id}`,
     application_name: POD_CONNECTIONS,
     createRunner: async (...job) => {
-      // the work of an update writes as the update itself does
+      // jobs of an update write like the update itself
       await disk.admit();
       return await createRunner(...job);
     },
@@ -111,7 +116,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     status_command: `cli db status ${spec.uri}`,
   });
   const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests });
-  // a connection of its own: how the pod is can be said while all others are busy
+  // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
     max: 1,
@@ -143,7 +148,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     postgres,
     ready() {
       prepared ??= postgres.start().then(() => {
-        // its connection is made meanwhile; should that fail, whoever asks how the pod is finds out
+        // opens the connection early; if this fails, the next health check reports it
         watching.query({ text: "select 1" }).catch(() => undefined);
         return upgradeCatalog(sql);
       });

@@ -15,7 +15,7 @@ import { forkService, type ServiceProgram } from "../services/fork-service.ts";
 import { Services } from "../services/service-processes.ts";
 import { createServiceStore, type StoredService } from "../services/service-store.ts";
 
-/** Everything that the daemon's requests work with. */
+/** Dependencies of the daemon's requests. */
 export interface DaemonDeps {
   readonly home: string;
   readonly token: string;
@@ -26,11 +26,11 @@ export interface DaemonDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
   readonly services: Services;
-  /** Workers in the Python and the environment of a runtime that was stored. */
+  /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: JobDeps["udf"];
-  /** Limits of the queries that columns ask while jobs compute them. */
+  /** Limits of the queries that columns run while jobs compute them. */
   readonly query_limits: QueryLimits;
-  /** Ends the daemon in order; returns at once. */
+  /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
 
@@ -44,7 +44,7 @@ export interface DaemonInput {
   requestStop(): void;
 }
 
-/** Builds what the daemon's requests work with; nothing is started here. */
+/** Builds the dependencies of the daemon's requests. Starts nothing. */
 export function composeDaemon(input: DaemonInput): DaemonDeps {
   const { config, home, log, postgres, program } = input;
   const clock: Clock = { now: Date.now };
@@ -55,14 +55,14 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     postgres,
     clock,
     log,
-    // several homes may share a server of one's own; a home has one daemon
+    // several homes may share an external server, but each home has one daemon
     owner: `daemon of ${hostname()}:${home}`,
     application_name: "appdb daemon",
     createRunner,
     query_limits: config.limits,
   });
   const specFolder = join(home, HOME_PATHS.specs);
-  // files of services that a killed daemon was starting
+  // spec files of services that a killed daemon was starting
   if (existsSync(specFolder)) rmSync(specFolder, { recursive: true, force: true });
   const services = new Services({
     store: createServiceStore(join(home, HOME_PATHS.services)),

@@ -6,20 +6,20 @@ import * as z from "zod";
 
 const text = z.preprocess((value) => (value === "" ? undefined : value), z.string().optional());
 
-/** Every variable that the daemon reads. */
+/** All environment variables of the daemon. */
 const environmentSchema = z.object({
-  /** Everything the daemon keeps. */
+  /** Folder of all the daemon's data. */
   SERVICE_HOME: text,
   /** bin folder of another PostgreSQL 18. */
   SERVICE_PG_BIN: text,
-  /** An own PostgreSQL server instead of the embedded one. */
+  /** External PostgreSQL server that replaces the embedded one. */
   SERVICE_LOCAL_DATABASE_URL: text,
   SERVICE_LOG_LEVEL: z.preprocess(
     (value) => (value === "" ? undefined : value),
     z.enum(["debug", "info", "warn", "error"]).default("info"),
   ),
   ...limitSettings,
-  /** Folder for sockets, the system's temporary folder when unset. */
+  /** Folder for sockets; defaults to the system's temporary folder. */
   XDG_RUNTIME_DIR: text,
 });
 
@@ -31,7 +31,7 @@ export interface DaemonConfig {
   readonly limits: ServiceLimits;
 }
 
-/** Reads the daemon's settings from the environment, all problems reported together. @throws config_invalid */
+/** Reads the daemon's settings from the environment and reports all problems together. @throws config_invalid */
 export function readDaemonConfig(env: Readonly<Record<string, string | undefined>> = process.env): DaemonConfig {
   const parsed = environmentSchema.safeParse(env);
   if (!parsed.success) {
@@ -54,7 +54,10 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
 
 const launcherSchema = z.array(z.string()).min(1);
 
-/** What stands before the Python of tenants' code where a driver of pods bounds it: SERVICE_POD_LAUNCHER, a JSON array. @throws config_invalid */
+/**
+ * Command prefix of Python for tenants' code, set by an isolating pod driver: SERVICE_POD_LAUNCHER, a JSON array.
+ * @throws config_invalid
+ */
 export function readPodLauncher(env: Readonly<Record<string, string | undefined>> = process.env): string[] | undefined {
   const value = env.SERVICE_POD_LAUNCHER;
   if (value === undefined || value === "") return undefined;
@@ -62,8 +65,8 @@ export function readPodLauncher(env: Readonly<Record<string, string | undefined>
     return launcherSchema.parse(JSON.parse(value));
   } catch (cause) {
     throw appError("config_invalid", {
-      detail: "SERVICE_POD_LAUNCHER is not a JSON array of texts.",
-      hint: "The driver of the pods sets it; correct or unset it.",
+      detail: "SERVICE_POD_LAUNCHER is not a JSON array of strings.",
+      hint: "The pod driver sets this variable. Correct or unset it.",
       cause,
     });
   }

@@ -5,14 +5,14 @@ export interface StopRequest {
   request(): void;
 }
 
-/** Tells when the program is to end, and why: by a signal, by `request`, or by a mistake of ours. */
+/** Reports when and why the program must end: a signal, a `request`, or an internal error. */
 export function listenForStop(name: string, log: Logger): StopRequest {
   let resolve: (reason: string) => void = () => undefined;
   const requested = new Promise<string>((settle) => {
     resolve = settle;
   });
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve(signal));
-  // a mistake of ours must not leave PostgreSQL and services behind
+  // an internal error must not leave PostgreSQL and services running
   process.on("uncaughtException", (error) => {
     log.error({ err: error }, `an unexpected error ends the ${name}`);
     process.exitCode = 1;

@@ -2,7 +2,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { pino } from "pino";
 import type { RotatingFile } from "./rotating-file.ts";
 
-/** pino's JSON lines into a rotating file, each with `who`. Environments and credentials never reach the log. */
+/** Logs pino's JSON lines to a rotating file, each with `who`. Never log environments or credentials. */
 export function createProgramLogger(file: RotatingFile, level: string, who: LogWriter = {}): Logger {
   return pino(
     {
@@ -16,17 +16,17 @@ export function createProgramLogger(file: RotatingFile, level: string, who: LogW
   );
 }
 
-/** Who writes, where several write to one log: process ids may be the same in two sandboxes. */
+/** Writer of a shared log. Process ids may be equal in two sandboxes. */
 export interface LogWriter {
   readonly instance?: number | undefined;
 }
 
-/** Writes a line of a log for each request. */
+/** Writes a log line for each request. */
 export type RequestLog = (fields: Readonly<Record<string, unknown>>) => void;
 
 /**
- * Lines as those of `createProgramLogger`, written within a tenth of a second, many at once. They are made without pino, whose redaction takes
- * three times as long: what is told here is to be free of secrets.
+ * Writes lines like those of `createProgramLogger` in batches, within a tenth of a second. Without pino, whose
+ * redaction takes three times as long, so entries must not contain secrets.
  */
 export function createRequestLog(file: RotatingFile, who: LogWriter = {}): RequestLog {
   const writer = JSON.stringify({ pid: process.pid, ...who }).slice(1, -1);
@@ -34,7 +34,7 @@ export function createRequestLog(file: RotatingFile, who: LogWriter = {}): Reque
   let time = "";
   return (fields) => {
     const now = Date.now();
-    // under load many lines are of one millisecond, and to write a time costs as much as the rest of a line
+    // under load many lines share a millisecond, and formatting a time costs as much as the rest of a line
     if (now !== at) time = new Date(now).toISOString();
     at = now;
     const told = JSON.stringify(fields).slice(1, -1);

@@ -6,7 +6,7 @@ import { homeError } from "@appdb/contract/home-error";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 
-/** Makes the home if it is missing and returns its real path. @throws home_not_writable, disk_full */
+/** Creates the home if it is missing and returns its real path. @throws home_not_writable, disk_full */
 export function openDaemonHome(home: string): string {
   try {
     makePrivateFolder(home);
@@ -17,7 +17,7 @@ export function openDaemonHome(home: string): string {
   }
 }
 
-/** The token of the home, made once; only its owner may read it. */
+/** Returns the home's token; creates it once. Only the owner may read it. */
 export function openToken(home: string): string {
   const path = join(home, HOME_PATHS.token);
   try {
@@ -31,7 +31,7 @@ export function openToken(home: string): string {
   return token;
 }
 
-/** Says where the daemon listens. Written when it does, so whoever reads it may connect. */
+/** Writes the daemon's address once it is listening, so that readers can connect. */
 export function writeDaemonFile(home: string, file: DaemonFile): void {
   writePrivateFile(join(home, HOME_PATHS.daemon), `${JSON.stringify(file)}\n`);
 }

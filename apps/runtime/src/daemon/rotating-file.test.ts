@@ -15,7 +15,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a log moves on when it is full and keeps the newest files alone", () => {
+test("rotates a full log and keeps only the newest files", () => {
   const path = join(folder, "logs", "daemon.log");
   {
     using file = new RotatingFile({ path, max_bytes: 20, keep: 2 });
@@ -26,7 +26,7 @@ test("a log moves on when it is full and keeps the newest files alone", () => {
   expect(readFileSync(`${path}.2`, "utf8")).toBe("line 7 is here\n");
 });
 
-test("a later owner of the log goes on where the earlier one stopped", () => {
+test("a later owner continues the log of the previous one", () => {
   const path = join(folder, "daemon.log");
   for (const text of ["one\n", "two\n"]) {
     using file = new RotatingFile({ path, max_bytes: 100, keep: 1 });
@@ -35,7 +35,7 @@ test("a later owner of the log goes on where the earlier one stopped", () => {
   expect(readFileSync(path, "utf8")).toBe("one\ntwo\n");
 });
 
-test("a text larger than the limit is kept whole in a file of its own", () => {
+test("keeps a text larger than the limit in a separate file", () => {
   const path = join(folder, "daemon.log");
   using file = new RotatingFile({ path, max_bytes: 10, keep: 1 });
   file.write("a\n");
@@ -44,7 +44,7 @@ test("a text larger than the limit is kept whole in a file of its own", () => {
   expect(readFileSync(`${path}.1`, "utf8")).toBe("a\n");
 });
 
-test("what cannot be written is lost, and once it can the log says how much and why", () => {
+test("reports lost lines and the reason once it can write again", () => {
   const path = join(folder, "logs", "daemon.log");
   writeFileSync(join(folder, "logs"), "a file where the folder of the log should be");
   using file = new RotatingFile({ path, max_bytes: 1_000, keep: 1 });
@@ -59,7 +59,7 @@ test("what cannot be written is lost, and once it can the log says how much and 
   expect(lines).toEqual(["three", "four", ""]);
 });
 
-test("lines that may wait are written together, before what is written at once, and none is lost at the end", async () => {
+test("batches delayed lines in order and loses none at the end", async () => {
   const path = join(folder, "daemon.log");
   const read = () => (existsSync(path) ? readFileSync(path, "utf8") : "");
   {

@@ -5,19 +5,19 @@ import { moveFile } from "@appdb/system/files/move-file";
 const SOON_MS = 100;
 const SOON_CHARACTERS = 65_536;
 
-/** What `write` takes is small and rare enough to be written at once: what was logged before a kill is on the disk. */
+/** `write` takes small, infrequent texts and writes them immediately, so that entries before a kill are on disk. */
 export interface RotatingFileOptions {
   readonly path: string;
-  /** A file that has grown past this moves to `.1`, that to `.2` and so on. */
+  /** A larger file is renamed to `.1`, `.1` to `.2` and so on. */
   readonly max_bytes: number;
-  /** How many old files stay. */
+  /** Number of old files to keep. */
   readonly keep: number;
 }
 
 /**
- * A log file that never grows past `max_bytes` by more than one text. Appends; several owners in turn may use one path.
- * A text that cannot be written, on a full disk above all, is lost: a log must not end what it tells about. The next one
- * that can be written has a line before it that says how many are missing, and why.
+ * A log file that exceeds `max_bytes` by at most one text. Appends; several owners may use one path in turn. A text
+ * that cannot be written, usually because the disk is full, is dropped: logging must not end the logged program. The
+ * next successful write starts with a line that gives the number of dropped lines and the reason.
  */
 export class RotatingFile implements Disposable {
   readonly #options: RotatingFileOptions;
@@ -37,14 +37,14 @@ export class RotatingFile implements Disposable {
     this.#write(text);
   }
 
-  /** Writes within a tenth of a second, many lines at once, in the order of all writes; a process that is killed takes them with it. */
+  /** Writes within a tenth of a second, batched, in the order of all writes. A kill loses pending lines. */
   writeSoon(text: string): void {
     this.#waiting += text;
     if (this.#waiting.length >= SOON_CHARACTERS) this.flush();
     else this.#timer ??= setTimeout(() => this.flush(), SOON_MS).unref();
   }
 
-  /** Writes what waits. */
+  /** Writes pending lines. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -82,7 +82,7 @@ export class RotatingFile implements Disposable {
     }
   }
 
-  /** Begins a line of its own: what broke off may have been cut in the midst of one. */
+  /** Starts on a new line, because the previous write may have been cut off. */
   #describeLoss(): string {
     const entry = { level: "warn", time: new Date().toISOString(), lost: this.#lost, reason: this.#reason };
     return `\n${JSON.stringify({ ...entry, msg: "lines of this log could not be written" })}\n`;

@@ -11,13 +11,13 @@ import { sendAnswer } from "../http/send-answer.ts";
 export interface CarryDeps {
   readonly connections: Connections;
   readonly log: Logger;
-  /** The largest body that is read whole. */
+  /** Maximum size of a body that is read into memory. */
   readonly body_bytes: number;
-  /** Called for each piece of a body that streams. @throws what ends the request */
+  /** Called for each piece of a streamed body. @throws the error that ends the request */
   check(): void;
 }
 
-/** Lets a request through to a compiled route, and the answer back. */
+/** Passes a request to a compiled route and sends its answer. */
 export async function carryRequest(
   deps: CarryDeps,
   route: CompiledRoute,

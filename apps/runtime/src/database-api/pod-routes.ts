@@ -8,7 +8,9 @@ import type { FastifyInstance } from "fastify";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
-/** Health and stop, and roles of PostgreSQL for the services. Requests other than the first two are a use of the database. */
+/**
+ * Health and stop, and PostgreSQL roles of services. All requests except health and stop count as use of the database.
+ */
 export function podHandlers(
   app: FastifyInstance,
   deps: DatabasePodDeps,
@@ -18,7 +20,7 @@ export function podHandlers(
     const path = request.url.split("?")[0];
     if (path === POD_ROUTES.health.path || path === POD_ROUTES.stop.path) return;
     use.begin();
-    // also when the client went away before its answer
+    // also when the client disconnects before its answer
     reply.raw.once("close", () => use.end());
   });
   return {
@@ -28,7 +30,7 @@ export function podHandlers(
       return health;
     },
     stop: ({ reply }) => {
-      // the answer leaves before the listener closes
+      // the answer is sent before the listener closes
       reply.raw.once("close", () => deps.requestStop());
       return {};
     },
@@ -47,7 +49,7 @@ export function podHandlers(
 
 async function readHealth({ postgres, use, disk, lifecycle, meter, steady }: DatabasePodDeps): Promise<PodHealth> {
   const server = postgres.state();
-  // before that PostgreSQL has to do what makes it ready
+  // before that, PostgreSQL is busy with its preparation
   const busy = server === "up" && lifecycle.is_ready ? await use.describe().catch(() => undefined) : undefined;
   const answers = busy !== undefined;
   const running = answers && lifecycle.is_ready ? "ready" : "starting";
@@ -55,7 +57,7 @@ async function readHealth({ postgres, use, disk, lifecycle, meter, steady }: Dat
     version: VERSION,
     pid: process.pid,
     state: lifecycle.is_stopping ? "stopping" : running,
-    // it runs and does not answer: it is on its way, up or down
+    // running but not responding: it is starting or stopping
     postgres: server === "up" && !answers ? "starting" : server,
     busy: busy ?? null,
     idle_ms: Math.max(0, Math.round(steady.now() - use.last_used_at)),

@@ -10,7 +10,7 @@ import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import { Connections } from "../http/connections.ts";
 import { carryRequest } from "./carry-request.ts";
 
-/** The data API: tables and their rows. */
+/** The data API for tables and rows. */
 export function rowHandlers(
   app: FastifyInstance,
   deps: DatabasePodDeps,
@@ -29,7 +29,7 @@ export function rowHandlers(
     rowList: async ({ params, query: { cursor, limit }, reply }) => {
       const { table } = await tableOf(deps, params.table);
       const page = await listRows(sql, table, { limit, cursor: cursor ?? null });
-      // as text: JSON's own numbers would lose digits
+      // sent as text, because JSON numbers would lose digits
       reply.type("application/json; charset=utf-8");
       await reply.send(`{"rows":[${page.rows.join(",")}],"next":${JSON.stringify(page.next)}}`);
       return undefined;
@@ -44,7 +44,7 @@ export function rowHandlers(
   };
 }
 
-/** The table that a request names by its path within the database. @throws invalid_target, table_not_found */
+/** Finds the table of a request by its path within the database. @throws invalid_target, table_not_found */
 async function tableOf(
   { spec, sql, ready }: DatabasePodDeps,
   name: string,

@@ -10,7 +10,7 @@ import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { applyTarget, planForPerson, type TargetFolder } from "../databases/schema.ts";
 
-/** Manifests of trees, and plans and updates of the tables by them. */
+/** Routes for manifests of trees, and for plans and updates based on them. */
 export function schemaHandlers(
   deps: DatabasePodDeps,
 ): Pick<Handlers<typeof POD_API>, "manifest" | "schemaApply" | "schemaPlan" | "tablesCheck" | "treeList"> {
@@ -29,7 +29,7 @@ export function schemaHandlers(
       const target = placeOf(deps, folders);
       const signal = endOf(reply);
       const manifest = made ?? (await manifests.read(files, appFile, signal));
-      // this pod's Python is not the one that these files are for
+      // these files need another Python than this pod's
       const runtime = made === undefined ? runtimes.of(files) : null;
       const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
       return { plan, imported: importedBy(manifest) };
@@ -56,7 +56,7 @@ export function schemaHandlers(
   };
 }
 
-/** Folders of the database as a target of it. @throws invalid_target */
+/** Parses folders of the database as a target. @throws invalid_target */
 function placeOf({ spec, database }: DatabasePodDeps, folders: readonly string[]): TargetFolder {
   return { database, text: parseTarget([spec.uri, ...folders].join("/")).text };
 }

@@ -9,7 +9,7 @@ import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 import { workHandlers } from "./work-routes.ts";
 
-/** The API of a database pod (contract/routes/pod-api.ts): every request shows the pod's token. */
+/** The API of a database pod (contract/routes/pod-api.ts). Every request must send the pod's token. */
 export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
   const app = createJsonApi({
     log: deps.log,

@@ -10,7 +10,7 @@ import type { OpenTarget } from "../databases/open-known.ts";
 import { readProjectCode } from "../databases/project-code.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 
-/** Recomputes, failing cells and jobs of the database; its paths are within it. */
+/** Routes for recomputes, failing cells and jobs of the database. Paths are relative to it. */
 export function workHandlers(
   deps: DatabasePodDeps,
 ): Pick<Handlers<typeof POD_API>, "errorList" | "jobCancel" | "jobList" | "recompute" | "recomputePlan"> {
@@ -50,7 +50,7 @@ function within(uri: string, path: string): string {
   return path === "" ? uri : `${uri}/${path}`;
 }
 
-/** This database, at a folder of it. @throws invalid_target, table_not_found while it has no tables */
+/** Opens a folder of this database. @throws invalid_target, table_not_found while it has no tables */
 async function openOwn({ databases, database, ready, spec }: DatabasePodDeps, text: string): Promise<OpenTarget> {
   const target = parseTarget(text);
   await ready();

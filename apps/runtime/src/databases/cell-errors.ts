@@ -16,8 +16,8 @@ export interface ErrorsInput {
 }
 
 /**
- * Failing cells: of one table its first ones, of a target the counts of each table that has some. What is no table may be a
- * folder.
+ * Finds failing cells: the first ones of a table, or counts for each affected table of a target. A name that is not a
+ * table may be a folder.
  * @throws table_not_found, column_not_found
  */
 export async function findErrors(

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test("a worker that starts with other files than the last update had is told once for each change", () => {
+test("reports a worker with changed files once per change", () => {
   const write = (text: string) => writeFileSync(join(root, "app.py"), text);
   const sha256 = createHash("sha256").update("x = 1").digest("hex");
   const runtime = { python: "", python_source: "", project_root: root, library_paths: [], env: {} };

@@ -5,8 +5,8 @@ import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { Logger } from "@appdb/engine/ports";
 
 /**
- * Tells, when a worker has started, which of the application's files are not those of the last `service update`: the worker of a local
- * service runs them as they lie there. The same files are told once.
+ * Logs, when a worker has started, which application files differ from the last `service update`. A local service's
+ * workers run the current files. Repeated changes are logged once.
  */
 export function watchFiles({ manifest, runtime }: Pick<ServiceSpec, "manifest" | "runtime">, log: Logger): () => void {
   let told = "";
@@ -25,7 +25,7 @@ export function watchFiles({ manifest, runtime }: Pick<ServiceSpec, "manifest" |
   };
 }
 
-/** Undefined for a file that is gone. */
+/** Undefined for a deleted file. */
 function digestOf(path: string): string | undefined {
   return existsSync(path) ? createHash("sha256").update(readFileSync(path)).digest("hex") : undefined;
 }

@@ -10,14 +10,14 @@ function refusing() {
   return { log, fail: () => refuse(new Error("the pool has ended")), endpoints: { collect: () => promise } };
 }
 
-test("a collection that fails is told", async () => {
+test("logs a failed collection", async () => {
   const { log, fail, endpoints } = refusing();
   using _collecting = collectHourly(endpoints, log);
   fail();
   await vi.waitFor(() => expect(log.warn).toHaveBeenCalledOnce());
 });
 
-test("a collection that the end of its service cuts off warns of nothing", async () => {
+test("does not warn when the service's end interrupts a collection", async () => {
   const { log, fail, endpoints } = refusing();
   collectHourly(endpoints, log)[Symbol.dispose]();
   fail();

@@ -4,7 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 
 const HOUR_MS = 3_600_000;
 
-/** Removes what a service keeps for a time, now and then once an hour, until it is disposed. */
+/** Removes expired data of a service now and then every hour, until it is disposed. */
 export function collectHourly(endpoints: Pick<Endpoints, "collect">, log: Logger): Disposable {
   let isEnded = false;
   const collect = (): void => {
@@ -13,8 +13,8 @@ export function collectHourly(endpoints: Pick<Endpoints, "collect">, log: Logger
       (error: unknown) => {
         const said = { code: toProblem(error).code, err: error };
         // A service that ends closes its connections; the next start collects again.
-        if (isEnded) log.debug(said, "collecting expired answers was cut off by the end of the service");
-        // The next hour tries again; what is left only takes room.
+        if (isEnded) log.debug(said, "removing expired answers was interrupted by the service's end");
+        // The next run retries; remaining answers only use space.
         else log.warn(said, "expired answers could not be removed");
       },
     );

@@ -1,4 +1,4 @@
-/** What PostgreSQL knows the pod's own connections by; others keep the database awake. */
+/** Application name of the pod's own connections. Other connections keep the database awake. */
 export const POD_CONNECTIONS = "appdb pod";
-/** What the names of services' connections begin with. They are there as long as the services, which say themselves whether they are used. */
+/** Prefix of the application names of services. Services stay connected and report their own use. */
 export const SERVICE_CONNECTIONS = "appdb service";

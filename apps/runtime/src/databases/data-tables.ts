@@ -7,12 +7,12 @@ import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
 
-/** The catalog; an empty one of a database that no update has made tables in. */
+/** Loads the catalog. It is empty when no update has made tables in the database. */
 export async function catalogOf(sql: SqlConnection): Promise<Catalog> {
   return (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
 }
 
-/** Tells of tables what a person looks for: their columns, and how much is in them. */
+/** Describes tables for users: their columns and sizes. */
 export async function describeTables(sql: SqlConnection, tables: readonly CatalogTable[]): Promise<DataTable[]> {
   const [sizes, errors] = [await readTableSizes(sql, tables), await countErrors(sql, tables)];
   return tables.map((table) => ({

@@ -4,16 +4,16 @@ import type { Clock, SqlPool } from "@appdb/engine/ports";
 import { countConnections } from "@appdb/postgres/client/count-connections";
 
 export interface DatabaseUseDeps {
-  /** Answers in time or not at all. */
+  /** A pool that answers within a timeout or fails. */
   readonly sql: SqlPool;
   readonly clock: Clock;
-  /** Connections of this name are the pod's own. */
+  /** Application name of the pod's own connections. */
   readonly application_name: string;
-  /** What the names of services' connections begin with: services say themselves whether they are used. */
+  /** Prefix of services' application names. Services report their own use. */
   readonly services: string;
 }
 
-/** Who uses the database: requests, connections of others, jobs. */
+/** Tracks use of the database: requests, foreign connections, jobs. */
 export class DatabaseUse {
   readonly #deps: DatabaseUseDeps;
   #requests = 0;
@@ -28,40 +28,43 @@ export class DatabaseUse {
     this.#lastTouchedAt = this.#lastUsedAt;
   }
 
-  /** A request begins. */
+  /** Records the start of a request. */
   begin(): void {
     this.#requests += 1;
     this.#lastUsedAt = this.#deps.clock.now();
   }
 
-  /** A request has ended. */
+  /** Records the end of a request. */
   end(): void {
     this.#requests -= 1;
     this.#lastUsedAt = this.#deps.clock.now();
   }
 
-  /** Whether no request is under way. */
+  /** Whether no request is running. */
   get is_quiet(): boolean {
     return this.#requests === 0;
   }
 
-  /** When somebody last used it, as far as anybody has looked. */
+  /** Time of the last known use. */
   get last_used_at(): number {
     return this.is_quiet ? this.#lastUsedAt : this.#deps.clock.now();
   }
 
-  /** As `last_used_at`, with the work of services: whether there may be other rows than before. */
+  /** Like `last_used_at`, but including services: whether rows may have changed. */
   get last_touched_at(): number {
     return Math.max(this.last_used_at, this.#lastTouchedAt);
   }
 
-  /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
+  /**
+   * Describes what keeps the database awake: `2 connections, 1 job`; null for nothing.
+   * @throws database_unavailable and similar errors when PostgreSQL does not respond
+   */
   async describe(): Promise<string | null> {
     const { sql, application_name: applicationName, services, clock } = this.#deps;
     const { others, mark, names } = await countConnections(sql, applicationName, services);
     if (mark !== this.#servicesMark) this.#lastTouchedAt = clock.now();
     this.#servicesMark = mark;
-    // the table comes with the first update, and stays
+    // the first update creates the table for good
     this.#hasJobs ||= await hasCatalog(sql);
     const reasons = [
       counted(this.#requests, "request"),

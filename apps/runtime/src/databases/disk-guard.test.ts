@@ -8,7 +8,7 @@ const MB = 1024 * 1024;
 const GB = 1024 * MB;
 const NOBODY = 65_534;
 
-test("the write-ahead log's part of the disk is kept free for it, and counts as it is once it has more", () => {
+test("reserves the write-ahead log's budget or its larger actual size", () => {
   const limits = diskLimits({ disk_gb: 10 });
   const dataBytes = 8 * GB;
   const room = roomOf({ data_bytes: dataBytes, wal_bytes: 0 }, limits);
@@ -17,18 +17,18 @@ test("the write-ahead log's part of the disk is kept free for it, and counts as 
   expect(dataBytes + limits.wal_bytes + room).toBeLessThan(limits.limit_bytes);
 });
 
-test.each([1, 10, 1_000])("a new database of %i GB has most of its disk", (diskGb) => {
+test.each([1, 10, 1_000])("a new database of %i GB has most of its disk available", (diskGb) => {
   expect(roomOf({ data_bytes: 30 * MB, wal_bytes: 16 * MB }, diskLimits({ disk_gb: diskGb }))).toBeGreaterThan(
     diskGb * GB * 0.75,
   );
 });
 
-test("the next look comes before the fastest disk could have used up the room", () => {
+test("checks again before the fastest disk could fill the space", () => {
   expect(nextLook(2 * GB)).toBeLessThanOrEqual(11_000);
   expect([nextLook(100 * GB), nextLook(0), nextLook(-GB)]).toEqual([30_000, 1_000, 1_000]);
 });
 
-test("files are measured by what they take, those of the write-ahead log apart, copies from before an upgrade not at all", async () => {
+test("measures disk usage with separate log files and without upgrade copies", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
   try {
     mkdirSync(join(folder, "18", "pg_wal", "archive_status"), { recursive: true });
@@ -45,11 +45,11 @@ test("files are measured by what they take, those of the write-ahead log apart, 
   }
 });
 
-test("what lies in a folder that its owner has closed counts, and a folder of another user is passed over", async () => {
+test("counts folders without permissions and skips other users' folders", async () => {
   const [folder, before] = [mkdtempSync(join(tmpdir(), "appdb-disk-")), process.cwd()];
   const isRoot = process.geteuid?.() === 0;
   try {
-    // root may read everything: the measuring is another user's then, from inside, as the folders above may be closed to it
+    // root can read everything, so another user measures, from inside because parent folders may be closed to it
     process.chdir(folder);
     for (const name of ["own", "foreign"]) {
       mkdirSync(join(name, "below"), { recursive: true });

@@ -9,11 +9,11 @@ import { walBudgetMb } from "@appdb/postgres/cluster/postgres-settings";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
-/** No disk takes more: what there is room for now is not full before the next look. */
+/** Maximum write rate: space that is free now does not fill up before the next check. */
 const FASTEST_BYTES_PER_S = 200 * MB;
 const SOONEST_MS = 1_000;
 const LATEST_MS = 30_000;
-/** A database that nobody uses grows by next to nothing. */
+/** After this time an unused database no longer grows noticeably. */
 const UNUSED_MS = 300_000;
 
 export interface DiskUse {
@@ -23,13 +23,13 @@ export interface DiskUse {
 
 export interface DiskLimits {
   readonly limit_bytes: number;
-  /** What the write-ahead log may have of it. */
+  /** Budget of the write-ahead log in bytes. */
   readonly wal_bytes: number;
-  /** Writes are refused so long before the limit: what runs already goes on. */
+  /** Writes are refused this many bytes before the limit, because running ones continue. */
   readonly reserve_bytes: number;
 }
 
-/** How a disk is divided. */
+/** Divides a disk into budgets. */
 export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
   const limitBytes = resources.disk_gb * GB;
   return {
@@ -39,36 +39,41 @@ export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
   };
 }
 
-/** Bytes that may still be written; none or fewer: full. The log counts by its budget, or by what it has when that is more. */
+/**
+ * Bytes that may still be written; full at 0 or below. The log counts with its budget or its size, whichever is larger.
+ */
 export function roomOf({ data_bytes: dataBytes, wal_bytes: walBytes }: DiskUse, limits: DiskLimits): number {
   return limits.limit_bytes - limits.reserve_bytes - dataBytes - Math.max(walBytes, limits.wal_bytes);
 }
 
-/** When to look again: before the room can be used up, and within half a minute. */
+/** Time until the next check: before the space can be used up, at most half a minute. */
 export function nextLook(roomBytes: number): number {
   return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, roomBytes) / FASTEST_BYTES_PER_S) * 1_000));
 }
 
 export interface DiskGuardDeps {
-  /** All that counts: the cluster's folder first. */
+  /** All measured folders, the cluster's folder first. */
   readonly folders: readonly [string, ...string[]];
   readonly uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
   readonly clock: Clock;
-  /** When the database was last used; now, while it is. */
+  /** Time of the last use of the database; now while it is in use. */
   usedAt(): number;
-  /** Has those refused that write without asking here: services. */
+  /** Makes PostgreSQL refuse writes that bypass this guard, such as those of services. */
   refuseWrites(isFull: boolean): Promise<void>;
 }
 
-/** Refuses writes before a database has used up its disk; reads go on. Looks again by itself, the sooner the less room there is. */
+/**
+ * Refuses writes before a database has used up its disk; reads continue. Checks regularly, more often when space is
+ * low.
+ */
 export class DiskGuard implements Disposable {
   readonly #deps: DiskGuardDeps;
   readonly #limits: DiskLimits;
   #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
   #isFull = false;
-  /** What PostgreSQL was last told. */
+  /** The last value set in PostgreSQL. */
   #isTold: boolean | undefined;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
@@ -80,13 +85,13 @@ export class DiskGuard implements Disposable {
     this.#limits = diskLimits(deps.resources);
   }
 
-  /** Looks, and goes on looking until it is disposed. Resolves after the first look; later calls wait for the same. */
+  /** Checks now and repeatedly until disposed. Resolves after the first check, which later calls share. */
   watch(): Promise<void> {
     this.#watching ??= this.#watch();
     return this.#watching;
   }
 
-  /** Lets a write begin while there is room. @throws disk_full */
+  /** Checks that a write may start. @throws disk_full */
   async admit(): Promise<void> {
     await this.watch();
     this.check();
@@ -110,14 +115,14 @@ export class DiskGuard implements Disposable {
     try {
       this.#use = await measureFolders(folders);
     } catch (error) {
-      // what was seen last holds until the next look
+      // the last result stays valid until the next check
       log.warn({ err: error }, "the disk could not be measured");
       return;
     }
     const isFull = roomOf(this.#use, this.#limits) <= 0;
     if (isFull !== this.#isFull) {
       const fields = { uri, ...this.#use, limit_bytes: this.#limits.limit_bytes };
-      log.info(fields, isFull ? "the disk is full, writes are refused" : "there is room on the disk again");
+      log.info(fields, isFull ? "the disk is full and writes are refused" : "the disk has space again");
     }
     this.#isFull = isFull;
   }
@@ -128,18 +133,18 @@ export class DiskGuard implements Disposable {
       await this.#deps.refuseWrites(isFull);
       this.#isTold = isFull;
     } catch (error) {
-      // after the next look it is tried again
+      // retried after the next check
       this.#deps.log.warn({ err: error }, "PostgreSQL could not be told whether the disk is full");
     }
   }
 
-  /** Lets a write go on while there is room, as was seen last. @throws disk_full */
+  /** Checks by the last result that a write may continue. @throws disk_full */
   check(): void {
     if (!this.#isFull) return;
     const { uri, resources } = this.#deps;
     const bytes = this.#bytes();
     throw appError("disk_full", {
-      detail: `The disk of ${uri} is full: ${(bytes / GB).toFixed(2)} GB are used, disk_gb is ${resources.disk_gb}. Rows can be read; nothing can be written.`,
+      detail: `The disk of ${uri} is full: ${(bytes / GB).toFixed(2)} GB are used, disk_gb is ${resources.disk_gb}. Rows can be read, but writes are refused.`,
       hint: `Raise disk_gb in the database's entry, then: cli db update ${uri}`,
       meta: { disk_bytes: bytes, disk_gb: resources.disk_gb },
     });
@@ -160,9 +165,9 @@ export class DiskGuard implements Disposable {
 }
 
 /**
- * What the files below folders take on the disk; PostgreSQL's write-ahead log apart. Copies from before an upgrade are not counted:
- * whoever upgraded the service made them. A folder that its owner has closed is opened: otherwise what a function put there would not
- * count, or nothing would.
+ * Disk usage of the files below folders, with PostgreSQL's write-ahead log separate. Copies from before an upgrade do
+ * not count, because the operator made them. Folders without permissions are opened; otherwise a function could hide
+ * files there.
  */
 export async function measureFolders(folders: readonly [string, ...string[]]): Promise<DiskUse> {
   const copies = join(folders[0], "postgres", COPIES_FOLDER);
@@ -175,7 +180,7 @@ export async function measureFolders(folders: readonly [string, ...string[]]): P
         await walk(below, isWal || entry.name === "pg_wal");
         continue;
       }
-      // PostgreSQL makes and removes files all the time
+      // PostgreSQL constantly creates and removes files
       const bytes = (await lstat(below).catch(() => undefined))?.blocks ?? 0;
       if (isWal) walBytes += bytes * 512;
       else dataBytes += bytes * 512;
@@ -195,7 +200,7 @@ async function openFolder(path: string): Promise<Dir | []> {
   }
 }
 
-/** One of another user counts for nothing: no function can have put anything there. */
+/** Another user's folder does not count, because no function can have written there. */
 async function openClosed(path: string): Promise<Dir | []> {
   try {
     await chmod(path, 0o700);

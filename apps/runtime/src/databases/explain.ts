@@ -6,8 +6,10 @@ import { explainQuery } from "@appdb/engine/endpoints/explain-query";
 import { SqlError } from "@appdb/engine/ports";
 import type { OpenDatabases } from "./open-databases.ts";
 
-/** Explains a query of an application against a target's tables.
- *  @throws schema_mismatch when the tables are not there, query_not_found, app_invalid, invalid_request */
+/**
+ * Explains a query of an application against a target's tables.
+ * @throws schema_mismatch when the tables are missing; query_not_found, app_invalid, invalid_request
+ */
 export async function explainTarget(
   deps: { readonly databases: OpenDatabases },
   input: QueryExplainRequest,
@@ -29,7 +31,7 @@ export async function explainTarget(
     if (!(error instanceof SqlError) || !error.sqlstate.startsWith("22")) throw error;
     throw appError("function_failed", {
       detail: `PostgreSQL refused a value while it ran the statement (SQLSTATE ${error.sqlstate}).`,
-      hint: "A service leaves such a request to Python. Take --analyze out, or give other values.",
+      hint: "A service answers such a request in Python. Remove --analyze, or use other values.",
       cause: error,
     });
   }

@@ -9,7 +9,7 @@ export interface FillRunnerDeps {
   readonly runtimes: Pick<RuntimeStore, "find">;
 }
 
-/** Workers for a fill, in the Python and the environment of the update that asked for it. @throws fill_failed */
+/** Creates workers for a fill with the Python and environment of the update that requested it. @throws fill_failed */
 export async function createFillRunner(
   deps: FillRunnerDeps,
   runtimeId: string,
@@ -20,7 +20,7 @@ export async function createFillRunner(
   const kept = runtimes.find(runtimeId);
   if (kept === undefined) {
     throw appError("fill_failed", {
-      detail: "The Python environment of the update is not kept any more.",
+      detail: "The Python environment of the update is no longer available.",
       hint: "Run cli schema update again.",
     });
   }

@@ -11,7 +11,7 @@ import { watchFiles } from "./changed-files.ts";
 type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
 type HandlersSpec = WorkersSpec & Pick<ServiceSpec, "services">;
 
-/** Python is started by the first row that needs it, or ahead of it. */
+/** Starts Python workers with the first row that needs them, or earlier by `start`. */
 export class LazyWorkers implements AsyncDisposable {
   readonly #spec: WorkersSpec;
   readonly #log: Logger;
@@ -41,17 +41,17 @@ export class LazyWorkers implements AsyncDisposable {
     return this.#runner;
   }
 
-  /** Starts them, once; the same promise from then on. @throws worker_unavailable */
+  /** Starts the workers once and returns the same promise afterwards. @throws worker_unavailable */
   start(): Promise<void> {
     if (this.#starting === undefined) {
       this.#starting = this.get().start();
-      // whoever waits for it is told
+      // the awaiting caller gets the error
       this.#starting.catch(() => undefined);
     }
     return this.#starting;
   }
 
-  /** Ends them; the first row that needs them starts others. */
+  /** Ends the workers. The next row that needs them starts new ones. */
   async end(): Promise<void> {
     const runner = this.#runner;
     this.#runner = undefined;
@@ -59,7 +59,7 @@ export class LazyWorkers implements AsyncDisposable {
     await runner?.[Symbol.asyncDispose]();
   }
 
-  /** What the workers count; undefined before the first is wanted. */
+  /** Statistics of the workers; undefined before their first start. */
   stats(): UdfStats | undefined {
     return this.#runner?.stats();
   }
@@ -69,26 +69,26 @@ export class LazyWorkers implements AsyncDisposable {
   }
 }
 
-/** Modules of the functions that columns call, and of those that make answers of rows. */
+/** Modules of functions that columns call, and of those that build answers from rows. */
 function rowModules({ functions, services }: Manifest): string[] {
   return [...new Set([...functions.map(({ module }) => module), ...routeModules(services, false)])];
 }
 
-/** Modules of the functions that routes name: of handlers, or of those that the engine answers. */
+/** Modules of functions that routes name: handlers, or functions of compiled routes. */
 function routeModules(services: readonly ManifestService[], ofHandlers: boolean): string[] {
   return services
     .flatMap(({ routes }) => routes.filter((route) => routeKind(route).isHandler === ofHandlers))
     .flatMap((route) => ("handler" in route ? (route.handler?.module ?? []) : []));
 }
 
-/** Processes that run hand-written handlers, as `LazyWorkers`. */
+/** Processes for hand-written handlers, started like `LazyWorkers`. */
 export class LazyHandlers implements AsyncDisposable {
   readonly #spec: HandlersSpec;
   readonly #log: Logger;
   readonly #endpoints: () => Pick<Endpoints, "inside" | "answerQuery">;
   #runner: HandlerRunner | undefined;
 
-  /** `endpoints` are asked for by the first request at the earliest. */
+  /** `endpoints` is called by the first request at the earliest. */
   constructor(spec: HandlersSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerQuery">) {
     this.#spec = spec;
     this.#log = log;
@@ -123,7 +123,7 @@ function servedBy({ manifest, services }: HandlersSpec): ManifestService[] {
   return manifest.services.filter(({ name }) => services.includes(name));
 }
 
-/** The application object of the file, which has one at most. */
+/** The file's application object; a file has at most one. */
 function applicationOf(spec: HandlersSpec): GraphFunction | null {
   const app = servedBy(spec).find((service) => service.app != null)?.app;
   return app == null ? null : { id: app.id, module: app.module, name: app.name };

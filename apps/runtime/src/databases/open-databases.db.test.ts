@@ -46,7 +46,7 @@ const countListeners = async () =>
     return (await client.query<{ datname: string }>(text)).rows.map(({ datname }) => datname);
   });
 
-test("parks the databases used longest ago beyond a number", async () => {
+test("parks the least recently used databases beyond a limit", async () => {
   for (const { name } of made) {
     now += 1;
     await databases.open(name);
@@ -57,7 +57,7 @@ test("parks the databases used longest ago beyond a number", async () => {
   await eventually(async () => expect((await countListeners()).sort()).toEqual(left.sort()));
 });
 
-test("parks a database that was not used for a time, and wakes it when it is opened", async () => {
+test("parks an idle database and wakes it when opened", async () => {
   const { sql } = await databases.open(first());
   now += 100;
   await databases.parkIdle(10, () => true);
@@ -67,7 +67,7 @@ test("parks a database that was not used for a time, and wakes it when it is ope
   await eventually(async () => expect(await countListeners()).toEqual([first()]));
 });
 
-test("keeps a database awake that is held, has a job, or may not be parked", async () => {
+test("keeps a database awake that is held, has a job or must not park", async () => {
   const { hold, sql } = await databases.open(first());
   const parked = async (may = true) => {
     now += 100;

@@ -11,9 +11,9 @@ import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 
 const CONNECTIONS = 4;
-/** A connection that is not used is given back soon: all local databases share one PostgreSQL. */
+/** Idle connections are closed soon, because all local databases share one PostgreSQL. */
 const IDLE_CONNECTION_MS = 5_000;
-/** Databases whose jobs are looked for at once; beyond them the ones that were used longest ago are parked. */
+/** Maximum number of databases with a running job loop. Beyond it, the least recently used ones are parked. */
 const MAX_AWAKE = 16;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5_000;
@@ -22,11 +22,11 @@ export interface OpenDatabasesDeps {
   readonly postgres: PostgresProvider;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Who runs jobs: the same after a restart, so that a daemon goes on at once with what a killed one held. */
+  /** Owner of jobs. It stays the same after a restart, so that a daemon immediately resumes jobs of a killed one. */
   readonly owner: string;
-  /** What PostgreSQL knows our connections by. */
+  /** Application name of our connections in PostgreSQL. */
   readonly application_name: string;
-  /** Workers for a fill, by the id of the runtime that its update stored. */
+  /** Creates workers for a fill from the runtime id that its update stored. */
   readonly createRunner: JobDeps["udf"];
   readonly query_limits: QueryLimits;
 }
@@ -35,7 +35,7 @@ export interface OpenDatabase {
   readonly name: string;
   readonly dsn: string;
   readonly sql: SqlPool;
-  /** Keeps the database's jobs running until it is disposed of: for work that adds one. */
+  /** Keeps the database's job loop running until disposed. For work that adds a job. */
   hold(): Disposable;
 }
 
@@ -43,7 +43,7 @@ interface Entry {
   readonly opening: Promise<OpenDatabase>;
   holders: number;
   last_used_at: number;
-  /** Runs the jobs; undefined while the database is parked. */
+  /** The job loop; undefined while the database is parked. */
   jobs: JobLoop | undefined;
 }
 
@@ -53,8 +53,8 @@ interface JobLoop {
 }
 
 /**
- * The databases that were asked for since the daemon started, each with its catalog brought up to date and its jobs running in
- * the background. A database without jobs and users is parked: it holds no connection, and its pool connects again when it is asked.
+ * Databases requested since the daemon started. Each has a current catalog and a job loop in the background. A database
+ * without jobs and users is parked: it holds no connections, and its pool reconnects on demand.
  */
 export class OpenDatabases implements AsyncDisposable {
   readonly #deps: OpenDatabasesDeps;
@@ -65,7 +65,7 @@ export class OpenDatabases implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /** The database if an update has made it ours; undefined otherwise, and then nothing is made or changed. */
+  /** Finds a database that an update has initialized. Otherwise returns undefined and changes nothing. */
   async find(name: string): Promise<OpenDatabase | undefined> {
     const { postgres } = this.#deps;
     if (this.#entries.has(name)) return await this.open(name);
@@ -77,7 +77,7 @@ export class OpenDatabases implements AsyncDisposable {
     return isOurs ? await this.open(name) : undefined;
   }
 
-  /** The database, made when it is missing. */
+  /** Opens a database; creates it when it is missing. */
   open(name: string): Promise<OpenDatabase> {
     const found = this.#entries.get(name);
     if (found !== undefined) {
@@ -93,7 +93,7 @@ export class OpenDatabases implements AsyncDisposable {
     return entry.opening;
   }
 
-  /** Drops a database. Who has it open loses it. */
+  /** Drops a database, also for its current users. */
   async remove(name: string): Promise<void> {
     const entry = this.#entries.get(name);
     this.#entries.delete(name);
@@ -103,7 +103,7 @@ export class OpenDatabases implements AsyncDisposable {
     await this.#deps.postgres.dropDatabase(name);
   }
 
-  /** Opens or wakes a database in which jobs have not ended; leaves the others alone. */
+  /** Opens or wakes a database with unfinished jobs; leaves others unchanged. */
   async resume(name: string): Promise<void> {
     if (this.#entries.get(name)?.jobs !== undefined) return;
     const isWaiting = await withClient(this.#deps.postgres.dsn(name), async (client) => {
@@ -116,8 +116,8 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   /**
-   * Parks the databases that were not used for `idle_ms` and, beyond MAX_AWAKE, those that were used longest ago. A database with
-   * jobs or a holder stays awake, and so does one of which `mayPark` says no.
+   * Parks databases that were unused for `idle_ms` and, beyond MAX_AWAKE, the least recently used ones. Databases with
+   * jobs or a holder stay awake, and so do those for which `mayPark` returns false.
    */
   async parkIdle(idleMs: number, mayPark: (name: string) => boolean): Promise<void> {
     const awake = [...this.#entries].filter(([, entry]) => entry.jobs !== undefined);
@@ -131,7 +131,7 @@ export class OpenDatabases implements AsyncDisposable {
     }
   }
 
-  /** Number of jobs that have not ended in the open databases; 0 for one that does not answer now. */
+  /** Number of unfinished jobs in the open databases; 0 for one that does not respond now. */
   async countFills(): Promise<number> {
     const awake = [...this.#entries.values()].filter((entry) => entry.jobs !== undefined);
     const counts = await Promise.all(
@@ -140,7 +140,7 @@ export class OpenDatabases implements AsyncDisposable {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** The databases open now. */
+  /** All open databases. */
   async list(): Promise<readonly OpenDatabase[]> {
     const settled = await Promise.allSettled([...this.#entries.values()].map((entry) => entry.opening));
     return settled.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
@@ -179,19 +179,19 @@ export class OpenDatabases implements AsyncDisposable {
       return { name, dsn, sql, hold: () => hold(entry) };
     });
     const entry: Entry = { opening, holders: 0, last_used_at: clock.now(), jobs: undefined };
-    // a database that could not be opened keeps no pool; the error itself is the caller's
+    // a database that failed to open keeps no pool; the caller gets the error
     opening.catch(() => sql[Symbol.asyncDispose]());
     return entry;
   }
 
-  /** Has a database's jobs looked for again. */
+  /** Restarts the job loop of a database. */
   #wake(entry: Entry, { name, sql }: Pick<OpenDatabase, "name" | "sql">): void {
     if (entry.jobs !== undefined || this.#closing.signal.aborted) return;
     const stopping = new AbortController();
     entry.jobs = { stopping, ended: this.#runJobs(name, sql, stopping.signal) };
   }
 
-  /** Runs the jobs until the signal; a loop that fails, because PostgreSQL was away for example, begins again. */
+  /** Runs the jobs until the signal. Restarts after a failure, for example when PostgreSQL was unavailable. */
   async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
     const { clock, createRunner, log, owner, query_limits: queryLimits } = this.#deps;
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
@@ -201,7 +201,7 @@ export class OpenDatabases implements AsyncDisposable {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ err: error, database: name }, "the jobs of a database stopped, they begin again");
+        log.warn({ err: error, database: name }, "the jobs of a database stopped and are restarted");
         if (clock.now() - started > LONGEST_RETRY_MS) pause = FIRST_RETRY_MS;
         await sleep(pause, undefined, { signal }).catch(() => undefined);
       }

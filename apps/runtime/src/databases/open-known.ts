@@ -2,9 +2,9 @@ import { appError } from "@appdb/contract/errors";
 import { type LocalTarget, parseLocalTarget, type Target } from "@appdb/contract/names";
 import type { OpenDatabase, OpenDatabases } from "./open-databases.ts";
 
-/** A target as it is worked on: its database is open, and work that was left undone there goes on. */
+/** A target with an open database, where unfinished jobs continue. */
 export interface OpenTarget extends Pick<OpenDatabase, "sql" | "hold"> {
-  /** What paths of its tables begin with: `main`, `cloud://acme:main`. */
+  /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly name: string;
   readonly target: Target;
 }
@@ -12,7 +12,7 @@ export interface OpenTarget extends Pick<OpenDatabase, "sql" | "hold"> {
 /** Opens a target by its text. @throws table_not_found, invalid_target */
 export type OpenByText = (text: string) => Promise<OpenTarget>;
 
-/** The database of a target, which an update must have made. @throws table_not_found, invalid_target */
+/** Opens the database of a target, which an update must have created. @throws table_not_found, invalid_target */
 export async function openKnown(
   { databases }: { readonly databases: OpenDatabases },
   text: string,

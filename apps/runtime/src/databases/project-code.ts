@@ -22,10 +22,11 @@ export type ProjectCode = Pick<RecomputeRequest, "runtime" | "manifest">;
 const OF_LAST_UPDATE: ProjectCode = { runtime: null, manifest: null };
 
 /**
- * The code by which a recompute of a hosted table computes: that of the project files that the database has now, so that a function that was
- * mended is the one that runs. Where those have not all functions of the columns, as of tables that another project made, it is that of the
+ * Code that a recompute of a hosted table runs: the database's current project files, so that a corrected function
+ * takes effect. When these lack some functions of the columns, as for tables of another project, it is the code of the
  * table's last update.
- * @throws table_not_found, column_not_found, invalid_request; as `TreeManifests.read` where the application's file cannot be read
+ * @throws table_not_found, column_not_found, invalid_request; errors of `TreeManifests.read` when the application file
+ * cannot be read
  */
 export async function readProjectCode(
   { open, runtimes, manifests }: ProjectCodeDeps,

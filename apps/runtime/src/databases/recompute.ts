@@ -24,7 +24,7 @@ export interface RecomputeDeps extends Pick<LocalSchemaDeps, "runtimes" | "clock
   readonly open: OpenByText;
 }
 
-/** What a recompute would do. @throws table_not_found, column_not_found, invalid_request */
+/** Plans a recompute. @throws table_not_found, column_not_found, invalid_request */
 export async function planTableRecompute(
   { open }: Pick<RecomputeDeps, "open">,
   request: RecomputePlanRequest,
@@ -34,7 +34,7 @@ export async function planTableRecompute(
 }
 
 /**
- * Computes columns of a table again and waits for it. When the signal aborts the job goes on without a watcher.
+ * Recomputes columns of a table and waits for the end. When the signal aborts, the job continues in the background.
  * @throws table_not_found, column_not_found, invalid_request, recompute_failed, job_cancelled
  */
 export async function recomputeTable(
@@ -60,9 +60,9 @@ export async function recomputeTable(
 }
 
 /**
- * Makes known what the code of the functions is that a recompute of all rows will run: the values come from the files as they
- * are now, which no diff or update may have read yet. A file that cannot be read fails the recompute itself if a function of
- * it is needed; else the columns may once more be told to come from former code.
+ * Records the code of the functions that a full recompute will run. Values come from the current files, which no diff
+ * or update may have read yet. An unreadable file fails the recompute itself if one of its functions is needed.
+ * Otherwise the columns may once more be reported as stale.
  */
 async function noticePresentCode(
   deps: RecomputeDeps,
@@ -92,7 +92,7 @@ async function readPresent(
     signal.throwIfAborted();
     deps.log.info(
       { app_file: kept.app_file, error: String(error) },
-      "the code of a recompute could not be read before",
+      "the code of a recompute could not be read in advance",
     );
     return undefined;
   }
@@ -116,7 +116,7 @@ function outline(request: RecomputePlanRequest, plan: PlannedRecompute): Omit<Re
   };
 }
 
-/** A request in the words of the engine. @throws invalid_target */
+/** Converts a request for the engine. @throws invalid_target */
 export function toEngine(request: RecomputePlanRequest, runtimeId: string | undefined): EngineRequest {
   const path = parseTablePath(request.table);
   const { columns, cascade, on_error: onError, errors_only: errorsOnly } = request;

@@ -5,25 +5,25 @@ import { type Runtime, runtimeSchema } from "@appdb/contract/runtime";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import * as z from "zod";
 
-/** A fill that waits longer than this for its runtime has been forgotten by its person. */
+/** A fill that waits longer than this for its runtime counts as abandoned. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
 /**
- * The runtimes of fills, by content: a fill runs when its update's command has ended, and after a restart too. They hold
- * the environment of the command, secrets among it, so the files are private.
+ * Runtimes of fills, stored by content. A fill may run after its update's command has ended, and after a restart.
+ * Runtimes contain the command's environment with its secrets, so the files are private.
  */
 export interface RuntimeStore {
-  /** Keeps a runtime with the application file that it runs, and returns its id. */
+  /** Stores a runtime with its application file and returns its id. */
   save(runtime: Runtime, appFile: string | null): string;
-  /** The runtime of an id, undefined when it is not kept any more. */
+  /** Finds a runtime by id; undefined when it is no longer stored. */
   find(id: string): KeptRuntime | undefined;
-  /** Removes the runtimes that nobody has used for a month. */
+  /** Removes runtimes that were unused for a month. */
   clean(now: number): void;
 }
 
 const keptSchema = z.strictObject({
   ...runtimeSchema.shape,
-  /** From the project root; null in what an older release has kept. */
+  /** Relative to the project root; null in files of an older release. */
   app_file: z.string().nullable().default(null),
 });
 

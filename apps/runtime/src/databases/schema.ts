@@ -25,26 +25,28 @@ import { folderSchema } from "@appdb/engine/target";
 import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
-/** Where the tables are that a request is about. A parsed local target is one. */
+/** Location of the tables of a request. A parsed local target satisfies it. */
 export interface TargetFolder {
-  /** PostgreSQL's database. */
+  /** Database name in PostgreSQL. */
   readonly database: string;
-  /** The target as a person writes it: `main/reports`, `cloud://acme:main/reports`. */
+  /** The target as users write it: `main/reports`, `cloud://acme:main/reports`. */
   readonly text: string;
 }
 
 export interface LocalSchemaDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: Pick<RuntimeStore, "save" | "find">;
-  /** Workers for a sample, by the id of a runtime that was stored. */
+  /** Creates workers for a sample from the id of a stored runtime. */
   readonly createRunner: JobDeps["udf"];
   readonly query_limits: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made.
- *  @throws app_invalid for a column whose JSON Schema is none */
+/**
+ * Plans an update. A missing database is treated as empty and not created.
+ * @throws app_invalid for a column with an invalid JSON Schema
+ */
 export async function planTarget(
   deps: Pick<LocalSchemaDeps, "databases">,
   input: { manifest: Manifest; target: TargetFolder },
@@ -58,9 +60,9 @@ export async function planTarget(
 }
 
 /**
- * A plan for a person: with the work that goes on, and with what columns that would be recomputed become. Computes some rows
- * for that and stores nothing of them.
- * @throws app_invalid for a column whose JSON Schema is none
+ * Plans an update for display, with running jobs and a preview of recomputed columns. The preview computes some rows
+ * and stores none.
+ * @throws app_invalid for a column with an invalid JSON Schema
  */
 export async function planForPerson(
   deps: LocalSchemaDeps,
@@ -76,7 +78,7 @@ export async function planForPerson(
   const { manifest, recompute } = input;
   const question = { manifest, catalog, target: target.text, recompute, ...othersOf(input) };
   const { plan, operations } = await planInspected(sql, question);
-  // From here on a recompute knows that it runs this code.
+  // From now on a recompute knows that it runs this code.
   if (!isCodeKnown(input.manifest, catalog)) {
     await sql.transaction((connection) => noticeCode(connection, input.manifest, catalog));
   }
@@ -97,7 +99,7 @@ export async function planForPerson(
   return { ...(await withErrorCounts(sql, catalog, previewed)), jobs };
 }
 
-/** Says with each table how many of its cells failed. */
+/** Adds the number of failing cells to each table. */
 async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: SchemaPlan): Promise<SchemaPlan> {
   const own = catalog.tables.filter((table) => table.folder === folderSchema(plan.target));
   const ids = new Map(own.map((table) => [`${plan.target}/${table.name}`, table.id]));
@@ -112,14 +114,14 @@ async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: Schem
   };
 }
 
-/** The project that a local request comes from; hosted tables have none. */
+/** Project of a local request; hosted tables have none. */
 interface OfProject {
   readonly project_root?: string;
-  /** Treat tables of other projects as the caller's. */
+  /** Whether tables of other projects are treated as the caller's. */
   readonly take_over?: boolean;
 }
 
-/** A project whose folder is gone keeps no table from others: it was moved or deleted. */
+/** Ignores projects whose folder no longer exists, because they were moved or deleted. */
 function othersOf({ project_root: projectRoot, take_over: takeOver }: OfProject): {
   isOtherProject?: (project: string) => boolean;
 } {
@@ -138,8 +140,8 @@ export interface ApplyTargetInput extends OfProject {
 }
 
 /**
- * Applies an update and waits for its fills, and for those of earlier updates that still go on. When the signal aborts the
- * fills go on without a watcher.
+ * Applies an update and waits for its fills and for running fills of earlier updates. When the signal aborts, fills
+ * continue in the background.
  * @throws schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
  */
 export async function applyTarget(
@@ -179,13 +181,13 @@ export async function applyTarget(
 export interface PruneTargetInput {
   readonly manifest: Manifest;
   readonly target: TargetFolder;
-  /** Folder of the caller's project; tables of others stay. */
+  /** Folder of the caller's project. Tables of other projects stay. */
   readonly project_root: string;
-  /** The version for which the drops were shown; null only shows them. */
+  /** Catalog version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
 }
 
-/** Drops the tables that a manifest does not declare, or only says which. @throws catalog_moved, schema_lock_timeout */
+/** Drops tables that a manifest does not declare, or only lists them. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
   deps: Pick<LocalSchemaDeps, "databases" | "clock">,
   { manifest, target, project_root: projectRoot, catalog_version: catalogVersion }: PruneTargetInput,
@@ -198,7 +200,7 @@ export async function pruneTarget(
   return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version: catalogVersion });
 }
 
-/** The work on declared tables that has not ended. */
+/** Unfinished jobs of the declared tables. */
 async function openJobs(sql: SqlPool, catalog: Catalog, target: string, plan: SchemaPlan): Promise<OpenJob[]> {
   const folder = folderSchema(target);
   const paths = new Set(plan.tables.map((table) => table.path));
@@ -208,7 +210,7 @@ async function openJobs(sql: SqlPool, catalog: Catalog, target: string, plan: Sc
   return listOpenJobs(sql, ids);
 }
 
-/** How a service reaches its database, once the tables are what the application declares. @throws schema_mismatch */
+/** Opens the database of a service once its tables match the application. @throws schema_mismatch */
 export async function openTarget(
   deps: Pick<LocalSchemaDeps, "databases">,
   input: { manifest: Manifest; target: TargetFolder },
@@ -220,7 +222,7 @@ export async function openTarget(
   return { dsn: database.dsn, catalog_version: plan.catalog_version };
 }
 
-/** True when every table that the application declares is as declared; tables of others do not matter. */
+/** Whether every declared table matches. Tables of other applications do not matter. */
 export function isServable(plan: SchemaPlan): boolean {
   return plan.tables.every((table) => table.resolution === "up_to_date");
 }
@@ -228,7 +230,7 @@ export function isServable(plan: SchemaPlan): boolean {
 function schemaMismatch(plan: SchemaPlan, target: TargetFolder): Error {
   const differing = plan.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
   return appError("schema_mismatch", {
-    detail: `The tables of ${target.text} are not what ${plan.app_file} declares: ${differing.join(", ")}.`,
+    detail: `The tables of ${target.text} do not match ${plan.app_file}: ${differing.join(", ")}.`,
     hint: `cli schema update ${plan.app_file} ${target.text}`,
     meta: { target: target.text, tables: differing },
   });

@@ -14,7 +14,7 @@ import { LazyWorkers } from "./lazy-workers.ts";
 import type { TreeManifests } from "./tree-manifests.ts";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 
-/** What was opened for rows is let go when none came for so long: Python's processes above all. */
+/** Releases resources, above all Python processes, after this time without rows. */
 const IDLE_MS = 60_000;
 
 export interface TableInsertsDeps {
@@ -27,8 +27,8 @@ export interface TableInsertsDeps {
 }
 
 /**
- * The insert routes over whole tables, as their last update declared them. Routes and workers are made by the first row, for
- * all tables of one application file together, and let go when no row comes.
+ * Insert routes over whole tables, as their last update declared them. The first row creates routes and workers for all
+ * tables of an application file. They are released when no rows arrive.
  */
 export class TableInserts implements AsyncDisposable {
   readonly #deps: TableInsertsDeps;
@@ -43,8 +43,8 @@ export class TableInserts implements AsyncDisposable {
   }
 
   /**
-   * Lends the insert route of a table for the time of `work`; `target` is where it lies, as a person writes it.
-   * @throws schema_mismatch when no update says how its rows are made, or by files that are gone
+   * Provides the insert route of a table during `work`; `target` is its location as users write it.
+   * @throws schema_mismatch when no update defines how rows are computed, or when its files are gone
    */
   async withRoute(table: CatalogTable, target: string, work: (route: CompiledRoute) => Promise<void>): Promise<void> {
     const runtimeId = await readRuntime(this.#deps.sql, table.id);
@@ -62,12 +62,12 @@ export class TableInserts implements AsyncDisposable {
         await work(route);
       });
     } finally {
-      // what could not be opened is tried anew by the next row
+      // after a failure, the next row tries again
       if (opened.has_failed && this.#opened.get(key) === opened) this.#opened.delete(key);
     }
   }
 
-  /** Has the next row open everything anew, after an update; requests that are under way end as they began. */
+  /** Makes the next row reopen everything, after an update. Running requests finish unchanged. */
   renew(): void {
     this.#letGo(() => true);
   }
@@ -84,14 +84,14 @@ export class TableInserts implements AsyncDisposable {
       this.#opened.delete(key);
       const closing = one
         .close()
-        .catch((error: unknown) => this.#deps.log.warn({ err: error }, "what wrote rows did not end cleanly"))
+        .catch((error: unknown) => this.#deps.log.warn({ err: error }, "closing the routes of tables failed"))
         .finally(() => this.#closing.delete(closing));
       this.#closing.add(closing);
     }
   }
 }
 
-/** The tables of one application file: their routes, and the workers that compute their columns. */
+/** The tables of one application file, with their routes and the workers for their columns. */
 class OpenedTables {
   readonly #deps: TableInsertsDeps;
   readonly #opening: Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }>;
@@ -124,7 +124,7 @@ class OpenedTables {
     return this.#requests === 0 && this.#usedAt <= since;
   }
 
-  /** Waits for the requests that are under way; the caller sends no more. */
+  /** Waits for running requests; the caller sends no new ones. */
   async close(): Promise<void> {
     if (this.#requests > 0) {
       await new Promise<void>((resolve) => {
@@ -143,13 +143,13 @@ async function open(
   const runtime = runtimes.find(runtimeId)?.runtime;
   if (runtime === undefined) throw filesGone(target);
   const applied = await manifests.applied(runtimeId);
-  // another file's update may have taken a table over since
+  // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
   const spec = { runtime, manifest, limits };
-  // the workers ask back for columns that call queries; they are made after the endpoints, by the first row
+  // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const endpoints = await openEndpoints(
     { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool },

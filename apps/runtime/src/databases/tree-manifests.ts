@@ -8,17 +8,19 @@ import { readManifest, withoutPaths } from "@appdb/python-runtime/workers/read-m
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 
-/** A plan is followed by its update: what was read for the one serves the other. */
+/** Cache size; an update follows its plan and reuses what the plan read. */
 const MAX_KEPT = 4;
 
 export interface TreeManifestsDeps {
-  /** Where those that were applied are kept. */
+  /** Folder with the manifests of applied updates. */
   readonly folder: string;
   readonly runtimes: TreeRuntimes;
   readonly log: Logger;
 }
 
-/** What the application files of trees declare. A tree never changes, and the pod's Python does not while it runs. */
+/**
+ * Manifests of the application files of trees. Trees are immutable, and the pod's Python does not change while it runs.
+ */
 export class TreeManifests {
   readonly #deps: TreeManifestsDeps;
   readonly #read = new Map<string, Manifest>();
@@ -27,7 +29,10 @@ export class TreeManifests {
     this.#deps = deps;
   }
 
-  /** Imports the file in the image's Python. @throws blobs_missing; as readManifest, with paths from the project's root */
+  /**
+   * Imports the file with the image's Python.
+   * @throws blobs_missing; errors of readManifest, with paths relative to the project root
+   */
   async read(digest: string, appFile: string, signal?: AbortSignal): Promise<Manifest> {
     const key = `${digest}/${appFile}`;
     const known = this.#read.get(key);
@@ -40,7 +45,7 @@ export class TreeManifests {
     const parsed = manifestSchema.safeParse(document);
     if (!parsed.success) {
       throw appError("manifest_invalid", {
-        detail: "What the library in the application's environment wrote does not fit.",
+        detail: "The library in the application's environment wrote an invalid manifest.",
         hint: "Upgrade it there: pip install --upgrade appdb",
         cause: parsed.error,
       });
@@ -51,12 +56,12 @@ export class TreeManifests {
     return parsed.data;
   }
 
-  /** Keeps what a runtime declared when it was applied: rows are written by that, whatever its file would say now. */
+  /** Stores the manifest of an applied runtime. Rows are written by it, whatever its file would declare now. */
   keep(runtimeId: string, manifest: Manifest): void {
     writePrivateFile(this.#fileOf(runtimeId), JSON.stringify(manifest));
   }
 
-  /** What a runtime declared when it was applied; read anew when nothing was kept. @throws as `read` */
+  /** The manifest of an applied runtime; read from its file when it is not stored. @throws the errors of `read` */
   async applied(runtimeId: string): Promise<Manifest> {
     const file = this.#fileOf(runtimeId);
     if (existsSync(file)) return manifestSchema.parse(JSON.parse(readFileSync(file, "utf8")));
@@ -64,7 +69,7 @@ export class TreeManifests {
     return await this.read(runtimeId.slice(0, cut), runtimeId.slice(cut + 1));
   }
 
-  /** Removes what was kept of runtimes other than these. */
+  /** Removes stored manifests of all other runtimes. */
   keepOnly(runtimeIds: readonly string[]): void {
     if (!existsSync(this.#deps.folder)) return;
     const wanted = new Set(runtimeIds.map((id) => this.#fileOf(id)));

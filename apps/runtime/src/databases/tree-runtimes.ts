@@ -7,13 +7,13 @@ import type { RuntimeStore } from "./runtime-store.ts";
 const ID = /^([0-9a-f]{64})\/(.+)$/s;
 
 /**
- * The runtimes of a hosted database: each tree of project files is one. Their ids name the tree and the application's file,
- * `<digest>/app.py`, and nothing is stored: Python and secrets are always those that the pod was started with.
+ * Runtimes of a hosted database, one for each tree of project files. An id names the tree and the application file,
+ * `<digest>/app.py`. Nothing is stored: Python and secrets are those of the pod's start.
  */
 export interface TreeRuntimes extends Omit<RuntimeStore, "clean"> {
-  /** The runtime of a tree. @throws blobs_missing when it is not there */
+  /** Runtime of a tree. @throws blobs_missing when the tree is missing */
   of(digest: string): Runtime;
-  /** The tree that an id names; undefined for what is no id. */
+  /** Tree of an id; undefined for an invalid id. */
   treeOf(id: string): string | undefined;
 }
 
@@ -24,8 +24,8 @@ export function createTreeRuntimes(filesFolder: string, runtime: Runtime): TreeR
       const found = at(digest);
       if (existsSync(found.project_root)) return found;
       throw appError("blobs_missing", {
-        detail: `The project files ${digest.slice(0, 12)} are not there.`,
-        hint: "Run the command again: it uploads what is missing.",
+        detail: `The project files ${digest.slice(0, 12)} are missing.`,
+        hint: "Run the command again. It uploads missing files.",
         meta: { files: digest },
       });
     },

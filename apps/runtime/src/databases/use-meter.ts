@@ -3,10 +3,10 @@ import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { Clock } from "@appdb/engine/ports";
 import { familyCpuMs } from "@appdb/system/processes/process-table";
 
-/** Health is asked for every second, and a look at all processes takes some milliseconds. */
+/** Health is requested every second, and reading all processes takes some milliseconds. */
 const LOOK_MS = 5_000;
 
-/** What this process, its PostgreSQL and its workers have used since the start. */
+/** Resource use of this process, its PostgreSQL and its workers since the start. */
 export class UseMeter {
   readonly #clock: Clock;
   readonly #run = randomUUID();
@@ -18,7 +18,7 @@ export class UseMeter {
     this.#begunMs = clock.now();
   }
 
-  /** As of a few seconds ago at the most; null where the system does not say. */
+  /** At most a few seconds old; null where the system does not report it. */
   read(): PodHealth["metered"] {
     const awakeMs = Math.round(this.#clock.now() - this.#begunMs);
     if (this.#read !== null && awakeMs - this.#read.awake_ms < LOOK_MS) return this.#read;

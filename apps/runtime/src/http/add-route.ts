@@ -10,14 +10,14 @@ import { type Sending, sendAnswer } from "./send-answer.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** As a compiled route says it. */
+    /** Content types that the compiled route streams. */
     streams?: readonly string[];
     takes_any_body?: boolean;
-    /** Answers whoever asks, where others are asked for a key. */
+    /** Whether the route needs no key where others do. */
     is_open?: boolean;
   }
   interface FastifyRequest {
-    /** Whose request it is, where that is known. */
+    /** Caller of the request, if known. */
     caller?: string | undefined;
   }
 }
@@ -25,15 +25,15 @@ declare module "fastify" {
 export interface Carrier {
   readonly connections: Connections;
   readonly log: Logger;
-  /** Where the route's service lies: empty, or `/<service>`. */
+  /** Path of the route's service: empty, or `/<service>`. */
   readonly mount: string;
-  /** Where the outside finds the root of this server; whoever stands before it says the rest of who asks (`x-forwarded-*`). */
+  /** Public path of this server's root. A proxy in front reports the rest of the client's address (`x-forwarded-*`). */
   readonly prefix: string;
 }
 
 const ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** Lets requests for a compiled route through to it, and its answers back. */
+/** Passes requests to a compiled route and sends its answers. */
 export function addRoute(server: FastifyInstance, carrier: Carrier, route: CompiledRoute): void {
   const { connections } = carrier;
   server.route({
@@ -42,7 +42,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
     config: { streams: route.streams ?? [], takes_any_body: route.takes_any_body ?? false },
     ...(route.method === "GET" || route.method === "ANY" ? { onRequest: refuseWebSocket } : {}),
     handler: (request, reply) => {
-      // The answer is complete when it comes: Fastify's own way of sending it would cost a third of the request.
+      // The answer is complete when it arrives. Sending it through Fastify would cost a third of the request.
       reply.hijack();
       if (isStreamed(request)) {
         void carryStream(carrier, route, request, reply.raw);
@@ -60,17 +60,20 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
   });
 }
 
-/** True when the route of a request takes its content type as a stream. */
+/** Whether the route of a request streams its content type. */
 export function isStreamed(request: FastifyRequest): boolean {
   const { streams } = request.routeOptions.config;
   if (streams === undefined || streams.length === 0) return false;
   const type = request.headers["content-type"];
   if (streams[0] === "*") return true;
-  // What nearly every request has, and no route streams.
+  // Nearly every request has this type, and no route streams it.
   return type !== undefined && type !== "application/json" && streams.includes(mediaType(type));
 }
 
-/** Asking for a WebSocket is a GET (RFC 6455, 4.1). Any other protocol is offered, not asked for: the request is answered as it is. */
+/**
+ * A WebSocket request is a GET (RFC 6455, 4.1). Other upgrade protocols are only offers, so those requests are answered
+ * normally.
+ */
 export function refuseWebSocket(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
   const { upgrade } = request.headers;
   done(upgrade === undefined || upgrade.toLowerCase() !== "websocket" ? undefined : noWebSockets());
@@ -95,7 +98,7 @@ async function carryStream(
     place: placeOf(carrier, request),
     caller: request.caller,
   });
-  // An answer that streams may read the body while it goes out.
+  // A streamed answer may read the body while it is sent.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
   await sendAnswer(sendingOf(carrier, route, id, raw, response), answer);
   stream.drop();
@@ -115,7 +118,7 @@ function mediaType(contentType: string): string {
   return contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** A route's path as Fastify writes it: `/items/:item_id`. */
+/** Converts a route's path to Fastify's syntax: `/items/:item_id`. */
 function routerPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
@@ -134,7 +137,7 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
   };
 }
 
-/** Who asks, as the gateway before us says it, or as the connection does. */
+/** Address of the client, from the gateway in front or from the connection. */
 function clientOf(
   { remoteAddress, remotePort }: Socket,
   forwarded: string | string[] | undefined,

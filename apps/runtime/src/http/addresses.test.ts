@@ -41,7 +41,7 @@ afterAll(async () => {
   await served[Symbol.asyncDispose]();
 });
 
-/** Sends an address as it is, which fetch would not. */
+/** Sends a request target unchanged, which fetch would not. */
 async function ask(path: string, method = "GET"): Promise<unknown> {
   const request = openRequest({ host: served.address, port: served.port, path, method });
   request.end();
@@ -50,13 +50,13 @@ async function ask(path: string, method = "GET"): Promise<unknown> {
   return answer.statusCode === 200 ? body : [answer.statusCode, body.detail];
 }
 
-test("an address with a server's name in it is that of its path, as proxies are asked", async () => {
+test("uses the path of an absolute request target", async () => {
   expect(await ask("/items/a%20b?x=1")).toEqual(["/items/a%20b", { id: "a b" }, "x=1"]);
   expect(await ask("http://elsewhere.example/items/a%20b?x=1")).toEqual(["/items/a%20b", { id: "a b" }, "x=1"]);
   expect(await ask("HTTPS://elsewhere.example:81?q=/items/a")).toEqual([404, "There is nothing at /."]);
   expect(await ask("http:///items/a")).toEqual(["/items/a", { id: "a" }, ""]);
 });
 
-test("an asterisk is no path", async () => {
+test("does not accept an asterisk as path", async () => {
   expect(await ask("*", "OPTIONS")).toEqual([404, "There is nothing at *."]);
 });

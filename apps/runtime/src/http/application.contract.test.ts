@@ -99,7 +99,7 @@ describe("an application object", () => {
     expect(service.manifest.services[0]?.app).toMatchObject({ id: "app:app", routes: [], openapi: null });
   });
 
-  test("gets requests as ASGI says, with the state of its lifespan, and answers in all parts", async () => {
+  test("gets ASGI requests with lifespan state and sends complete answers", async () => {
     const answer = await call("/scope?a=1&b=%20", { method: "PATCH", headers: { "x-own": "\u00e9" } });
     expect(await answer.json()).toEqual({
       type: "http",
@@ -115,21 +115,21 @@ describe("an application object", () => {
     expect(answer.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  test("has its exceptions in the log when it answered 500 itself, as frameworks do", async () => {
+  test("logs exceptions behind its own 500 answers", async () => {
     expect((await call("/answers_and_raises")).status).toBe(500);
     await eventually(() => expect(service.printed).toContain("RuntimeError: behind its answer"));
     const line = service.logged.find(({ fields }) => fields["path"] === "/answers_and_raises");
     expect(line).toMatchObject({ level: "error", message: "request failed", fields: { status: 500 } });
   });
 
-  test("takes large bodies piece by piece, or leaves the rest", async () => {
+  test("reads large bodies in pieces or ignores the rest", async () => {
     const body = "x".repeat(5_000_000);
     expect(await (await call("/upload", { method: "PUT", body })).json()).toEqual([5_000_000, true]);
     expect(await (await call("/half", { method: "POST", body })).text()).toBe("enough");
     expect(await (await call("/head")).text()).toBe("body");
   });
 
-  test("sends as it goes, and learns that its client left", async () => {
+  test("streams its answer and notices when the client disconnects", async () => {
     const leaving = new AbortController();
     const answer = await call("/ticks", { signal: leaving.signal });
     const reader = answer.body?.getReader();
@@ -144,7 +144,7 @@ describe("an application object", () => {
     await eventually(() => expect(service.printed).toContain("saw the client go"));
   });
 
-  test("has routes in it end early when its client leaves", async () => {
+  test("ends mounted routes early when the client disconnects", async () => {
     let signal: AbortSignal | undefined;
     const inside: InnerRoutes = {
       answer: (_route, _head, _data, given) => {
@@ -163,7 +163,7 @@ describe("an application object", () => {
     await eventually(() => expect(signal?.aborted).toBe(true));
   });
 
-  test("answers HEAD, CORS and /docs itself; /openapi.json and /health stay the service's", async () => {
+  test("answers HEAD, CORS and /docs; /openapi.json and /health belong to the service", async () => {
     expect((await call("/head", { method: "HEAD" })).headers.get("x-method")).toBe("HEAD");
     const cors = await call("/cors", { method: "OPTIONS", headers: { origin: "http://localhost:1" } });
     expect([cors.status, cors.headers.get("access-control-allow-origin")]).toEqual([204, "https://own.example"]);
@@ -177,7 +177,7 @@ describe("an application object", () => {
     ["/raises", "ValueError: inside"],
     ["/silent", "it returned without sending a response"],
     ["/split", "the header 'x-a' holds a control character"],
-  ])("that gives no answer is told by name: %s", async (path, detail) => {
+  ])("that sends no valid answer is named: %s", async (path, detail) => {
     const answer = await call(path);
     const problem = (await answer.json()) as { code: string; detail: string };
     expect([answer.status, problem.code]).toEqual([400, "function_failed"]);
@@ -185,14 +185,14 @@ describe("an application object", () => {
     expect(answer.headers.get("set-cookie")).toBe(null);
   });
 
-  test("says nothing of the connection: lengths that are wrong mislead nobody", async () => {
+  test("cannot set connection headers: wrong lengths have no effect", async () => {
     const answer = await call("/length");
     expect([answer.headers.get("content-length"), await answer.text()]).toEqual(["4", "four"]);
   });
 });
 
 describe("a file with an application object", () => {
-  test("that cannot start says why", async () => {
+  test("that cannot start reports the reason", async () => {
     const source = `
 async def app(scope, receive, send):
     await receive()
@@ -203,7 +203,7 @@ async def app(scope, receive, send):
     expect(await answer.json()).toMatchObject({ status: 503, code: "worker_unavailable" });
   });
 
-  test("and a router that is not in it is refused", async () => {
+  test("refuses a router that is not mounted in it", async () => {
     const source = "async def app(scope, receive, send): pass\nrouter = Router(name='r')\n";
     await expect(serveHandlers(source)).rejects.toThrow("The router 'router' is not in the application object 'app'.");
   });

@@ -3,18 +3,18 @@ import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
 
-/** So much is read ahead of whoever takes the pieces. */
+/** Maximum bytes read ahead of the consumer. */
 const AHEAD_BYTES = 262_144;
-/** A client that sends nothing for so long, while its next piece is waited for, has lost its turn. */
+/** Timeout for a client's next piece. */
 const IDLE_MS = 60_000;
-/** What a route did not want of a body is taken and dropped, since a client that writes reads no answer before it is through. */
+/** Bytes of an unread body that are received and dropped, because a client reads the answer only after sending. */
 const DROPPED_BYTES = 64_000_000;
 const DROPPING_MS = 30_000;
 
-/** A request's body, piece by piece, at the pace of whoever takes them. */
+/** A request's body in pieces, at the consumer's pace. */
 export class BodyStream implements AsyncIterable<Uint8Array> {
   readonly #request: IncomingMessage;
-  /** The request's body unpacked, or the request itself. */
+  /** The unpacked body, or the request itself. */
   readonly #source: Readable;
   readonly #signal: AbortSignal;
   readonly #idleMs: number;
@@ -25,7 +25,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   #error: unknown;
   #wake = (): void => undefined;
 
-  /** `signal` aborts when the client goes away. */
+  /** `signal` aborts when the client disconnects. */
   constructor(request: IncomingMessage, signal: AbortSignal, idleMs = IDLE_MS) {
     this.#request = request;
     this.#signal = signal;
@@ -54,7 +54,10 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     }
   }
 
-  /** Lets the rest of the body go, so that the connection serves the next request; closes it when there is too much. */
+  /**
+   * Drops the rest of the body, so that the connection serves the next request. Closes the connection when too much is
+   * left.
+   */
   drop(): void {
     if (this.#dropped !== undefined || this.#request.readableEnded || this.#request.destroyed) return;
     this.#dropped = 0;
@@ -94,11 +97,11 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** What a client is told that sent nothing, or not all, for `ms` milliseconds. */
+/** Error for a client that did not send the complete request within `ms` milliseconds. */
 export function bodyTimedOut(ms: number): Error {
   return appError("request_timeout", {
-    detail: `The rest of the request did not come within ${ms / 1_000} seconds.`,
-    hint: "Send the request again, without a pause in it.",
+    detail: `The rest of the request did not arrive within ${ms / 1_000} seconds.`,
+    hint: "Send the request again without pauses.",
     meta: { timeout_ms: ms },
   });
 }

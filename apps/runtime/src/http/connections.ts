@@ -2,12 +2,12 @@ import { setMaxListeners } from "node:events";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** The open connections of a server. */
+/** Open connections of a server. */
 export class Connections {
   readonly #draining = new AbortController();
   readonly #open = new Map<Socket, AbortController | undefined>();
 
-  /** Aborts when the server takes no more requests. */
+  /** Aborts when the server stops accepting requests. */
   readonly draining = this.#draining.signal;
 
   constructor(server: Server) {
@@ -21,24 +21,27 @@ export class Connections {
     });
   }
 
-  /** Aborts when the connection closes. One for all its requests: a signal for each would cost as much as the request. */
+  /**
+   * Signal that aborts when the connection closes. All its requests share it, because a signal for each would cost as
+   * much as the request.
+   */
   signalOf(connection: Socket): AbortSignal {
     const known = this.#open.get(connection);
     if (known !== undefined) return known.signal;
     if (!this.#open.has(connection)) return AbortSignal.abort();
     const controller = new AbortController();
-    // Each row of a request that is with Python listens.
+    // Each row of a request in Python adds a listener.
     setMaxListeners(0, controller.signal);
     this.#open.set(connection, controller);
     return controller.signal;
   }
 
-  /** Tells the answers that have no end of their own. */
+  /** Ends answers that would never end. */
   beginDrain(): void {
     this.#draining.abort();
   }
 
-  /** Closes what was opened ahead of a request that never came; Node counts it as busy. */
+  /** Closes connections that were opened but never sent a request, which Node counts as busy. */
   closeUnused(): void {
     for (const connection of this.#open.keys()) if (connection.bytesRead === 0) connection.destroy();
   }

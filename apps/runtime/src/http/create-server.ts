@@ -16,7 +16,7 @@ import type { CarryOptions, ServeOptions } from "./serve-endpoints.ts";
 const KEEP_ALIVE_MS = 72_000;
 const SLASH = 0x2f;
 
-/** Makes the server: how bodies are read, and what is answered to what is no request. */
+/** Creates the HTTP server with body parsing and answers to invalid HTTP. */
 export function createServer(options: CarryOptions): FastifyInstance {
   const nameRequest = createRequestIds();
   const server = fastify({
@@ -24,14 +24,14 @@ export function createServer(options: CarryOptions): FastifyInstance {
     schemaController: NO_SCHEMAS,
     genReqId: ({ headers }) => nameRequest(headers),
     requestIdHeader: false,
-    // readBody refuses what is too large: Fastify would close the connection under a client that still writes.
+    // readBody refuses large bodies. Fastify would close the connection while the client is still writing.
     bodyLimit: Number.MAX_SAFE_INTEGER,
-    // A key may be long; Node takes no longer address than this.
+    // Keys may be long; this is Node's limit for addresses.
     routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // How long a body may take is for who reads it to say: one that streams may take hours.
+    // The body's consumer decides its timeout: a stream may take hours.
     requestTimeout: 0,
-    // While it drains, a connection that is there is still served, once, and told to close.
+    // While draining, an open connection serves one more request and is then closed.
     return503OnClosing: false,
     forceCloseConnections: "idle",
     clientErrorHandler: (error, socket) => answerBadHttp(error, socket, options.log),
@@ -44,7 +44,7 @@ export function createServer(options: CarryOptions): FastifyInstance {
     dropDashboardCookies(request);
   });
   server.removeAllContentTypeParsers();
-  // Bodies stay text: the route's own reader keeps digits that JSON.parse would lose.
+  // Bodies stay text, because the route's reader keeps digits that JSON.parse would lose.
   server.addContentTypeParser("application/json", (request, payload, done) => {
     const refusal = refuseEncoding(request.headers);
     if (refusal !== undefined) done(refusal);
@@ -52,7 +52,7 @@ export function createServer(options: CarryOptions): FastifyInstance {
     else readBody(payload, options.body_bytes, done);
   });
   server.addContentTypeParser("*", (request, payload, done) => {
-    // One that streams is left where it is.
+    // A streamed body stays unread here.
     if (isStreamed(request)) done(refuseEncoding(request.headers) ?? null);
     else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, done);
     else done(unsupportedMediaType(request.headers["content-type"]));
@@ -60,7 +60,7 @@ export function createServer(options: CarryOptions): FastifyInstance {
   return server;
 }
 
-/** Another server than the gateway may stand before this one; a handler never sees the session of a person who uses the dashboard. */
+/** A proxy other than the gateway may be in front. Handlers must never see a dashboard session. */
 function dropDashboardCookies({ headers }: IncomingMessage): void {
   if (headers.cookie === undefined) return;
   const kept = withoutDashboardCookies(headers.cookie);
@@ -68,7 +68,7 @@ function dropDashboardCookies({ headers }: IncomingMessage): void {
   else headers.cookie = kept;
 }
 
-/** The path and what follows of `http://host/path`, which clients send to proxies and servers take too (RFC 9112, 3.2.2). */
+/** Path and query of an absolute request target `http://host/path`, which servers must accept too (RFC 9112, 3.2.2). */
 function originForm(url: string): string {
   const whole = /^https?:\/\/[^/?#]*/i.exec(url);
   if (whole === null) return url;
@@ -79,13 +79,13 @@ function originForm(url: string): string {
 function noAddress(host: string, cause: unknown): AppError {
   return appError("usage", {
     detail: `${host} is not an address of this machine, so nothing can listen on it.`,
-    hint: "Use --host 127.0.0.1 for this machine alone, or --host 0.0.0.0 for the whole network.",
+    hint: "Use --host 127.0.0.1 for this machine only, or --host 0.0.0.0 for the whole network.",
     meta: { host },
     cause,
   });
 }
 
-/** @throws port_taken; usage for a host that is not this machine's */
+/** @throws port_taken; usage for a host that is not an address of this machine */
 export async function listen(
   server: FastifyInstance,
   options: Pick<ServeOptions, "host" | "port">,

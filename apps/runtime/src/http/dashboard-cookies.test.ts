@@ -3,7 +3,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";
 
-/** One route that answers the headers it was sent, and sets two cookies. */
+/** One route that returns its request headers and sets two cookies. */
 function endpoints(): ServedRoutes {
   return {
     services: ["api"],
@@ -34,7 +34,7 @@ function endpoints(): ServedRoutes {
   } as unknown as ServedRoutes;
 }
 
-test("a handler neither sees nor sets a cookie of the dashboard", async () => {
+test("a handler neither sees nor sets a dashboard cookie", async () => {
   const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 1_000 };
   await using served = await serveEndpoints(endpoints(), options);
   const ask = async (cookie: string) => {

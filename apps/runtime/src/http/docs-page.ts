@@ -3,8 +3,8 @@ import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import type { FastifyInstance } from "fastify";
 
 /**
- * Adds the page that shows a service's routes, `<mount>/docs`, with everything it needs: it loads without the internet.
- * A person's own GET of that path wins; their POST stands beside it. Gives the paths that it added.
+ * Adds the API documentation page `<mount>/docs` with all its files, so that it works offline. A GET route of the
+ * application on that path takes precedence; other methods of it coexist. Returns the added paths.
  */
 export function addDocsPage(server: FastifyInstance, { mount }: { readonly mount: string }): readonly string[] {
   if (server.hasRoute({ method: "GET", url: `${mount}/docs` })) return [];

@@ -139,22 +139,19 @@ function printed(line: string): number {
 }
 
 describe("time", () => {
-  test.each(["/sleep", "/wait", "/stubborn", "/hold"])(
-    "a handler that does not return is told so: %s",
-    async (path) => {
-      expect(await get(path)).toEqual([400, "function_timeout"]);
-      expect((await get("/pid"))[0]).toBe(200);
-    },
-  );
+  test.each(["/sleep", "/wait", "/stubborn", "/hold"])("reports a handler that does not return: %s", async (path) => {
+    expect(await get(path)).toEqual([400, "function_timeout"]);
+    expect((await get("/pid"))[0]).toBe(200);
+  });
 
-  test("a process with a handler that cannot be stopped is replaced, and the others in it end in peace", async () => {
+  test("replaces a process with an unstoppable handler after its other requests end", async () => {
     const [, before] = await get("/pid");
     expect(await get("/sleep")).toEqual([400, "function_timeout"]);
     await eventually(async () => expect((await get("/pid"))[1]).not.toBe(before));
   });
 });
 
-describe("at once", () => {
+describe("concurrency", () => {
   test("forty async handlers wait together in one process", async () => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => get("/meet")));
     expect(answers).toEqual(Array(40).fill([200, 40]));
@@ -166,13 +163,13 @@ describe("at once", () => {
   });
 });
 
-describe("an end of the process", () => {
-  test("is told to the request that was alone in it", async () => {
+describe("the end of a process", () => {
+  test("is reported to its only request", async () => {
     expect(await get("/die")).toEqual([400, "worker_died"]);
     expect((await get("/pid"))[0]).toBe(200);
   });
 
-  test("is told to all that were under way, and none runs again", async () => {
+  test("is reported to all running requests, and none is repeated", async () => {
     const began = printed("long began");
     const long = get("/long");
     await eventually(() => expect(printed("long began")).toBe(began + 1));
@@ -185,7 +182,7 @@ describe("an end of the process", () => {
     expect(printed("long began")).toBe(began + 1);
   });
 
-  test("comes when there is no memory to read a request", async () => {
+  test("happens when there is no memory to read a request", async () => {
     expect((await get("/stingy"))[0]).toBe(200);
     const answer = await fetch(`${service.url}/size`, { method: "POST", body: "x".repeat(900_000) });
     expect(await answer.json()).toMatchObject({ code: "worker_died" });
@@ -194,7 +191,7 @@ describe("an end of the process", () => {
 });
 
 describe("clients", () => {
-  test("one that leaves ends its handler", async () => {
+  test("a client that disconnects ends its handler", async () => {
     const before = printed("long was cancelled");
     const began = printed("long began");
     const client = await silentClient("/long");
@@ -203,9 +200,9 @@ describe("clients", () => {
     await eventually(() => expect(printed("long was cancelled")).toBe(before + 1));
   });
 
-  test("one that reads nothing gets no more than fits on the way, and ends the stream when it leaves", async () => {
+  test("a client that reads nothing gets one window and then ends the stream", async () => {
     const client = await silentClient("/flood");
-    // a window of 1 MiB has room for as many, whatever the system's buffers take
+    // the window has room for as many pieces, whatever the system's buffers hold
     await eventually(() => expect(printed("piece 10")).toBe(1), { timeout_ms: 20_000 });
     expect((await get("/pid"))[0]).toBe(200);
     expect(printed("flood ended")).toBe(0);
@@ -214,7 +211,7 @@ describe("clients", () => {
     expect(printed("piece 999")).toBe(0);
   });
 
-  test("one that sends less than it announced leaves nothing behind", async () => {
+  test("a client that sends less than announced leaves nothing behind", async () => {
     const { hostname, port } = new URL(service.url);
     const socket = createConnection(Number(port), hostname);
     socket.write("POST /size HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nshort");
@@ -223,7 +220,7 @@ describe("clients", () => {
     expect((await get("/pid"))[0]).toBe(200);
   });
 
-  test("bodies of several megabytes arrive whole, larger ones than allowed are refused", async () => {
+  test("accepts bodies of several megabytes and refuses larger ones", async () => {
     const body = `abc${"x".repeat(5_000_000)}xyz`;
     for (const [path, expected] of [
       ["/size", body.length],
@@ -236,13 +233,13 @@ describe("clients", () => {
     expect(large.status).toBe(413);
   });
 
-  test("an answer that breaks off does not look whole", async () => {
+  test("an aborted answer does not appear complete", async () => {
     const answer = await fetch(`${service.url}/breaks`);
     expect(answer.status).toBe(200);
     await expect(answer.text()).rejects.toThrow();
   });
 
-  test("an upgrade to a WebSocket is refused, and told of live queries", async () => {
+  test("refuses a WebSocket upgrade and suggests live queries", async () => {
     const { hostname, port } = new URL(service.url);
     const socket = createConnection(Number(port), hostname);
     socket.write(
@@ -259,7 +256,7 @@ describe("clients", () => {
   });
 });
 
-test("a stream of events does not hold up the end of its service", async () => {
+test("a stream of events does not delay its service's end", async () => {
   const ending = await serveHandlers(APP);
   const answer = await fetch(`${ending.url}/ticks`);
   let told = "";

@@ -112,18 +112,18 @@ async function refusal(answer: Response): Promise<[number, string, unknown]> {
   return [status, code, errors];
 }
 
-describe("what a handler takes", () => {
-  test("parameters of path and URL, converted to their types", async () => {
+describe("handler inputs", () => {
+  test("path and query parameters, converted to their types", async () => {
     const answer = await call("GET", "/items/7?q=a%20b&n=1&n=2&day=2026-03-04");
     expect([answer.status, await answer.json()]).toEqual([200, { id: 7, q: "a b", n: [1, 2], day: "2026-03-04" }]);
     expect(await (await call("GET", "/items/7")).json()).toEqual({ id: 7, q: null, n: [], day: "2026-01-02" });
   });
 
-  test("a path without parameters comes before one with them", async () => {
+  test("prefers a path without parameters to one with them", async () => {
     expect(await (await call("GET", "/items/first")).json()).toBe("first");
   });
 
-  test("a body by a dataclass, or by several parameters", async () => {
+  test("a body as a dataclass or as several parameters", async () => {
     const made = await call("POST", "/points?twice=yes", { x: 1 });
     expect([made.status, await made.json()]).toEqual([
       201,
@@ -152,7 +152,7 @@ describe("what a handler takes", () => {
     });
   });
 
-  test.each(["plain", "awaited"])("the request's JSON, text and bytes, %s", async (way) => {
+  test.each(["plain", "awaited"])("JSON, text and bytes of the request, %s", async (way) => {
     const answer = await call("POST", `/read/${way}`, { a: [1] });
     expect(await answer.json()).toEqual([{ a: [1] }, '{"a":[1]}', '{"a":[1]}', 9]);
     const headers = { "content-type": "application/json" };
@@ -162,24 +162,24 @@ describe("what a handler takes", () => {
     expect((await refusal(text)).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
   });
 
-  test("a value of the path as long as an address may be, and none that is no UTF-8", async () => {
+  test("long path values, and refusal of values that are not UTF-8", async () => {
     const name = "\u00fc".repeat(2_000);
     expect(await (await call("PATCH", `/echo/${encodeURIComponent(name)}`)).json()).toMatchObject({ name });
     const broken = (await (await call("PATCH", "/echo/%ff")).json()) as { code: string; detail: string };
     expect(broken).toMatchObject({
       code: "invalid_request",
-      detail: "The path /v1/echo/%ff holds a % that begins no character of UTF-8.",
+      detail: "The path /v1/echo/%ff contains a % that does not start a UTF-8 character.",
     });
   });
 
-  test("a packed body as it was, with no word of its packing", async () => {
+  test("an unpacked body without its content encoding", async () => {
     const init = { method: "POST", body: gzipSync("plain"), headers: { "content-encoding": "gzip" } };
     expect(await (await fetch(`${service.url}/v1/packed`, init)).json()).toEqual([null, null, "plain"]);
     const plain = await fetch(`${service.url}/v1/packed`, { method: "POST", body: "plain" });
     expect(await plain.json()).toEqual([null, "5", "plain"]);
   });
 
-  test("what does not fit is refused before the function runs, each value with its place", async () => {
+  test("refuses invalid values with their location before the function runs", async () => {
     expect(await refusal(await call("GET", "/items/seven?n=1&n=x&qq=1"))).toEqual([
       422,
       "invalid_request",
@@ -209,17 +209,14 @@ describe("what a handler takes", () => {
   });
 });
 
-test.each(["DELETE", "PUT"])(
-  "%s of a path that is written out, for GET alone, is not meant for its neighbour",
-  async (method) => {
-    const answer = await fetch(`${service.url}/v1/items/first`, { method, body: "x" });
-    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
-    expect(await answer.json()).toMatchObject({ code: "method_not_allowed" });
-  },
-);
+test.each(["DELETE", "PUT"])("%s of a fixed path with only GET does not reach a parameter path", async (method) => {
+  const answer = await fetch(`${service.url}/v1/items/first`, { method, body: "x" });
+  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+  expect(await answer.json()).toMatchObject({ code: "method_not_allowed" });
+});
 
-describe("what a handler answers", () => {
-  test("nothing, bytes, and a response in all its parts", async () => {
+describe("handler answers", () => {
+  test("nothing, bytes, and a complete response", async () => {
     expect(await (await call("DELETE", "/items/0")).json()).toBe(null);
     const bytes = await call("DELETE", "/items/7");
     expect([bytes.headers.get("content-type"), [...new Uint8Array(await bytes.arrayBuffer())]]).toEqual([
@@ -235,7 +232,7 @@ describe("what a handler answers", () => {
     ]);
   });
 
-  test("what it yields goes out piece by piece", async () => {
+  test("sends yielded pieces one by one", async () => {
     const lines = await call("GET", "/count?to=3");
     expect([lines.headers.get("content-type"), await lines.text()]).toEqual([
       "application/x-ndjson",
@@ -249,7 +246,7 @@ describe("what a handler answers", () => {
     expect(await (await call("GET", "/count?to=0")).text()).toBe("");
   });
 
-  test("an error that it raises to be told has its status, text and headers", async () => {
+  test("sends a raised error with its status, text and headers", async () => {
     const gone = await call("DELETE", "/items/1");
     expect([gone.status, gone.headers.get("x-why")]).toEqual([404, "gone"]);
     expect(await gone.json()).toMatchObject({ status: 404, code: "handler_failed", detail: "There is no item 1." });
@@ -260,7 +257,7 @@ describe("what a handler answers", () => {
     });
   });
 
-  test("what it says of the connection and of fields behind the body is left out", async () => {
+  test("omits connection headers and trailers", async () => {
     const answer = await call("DELETE", "/items/11");
     const headers = ["trailer", "connection", "x-kept"].map((name) => answer.headers.get(name));
     expect([await answer.text(), ...headers]).toEqual(["x", null, "keep-alive", "1"]);
@@ -273,7 +270,7 @@ describe("what a handler answers", () => {
     [6, "its result is not valid JSON"],
     [8, "SystemExit: 3"],
     [10, "raised HTTPError 409, which cannot be sent"],
-  ])("a failure is told by name, without its stack (%i)", async (item, detail) => {
+  ])("names a failure without its stack (%i)", async (item, detail) => {
     const answer = await call("DELETE", `/items/${item}`);
     const problem = (await answer.json()) as { code: string; detail: string; meta: { function: string } };
     expect([answer.status, problem.code, problem.meta.function]).toEqual([400, "function_failed", "app:drop"]);
@@ -289,7 +286,7 @@ describe("what a handler answers", () => {
   });
 });
 
-test("its description says what its signature and docstring say", async () => {
+test("describes signature and docstring in OpenAPI", async () => {
   const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { operationId: string; summary: string; responses: object }>>;
   };
@@ -327,14 +324,14 @@ def change(item_id: int):
     return [answer.headers.get("access-control-allow-origin"), answer.headers.get("vary")];
   }
 
-  test("may call where the router says so, and nowhere else", async () => {
+  test("may call only what the router allows", async () => {
     expect(await asked("https://app.example")).toEqual(["https://app.example", "origin"]);
     expect(await asked("https://other.example")).toEqual([null, "origin"]);
     expect(await asked("https://other.example", "PUT")).toEqual([null, "origin"]);
     expect(await asked("http://localhost:3000")).toEqual([null, "origin"]);
   });
 
-  test("are told before what they may send", async () => {
+  test("get preflight answers", async () => {
     const answer = await fetch(`${shared.url}/items/1`, {
       method: "OPTIONS",
       headers: { origin: "https://app.example", "access-control-request-method": "PUT" },
@@ -343,7 +340,7 @@ def change(item_id: int):
     expect(answer.headers.get("access-control-allow-methods")).toBe("GET, HEAD, PUT");
   });
 
-  test("a method that a path with parameters does not answer is told with those that it does", async () => {
+  test("an unsupported method of a parameter path lists the allowed ones", async () => {
     const answer = await fetch(`${shared.url}/items/1`, { method: "POST" });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD, PUT, OPTIONS"]);
   });

@@ -4,7 +4,7 @@ import { AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { printBadHttp, refuseBadHttp } from "@appdb/http/bad-http";
 
-/** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. `url`: the request's. */
+/** Converts errors of the HTTP server to ours and passes on all others. `url` is the request's. */
 export function fromHttpError(error: unknown, url = ""): unknown {
   if (error instanceof AppError || !(error instanceof Error) || !("code" in error)) return error;
   switch (error.code) {
@@ -13,14 +13,14 @@ export function fromHttpError(error: unknown, url = ""): unknown {
       return unsupportedMediaType(undefined);
     case "FST_ERR_BAD_URL":
       return appError("invalid_request", {
-        detail: `The path ${url.slice(0, 200)} holds a % that begins no character of UTF-8.`,
-        hint: "Write a % itself as %25, and other characters as their bytes in UTF-8.",
+        detail: `The path ${url.slice(0, 200)} contains a % that does not start a UTF-8 character.`,
+        hint: "Write % itself as %25, and other characters as their UTF-8 bytes.",
         cause: error,
       });
     case "ECONNRESET":
     case "ERR_STREAM_PREMATURE_CLOSE":
       return appError("invalid_json", {
-        detail: "The request broke off before its body had come whole.",
+        detail: "The request ended before its body was complete.",
         hint: "Send the request again.",
         cause: error,
       });
@@ -33,15 +33,15 @@ export function unsupportedMediaType(contentType: string | undefined): AppError 
   const sent =
     contentType === undefined ? "no content type" : `content type ${JSON.stringify(contentType.slice(0, 100))}`;
   return appError("unsupported_media_type", {
-    detail: `The request has ${sent}; routes take application/json.`,
-    hint: "Send the header content-type: application/json; for many rows of an insert route content-type: application/x-ndjson",
+    detail: `The request has ${sent}; routes accept application/json.`,
+    hint: "Send the header content-type: application/json. For many rows, send application/x-ndjson to an insert route.",
   });
 }
 
 export function noWebSockets(): AppError {
   return appError("no_websockets", {
     detail: "The request asks for a WebSocket, but services do not support them.",
-    hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
+    hint: "To receive changes, open a query route as a live query: GET it with the header accept: text/event-stream",
   });
 }
 
@@ -60,14 +60,14 @@ export function methodNotAllowed(method: string, path: string, allowed: readonly
   });
 }
 
-/** Answers bytes that are no HTTP: there is no request to reply to, only a socket. */
+/** Answers invalid HTTP on the socket, because there is no request to reply to. */
 export function answerBadHttp(error: Error & { code?: string }, socket: Socket, log: Logger): void {
-  // a client that broke off: a request that had begun is told as one whose client went away
+  // a client that disconnected: a request that had begun is reported as cancelled
   if (error.code === "ECONNRESET" || error.code === "HPE_INVALID_EOF_STATE" || !socket.writable) {
     socket.destroy();
     return;
   }
-  const refusal = refuseBadHttp(error.code, "Send HTTP/1.1; services speak no TLS.");
+  const refusal = refuseBadHttp(error.code, "Send HTTP/1.1. Services do not support TLS.");
   const id = randomUUID();
   const { code, message: detail } = refusal.error;
   log.info({ req: id, code, status: refusal.status, detail }, "request refused");

@@ -7,7 +7,7 @@ import { sendReply } from "./send-reply.ts";
 import type { ServedRoutes } from "./serve-endpoints.ts";
 import type { MetricsPage } from "./service-metrics.ts";
 
-/** What a service answers beside its routes: its description and its docs. */
+/** Adds a service's own pages next to its routes: its description and its docs. */
 export function addOwnPages(
   server: FastifyInstance,
   paths: PathMethods,
@@ -25,13 +25,13 @@ export function addOwnPages(
   });
   paths.add("GET", `${mount}/openapi.json`);
   addHealth(server, paths, endpoints, mount);
-  // An application object answers it, or says that it has none.
+  // An application object answers this path, or reports that it has none.
   if (endpoints.routes.some((route) => route.service === service && route.method === "ANY")) return;
   paths.add("GET", `${mount}/docs`);
   for (const path of addDocsPage(server, place)) paths.add("GET", path);
 }
 
-/** In either form; the first wins where both are. */
+/** Headers for API keys; the first one present wins. */
 const KEYS = {
   ApiKey: { type: "apiKey", in: "header", name: "X-api-key" },
   Bearer: { type: "http", scheme: "bearer" },
@@ -44,7 +44,7 @@ function describe(document: OpenApiDocument, url: string, needsKey: boolean): ob
   return { ...served, components, security: Object.keys(KEYS).map((name) => ({ [name]: [] })) };
 }
 
-/** Answers whether PostgreSQL can be asked. */
+/** Reports whether PostgreSQL responds. */
 export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints: ServedRoutes, mount: string): void {
   server.get(`${mount}/health`, { config: { is_open: true } }, async (request, reply) => {
     await endpoints.checkHealth();
@@ -55,7 +55,7 @@ export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints
   paths.add("GET", `${mount}/health`);
 }
 
-/** For scrapers on this machine: what functions an application has is nobody else's business. */
+/** For scrapers on this machine only, because the metrics reveal an application's functions. */
 export function addMetrics(server: FastifyInstance, paths: PathMethods, metrics: () => Promise<MetricsPage>): void {
   paths.add("GET", "/metrics");
   server.get("/metrics", async (request, reply) => {

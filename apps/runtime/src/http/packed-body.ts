@@ -7,8 +7,8 @@ const GZIP = /^(x-)?gzip$/i;
 const UTF8 = /^"?(utf-?8|us-ascii)"?$/i;
 
 /**
- * What of a request's headers keeps its body from being read: a packing other than gzip, a charset other than UTF-8.
- * Undefined when nothing does.
+ * Refuses a body with an encoding other than gzip, or a charset other than UTF-8. Undefined when the headers are
+ * acceptable.
  */
 export function refuseEncoding(headers: IncomingMessage["headers"]): Error | undefined {
   const type = headers["content-type"];
@@ -16,19 +16,19 @@ export function refuseEncoding(headers: IncomingMessage["headers"]): Error | und
   const encoding = headers["content-encoding"]?.trim();
   if (encoding !== undefined && !GZIP.test(encoding) && !/^(identity)?$/i.test(encoding)) {
     return appError("unsupported_media_type", {
-      detail: `The body is packed as ${JSON.stringify(encoding.slice(0, 100))}; bodies are taken plain, or packed by gzip.`,
-      hint: "Send the body as it is, or with the header: content-encoding: gzip",
+      detail: `The body has the content encoding ${JSON.stringify(encoding.slice(0, 100))}; services accept uncompressed bodies and gzip.`,
+      hint: "Send the body uncompressed, or with the header: content-encoding: gzip",
     });
   }
   const charset = /;\s*charset\s*=\s*([^;]*)/i.exec(type ?? "")?.[1]?.trim();
   if (charset === undefined || UTF8.test(charset)) return undefined;
   return appError("unsupported_media_type", {
-    detail: `The body's charset is ${JSON.stringify(charset.slice(0, 100))}; JSON is taken in UTF-8.`,
+    detail: `The body's charset is ${JSON.stringify(charset.slice(0, 100))}; JSON must be UTF-8.`,
     hint: "Send the body in UTF-8.",
   });
 }
 
-/** A request's body as it was before it was packed. What is no gzip fails with invalid_encoding. */
+/** A request's unpacked body. Invalid gzip fails with invalid_encoding. */
 export function unpackedBody(request: IncomingMessage): Readable {
   const encoding = request.headers["content-encoding"];
   if (encoding === undefined || !GZIP.test(encoding.trim())) return request;
@@ -37,23 +37,23 @@ export function unpackedBody(request: IncomingMessage): Readable {
   return request.pipe(gunzip);
 }
 
-/** Ends the unpacking; the rest of the request is for whoever calls to take. */
+/** Stops unpacking. The caller reads the rest of the request. */
 export function stopUnpacking(request: IncomingMessage, unpacked: Readable): void {
   if (unpacked === request) return;
   request.unpipe();
   unpacked.destroy();
 }
 
-/** The words for what zlib found. */
+/** Describes an error of zlib. */
 export function explainUnpacking(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!code.startsWith("Z_")) return error;
   return appError("invalid_encoding", {
     detail:
       code === "Z_BUF_ERROR"
-        ? "The body ends before its gzip data does."
-        : "The body is not gzip, as its content-encoding says.",
-    hint: "Pack the body by gzip, or leave the header content-encoding out.",
+        ? "The body ends before its gzip data is complete."
+        : "The body is not gzip although its content-encoding says so.",
+    hint: "Compress the body with gzip, or omit the header content-encoding.",
     cause: error,
   });
 }

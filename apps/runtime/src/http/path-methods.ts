@@ -3,17 +3,17 @@ import type { CorsRule } from "@appdb/http/cors";
 interface Known {
   readonly methods: readonly string[];
   readonly cors: CorsRule;
-  /** Of a path with parameters. */
+  /** Pattern of a path with parameters. */
   readonly pattern: RegExp | undefined;
 }
 
-/** Which methods a path answers, and what its service says of pages of other origins. */
+/** Methods that a path supports, and the CORS rule of its service. */
 export class PathMethods {
   readonly #known = new Map<string, Known>();
 
   add(method: string, path: string, cors: CorsRule = null): void {
     const known = this.#known.get(path);
-    // Fastify answers HEAD wherever it answers GET.
+    // Fastify answers HEAD for every GET route.
     const added = method === "GET" ? ["GET", "HEAD"] : [method];
     const pattern = path.includes("{") ? patternOf(path) : undefined;
     this.#known.set(path, { methods: [...new Set([...(known?.methods ?? []), ...added])], cors, pattern });

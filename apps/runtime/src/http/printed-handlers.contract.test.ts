@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { serveHandlers } from "../testing/handler-service.ts";
 import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts";
 
-test("docs/handlers.md works as it is printed", async () => {
+test("the examples of docs/handlers.md work", async () => {
   const { app, examples } = readPrintedExamples("handlers.md");
   expect(examples).toHaveLength(4);
   await using service = await serveHandlers(app);

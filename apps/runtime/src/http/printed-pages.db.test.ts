@@ -10,7 +10,10 @@ import { expect, test } from "vitest";
 import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts";
 import { serveEndpoints } from "./serve-endpoints.ts";
 
-/** Pages of docs that print an application and what it answers, how many of its answers at least, and how many blocks that are refused. */
+/**
+ * Documentation pages that print an application and its answers, with the minimum number of answers and of refused
+ * blocks.
+ */
 const PAGES: readonly [page: string, examples: number, refused: number][] = [
   ["queries.md", 9, 1],
   ["columns.md", 2, 2],
@@ -23,11 +26,11 @@ const PAGES: readonly [page: string, examples: number, refused: number][] = [
   ["queries-over-http.md", 5, 0],
   ["many-rows.md", 6, 0],
 ];
-/** Pages with Python that nothing runs: an export wants another database. */
+/** Pages with Python that no test runs, because an export needs another database. */
 const WITH_MORE_PYTHON = ["many-rows.md"];
 
 test.each(PAGES)(
-  "docs/%s works as it is printed",
+  "the examples of docs/%s work",
   async (name, least) => {
     const { app, examples, unchecked } = readPrintedExamples(name);
     expect(examples.length).toBeGreaterThanOrEqual(least);
@@ -40,18 +43,21 @@ test.each(PAGES)(
   60_000,
 );
 
-test.each(PAGES.filter(([, , refused]) => refused > 0))("docs/%s prints what is refused", async (name, _, count) => {
-  const { refused } = readPrintedExamples(name);
-  expect(refused).toHaveLength(count);
-  const projectRoot = mkdtempSync(join(tmpdir(), "appdb-refused-"));
-  try {
-    for (const { app, printed } of refused) {
-      writeFileSync(join(projectRoot, "app.py"), app);
-      const reading = readManifest({ runtime: testRuntime(projectRoot), app_file: "app.py" });
-      const { detail, hint } = toProblem(await reading.catch((error: unknown) => error));
-      expect(`error: ${detail}\nhint: ${hint}\n`).toMatch(printed);
+test.each(PAGES.filter(([, , refused]) => refused > 0))(
+  "docs/%s prints the current refusals",
+  async (name, _, count) => {
+    const { refused } = readPrintedExamples(name);
+    expect(refused).toHaveLength(count);
+    const projectRoot = mkdtempSync(join(tmpdir(), "appdb-refused-"));
+    try {
+      for (const { app, printed } of refused) {
+        writeFileSync(join(projectRoot, "app.py"), app);
+        const reading = readManifest({ runtime: testRuntime(projectRoot), app_file: "app.py" });
+        const { detail, hint } = toProblem(await reading.catch((error: unknown) => error));
+        expect(`error: ${detail}\nhint: ${hint}\n`).toMatch(printed);
+      }
+    } finally {
+      rmSync(projectRoot, { recursive: true, force: true });
     }
-  } finally {
-    rmSync(projectRoot, { recursive: true, force: true });
-  }
-});
+  },
+);

@@ -4,18 +4,17 @@ import { appError } from "@appdb/contract/errors";
 import { bodyTimedOut } from "./body-stream.ts";
 import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
 
-/** A client has this long to send its whole body. */
+/** Timeout for a client's whole body. */
 const BODY_MS = 120_000;
 
 type Done = (error: Error | null, body?: string | Buffer) => void;
 
-/** So much of a body that is too large is still taken and dropped: a client that writes reads no answer before it is through. */
+/** Bytes of a large body that are received and dropped, because a client reads the answer only after sending. */
 const DROPPED_BYTES = 64_000_000;
 
 /**
- * Reads a request's body: its text, or its bytes when they are no UTF-8, which the route then refuses in its own words.
- * What is packed by gzip is unpacked; the limit is for what comes out.
- * A body that comes in one piece, as nearly all do, is decoded where it lies, without a copy.
+ * Reads a request's body: as text, or as bytes when it is not UTF-8, which the route then refuses. Unpacks gzip; the
+ * limit applies to the unpacked size. A body that arrives in one piece, as nearly all do, is decoded without a copy.
  */
 export function readBody(request: IncomingMessage, bodyBytes: number, done: Done): void {
   const source = unpackedBody(request);
@@ -29,12 +28,12 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
     if (received > bodyBytes || isTooLarge) {
       isTooLarge = true;
       chunks = [];
-      // What a few bytes unpack to is not worth the work.
+      // Unpacking the rest of a small but highly compressed body is not worth the work.
       if (source !== request || received > bodyBytes + DROPPED_BYTES) settle(tooLarge(bodyBytes));
       return;
     }
     if (chunk.length === announced && source === request) text = decode(chunk);
-    // What Node hands over is only lent until the next piece.
+    // Node reuses the buffer for the next piece.
     if (text === undefined) chunks.push(Buffer.from(chunk));
   };
   const onEnd = (): void => {
@@ -67,7 +66,7 @@ function joined(chunks: readonly Buffer[]): string | Buffer {
   return decode(bytes) ?? bytes;
 }
 
-/** Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look. */
+/** Invalid UTF-8 decodes to U+FFFD, so only its presence requires the full check. */
 function decode(bytes: Buffer): string | undefined {
   const text = bytes.toString("utf8");
   return text.includes("\uFFFD") && !isUtf8(bytes) ? undefined : text;
@@ -76,7 +75,7 @@ function decode(bytes: Buffer): string | undefined {
 function tooLarge(bodyBytes: number): Error {
   return appError("payload_too_large", {
     detail: `The body is larger than ${bodyBytes} bytes.`,
-    hint: "Send less at once. Many rows go to an insert route as application/x-ndjson, one JSON object a line, of any length in all.",
+    hint: "Send less data at once. For many rows, send application/x-ndjson to an insert route: one JSON object per line, without a total limit.",
     meta: { body_bytes: bodyBytes },
   });
 }

@@ -11,27 +11,27 @@ export interface Sending {
   readonly id: string;
   readonly log: Logger;
   readonly cors: CorsRule;
-  /** Aborts when the service takes no more requests. */
+  /** Aborts when the service stops accepting requests. */
   readonly draining: AbortSignal;
-  /** For how long a stream without an end waits for a reader who takes nothing. */
+  /** How long an endless stream waits for a reader that consumes nothing. */
   readonly patience_ms?: number;
 }
 
-/** Statuses whose answers have no body, and so no length of it. */
+/** Statuses without a body and content length. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** Sends what a route answered. Resolves when it has gone out, or nobody is there to take it. */
+/** Sends a route's answer. Resolves when it was sent, or when the client is gone. */
 export function sendAnswer(sending: Sending, answer: RouteAnswer): Promise<void> {
   const { response } = sending;
   const { body } = answer;
   const failed = answer.headers[FAILED_HEADER];
-  // Node forgets the headers that writeHead() sends; who counts the answers looks for this one.
+  // Node does not store headers that writeHead() sends, but request metrics read this one.
   if (failed !== undefined) response.setHeader(FAILED_HEADER, failed);
   if (typeof body !== "string" && !Buffer.isBuffer(body)) return sendStream(sending, answer, body);
   const bytes = Buffer.byteLength(body);
   const length = BODILESS.has(answer.status) ? [] : ["content-length", String(bytes)];
   response.writeHead(answer.status, headersOf(sending, answer, length));
-  // Node makes room for three bytes a character of UTF-8, outside of the heap; ASCII is the same in both.
+  // For UTF-8, Node allocates three bytes per character outside the heap; ASCII is identical in latin1.
   response.end(body, bytes === body.length ? "latin1" : "utf8");
   return SENT;
 }
@@ -48,7 +48,7 @@ function headersOf({ request, id, cors }: Sending, answer: RouteAnswer, headers:
   return headersFor(origin, cors, own ?? [], headers);
 }
 
-/** The headers that a handler makes of its own, and those for a page of another origin. */
+/** A handler's own headers and those for a page of another origin. */
 function headersFor(
   origin: string | undefined,
   cors: CorsRule,
@@ -56,7 +56,7 @@ function headersFor(
   headers: string[],
 ): string[] {
   const hasOwnCors = own.some(([name]) => name === CORS_HEADER);
-  // What the router says of other origins counts; where it says nothing, a handler may.
+  // The router's CORS rule takes precedence; without one, a handler may set the headers.
   const more = cors === null || cors === "own" ? own : own.filter(([name]) => !name.startsWith("access-control-"));
   for (const [name, value] of more) {
     if (name.toLowerCase() !== "set-cookie" || !setsDashboardCookie(value)) headers.push(name, value);
@@ -73,7 +73,7 @@ async function sendStream(
 ): Promise<void> {
   const { request, response, id, log, draining } = sending;
   response.writeHead(answer.status, headersOf(sending, answer, []));
-  // What streams may have its first bytes much later; the head says that there is an answer.
+  // A stream's first bytes may come much later; the headers show that the request was accepted.
   response.flushHeaders();
   const iterator = body[Symbol.asyncIterator]();
   const leaving = new Leaving(response, answer.is_endless === true ? draining : undefined);
@@ -83,12 +83,12 @@ async function sendStream(
     response.end();
   } catch (error) {
     log.error({ req: id, err: error }, "answer broke off");
-    // A body that ends where its connection does would look whole; a reset does not.
+    // A body that ends with its connection would look complete; a reset does not.
     if (request.httpVersionMajor === 1 && request.httpVersionMinor === 0) response.socket?.resetAndDestroy();
     else response.destroy();
   } finally {
     leaving[Symbol.dispose]();
-    // One that waits for its next piece ends when that comes, or by the request's signal.
+    // A generator waiting for its next piece ends when that arrives, or by the request's signal.
     iterator.return?.().catch((error: unknown) => log.warn({ req: id, err: error }, "answer did not end cleanly"));
   }
 }
@@ -107,7 +107,10 @@ async function pump(
   }
 }
 
-/** Whoever reads nothing of a stream without an end for so long is taken for gone: nobody else would ever end it. */
+/**
+ * A client that reads nothing of an endless stream for this long counts as gone, because nothing else would end the
+ * stream.
+ */
 const ENDLESS_PATIENCE_MS = 60_000;
 
 async function drained(response: ServerResponse, leaving: Leaving, patienceMs: number | undefined): Promise<void> {
@@ -116,7 +119,7 @@ async function drained(response: ServerResponse, leaving: Leaving, patienceMs: n
   clearTimeout(timer);
 }
 
-/** Knows when nobody is there any more to read an answer, or it is to end with the service. */
+/** Detects that the client is gone, or that the answer must end with the service. */
 class Leaving {
   readonly #response: ServerResponse;
   readonly #draining: AbortSignal | undefined;
@@ -131,7 +134,7 @@ class Leaving {
     draining?.addEventListener("abort", this.#leave);
   }
 
-  /** Waits for `work`, or for the end, which is undefined. (Promise.race would keep each piece until that comes.) */
+  /** Waits for `work` or for the end, which gives undefined. (Promise.race would retain each piece until the end.) */
   race<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       this.#end = () => resolve(undefined);

@@ -3,7 +3,7 @@ import { type CorsRule, corsHeaders } from "@appdb/http/cors";
 import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** Sends what no route answered. */
+/** Sends an answer that does not come from a route. */
 export function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,

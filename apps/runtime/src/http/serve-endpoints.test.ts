@@ -15,7 +15,7 @@ afterEach(async () => {
   served = [];
 });
 
-/** Routes that answer what they were sent; `/slow` when it is let go; `/broken` with an error nobody foresaw. */
+/** Routes that echo their request; `/slow` answers on release; `/broken` throws an unexpected error. */
 function fakeEndpoints(services = ["api"], parts: Partial<ServedRoutes> = {}): ServedRoutes {
   const route = (service: string, path: string, answer: (request: RouteRequest) => Promise<string>): CompiledRoute => ({
     service,
@@ -70,7 +70,7 @@ async function serveWithMetrics(endpoints: ServedRoutes): Promise<string> {
 }
 
 describe("metrics", () => {
-  test("this machine reads the numbers", async () => {
+  test("this machine may read the metrics", async () => {
     const answer = await fetch(`${await serveWithMetrics(fakeEndpoints())}/metrics`);
     expect([answer.status, answer.headers.get("content-type"), await answer.text()]).toEqual([
       200,
@@ -79,7 +79,7 @@ describe("metrics", () => {
     ]);
   });
 
-  test("a route of the application at this path wins", async () => {
+  test("a route of the application on this path takes precedence", async () => {
     const endpoints = fakeEndpoints();
     const [first] = endpoints.routes;
     const routes = [...endpoints.routes, { ...(first as CompiledRoute), path: "/metrics" }];
@@ -90,7 +90,7 @@ describe("metrics", () => {
 });
 
 describe("one service", () => {
-  test("a route gets the bytes as they came, and its answer goes out as it is", async () => {
+  test("passes exact bytes to a route and sends its answer unchanged", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/docs`, '{"n": 9007199254740993}');
     expect(answer.status).toBe(200);
@@ -98,7 +98,7 @@ describe("one service", () => {
     expect(await answer.text()).toBe('{"n": 9007199254740993}');
   });
 
-  test("a body that comes in pieces is whole, also where a letter is cut", async () => {
+  test("joins a body in pieces, even when a character is split", async () => {
     const url = await serve(fakeEndpoints());
     const bytes = new TextEncoder().encode('{"t":"äöü€"}');
     const pieces = ReadableStream.from([...bytes].map((byte) => Uint8Array.of(byte)));
@@ -111,13 +111,13 @@ describe("one service", () => {
     expect(await (await fetch(`${url}/docs`, init)).json()).toEqual({ t: "äöü€" });
   });
 
-  test("bytes that are no UTF-8 reach the route as they are", async () => {
+  test("passes bytes that are not UTF-8 to the route unchanged", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/bytes`, Uint8Array.of(0x22, 0xff, 0x22));
     expect(await answer.text()).toBe("[34,255,34]");
   });
 
-  test("the request id is the caller's when it is sane, and stands in header and problem", async () => {
+  test("uses a safe request id of the client in header and problem", async () => {
     const url = await serve(fakeEndpoints());
     const own = await post(`${url}/broken`, "{}", { "x-request-id": "my-1" });
     expect(own.headers.get("x-request-id")).toBe("my-1");
@@ -128,7 +128,7 @@ describe("one service", () => {
     expect(await odd.json()).toMatchObject({ instance: made });
   });
 
-  test("an unforeseen error shows nothing of its inside, and the log has it under the id", async () => {
+  test("hides an unexpected error's details and logs them with the id", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/broken`, "{}", { "x-request-id": "look-me-up" });
     expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
@@ -142,9 +142,9 @@ describe("one service", () => {
     ["GET", "/broken", "POST, OPTIONS"],
     ["PUT", "/docs", "POST, GET, HEAD, OPTIONS"],
     ["POST", "/health", "GET, HEAD, OPTIONS"],
-    // a method that Fastify takes for one with a body, and refuses without a content type
+    // Fastify expects a body for this method and refuses it without a content type
     ["QUERY", "/health", "GET, HEAD, OPTIONS"],
-  ])("%s %s is refused with what the path allows", async (method, path, allow) => {
+  ])("refuses %s %s and lists the allowed methods", async (method, path, allow) => {
     const url = await serve(fakeEndpoints());
     const answer = await fetch(url + path, { method });
     expect(answer.status).toBe(405);
@@ -162,34 +162,31 @@ describe("one service", () => {
     "/metrics",
   ];
 
-  test.each([...PAGES, "/list"])(
-    "%s answers HEAD as GET without a body, and OPTIONS with what it allows",
-    async (path) => {
-      const list: CompiledRoute = {
-        ...(fakeEndpoints().routes[0] as CompiledRoute),
-        method: "GET",
-        path: "/list",
-        handle: async () => ({ status: 200, headers: { ...JSON_HEADERS, etag: '"tag"' }, body: '{"rows":[]}' }),
-      };
-      const endpoints = fakeEndpoints();
-      const url = (await serveWithMetrics({ ...endpoints, routes: [...endpoints.routes, list] })) + path;
-      const own = { headers: { "x-request-id": `look-${path.length}` } };
-      const [get, head, options] = [
-        await fetch(url, own),
-        await fetch(url, { ...own, method: "HEAD" }),
-        await fetch(url, { ...own, method: "OPTIONS" }),
-      ];
-      expect([get.status, head.status, options.status]).toEqual([200, 200, 204]);
-      for (const name of ["content-type", "content-length", "etag", "x-request-id"]) {
-        expect(head.headers.get(name), name).toBe(get.headers.get(name));
-      }
-      expect(options.headers.get("allow")).toMatch(/GET, HEAD, OPTIONS$/);
-      expect(options.headers.get("x-request-id")).toBe(`look-${path.length}`);
-      expect(get.headers.get("x-request-id")).toBe(`look-${path.length}`);
-      expect((await head.arrayBuffer()).byteLength).toBe(0);
-      expect(options.headers.get("content-type")).toBeNull();
-    },
-  );
+  test.each([...PAGES, "/list"])("%s answers HEAD as GET without a body and OPTIONS with its methods", async (path) => {
+    const list: CompiledRoute = {
+      ...(fakeEndpoints().routes[0] as CompiledRoute),
+      method: "GET",
+      path: "/list",
+      handle: async () => ({ status: 200, headers: { ...JSON_HEADERS, etag: '"tag"' }, body: '{"rows":[]}' }),
+    };
+    const endpoints = fakeEndpoints();
+    const url = (await serveWithMetrics({ ...endpoints, routes: [...endpoints.routes, list] })) + path;
+    const own = { headers: { "x-request-id": `look-${path.length}` } };
+    const [get, head, options] = [
+      await fetch(url, own),
+      await fetch(url, { ...own, method: "HEAD" }),
+      await fetch(url, { ...own, method: "OPTIONS" }),
+    ];
+    expect([get.status, head.status, options.status]).toEqual([200, 200, 204]);
+    for (const name of ["content-type", "content-length", "etag", "x-request-id"]) {
+      expect(head.headers.get(name), name).toBe(get.headers.get(name));
+    }
+    expect(options.headers.get("allow")).toMatch(/GET, HEAD, OPTIONS$/);
+    expect(options.headers.get("x-request-id")).toBe(`look-${path.length}`);
+    expect(get.headers.get("x-request-id")).toBe(`look-${path.length}`);
+    expect((await head.arrayBuffer()).byteLength).toBe(0);
+    expect(options.headers.get("content-type")).toBeNull();
+  });
 
   test.each([
     ["GET", "/nowhere", 404],
@@ -197,7 +194,7 @@ describe("one service", () => {
     ["HEAD", "/broken", 405],
     ["POST", "/docs/", 404],
     ["GET", "/bro%ZZken", 422],
-  ])("%s %s is told with the request's id", async (method, path, status) => {
+  ])("reports %s %s with the request id", async (method, path, status) => {
     const url = await serve(fakeEndpoints());
     const id = `told-${method}-${status}`;
     const answer = await fetch(url + path, { method, headers: { "x-request-id": id } });
@@ -206,14 +203,14 @@ describe("one service", () => {
     expect(log.lines.some((line) => "req" in line.fields && line.fields.req === id)).toBe(true);
   });
 
-  test("an unknown path names the nearest one", async () => {
+  test("an unknown path suggests the nearest one", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/dosc`, "{}");
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ code: "not_found", detail: expect.stringContaining("/docs") });
   });
 
-  test("a body that is too large is refused, and a client that still writes reads why", async () => {
+  test("refuses a large body so that a writing client reads the reason", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/docs`, "x".repeat(1_001));
     expect(answer.status).toBe(413);
@@ -230,7 +227,7 @@ describe("one service", () => {
     expect((await fetch(`${url}/docs`, init)).status).toBe(413);
   });
 
-  test.each(["text/plain", "application/x-www-form-urlencoded", ""])("content type %j is refused", async (type) => {
+  test.each(["text/plain", "application/x-www-form-urlencoded", ""])("refuses content type %j", async (type) => {
     const url = await serve(fakeEndpoints());
     const body = new Blob(["{}"], { type });
     const answer = await fetch(`${url}/docs`, { method: "POST", body });
@@ -241,7 +238,7 @@ describe("one service", () => {
     });
   });
 
-  test("health asks the database", async () => {
+  test("the health check queries the database", async () => {
     const well = await serve(fakeEndpoints());
     expect(await (await fetch(`${well}/health`)).json()).toMatchObject({ status: "ok", services: ["api"] });
     const ill = await serve(
@@ -256,7 +253,7 @@ describe("one service", () => {
     expect(await answer.json()).toMatchObject({ code: "database_unavailable" });
   });
 
-  test("the docs page stands beside a route of its name and needs nothing from elsewhere", async () => {
+  test("the docs page coexists with a route of its name and works offline", async () => {
     const url = await serve(fakeEndpoints());
     const html = await (await fetch(`${url}/docs`)).text();
     expect(html).not.toMatch(/https?:\/\//);
@@ -270,7 +267,7 @@ describe("one service", () => {
     expect((await post(`${url}/docs`, "{}")).status).toBe(200);
   });
 
-  test("pages of this machine may call it, others may not", async () => {
+  test("only pages of this machine may call it", async () => {
     const url = await serve(fakeEndpoints());
     const near = { origin: "http://localhost:5173", "access-control-request-method": "POST" };
     const preflight = await fetch(`${url}/docs`, { method: "OPTIONS", headers: near });
@@ -285,7 +282,7 @@ describe("one service", () => {
 });
 
 describe("several services", () => {
-  test("each stands under its name, with its own description and docs", async () => {
+  test("are mounted by name with their own description and docs", async () => {
     const url = await serve(fakeEndpoints(["ingest", "search"]));
     for (const service of ["ingest", "search"]) {
       expect((await post(`${url}/${service}/docs`, "{}")).status).toBe(200);
@@ -301,7 +298,7 @@ describe("several services", () => {
 });
 
 describe("the server", () => {
-  test("a taken port is told in one line", async () => {
+  test("reports a port in use in one line", async () => {
     const url = new URL(await serve(fakeEndpoints()));
     const options = { host: "127.0.0.1", port: Number(url.port), log, body_bytes: 10 };
     await expect(serveEndpoints(fakeEndpoints(), options)).rejects.toMatchObject({
@@ -310,7 +307,7 @@ describe("the server", () => {
     });
   });
 
-  test("bytes that are no HTTP get an answer and harm nobody", async () => {
+  test("answers invalid HTTP without other effects", async () => {
     const url = new URL(await serve(fakeEndpoints()));
     const text = await new Promise<string>((resolve, reject) => {
       const socket = createConnection(Number(url.port), "127.0.0.1", () => socket.write("NONSENSE\r\n\r\n"));
@@ -328,7 +325,7 @@ describe("the server", () => {
     expect((await fetch(`${url}health`)).status).toBe(200);
   });
 
-  test("closing waits for the request that is running", async () => {
+  test("waits for running requests when it closes", async () => {
     let finish = (_text: string): void => undefined;
     const endpoints = fakeEndpoints();
     const slow: CompiledRoute = {
@@ -357,7 +354,7 @@ describe("the server", () => {
     await expect(fetch(`http://127.0.0.1:${one.port}/health`)).rejects.toThrow();
   });
 
-  test("a caller who goes away is told to the route", async () => {
+  test("tells the route when a client disconnects", async () => {
     let seen: AbortSignal | undefined;
     const slow: CompiledRoute = {
       service: "api",

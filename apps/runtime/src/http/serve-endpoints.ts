@@ -1,6 +1,6 @@
 /**
- * HTTP for compiled routes (engine/src/endpoints): a request's bytes go to the route's handler as they came, its answer
- * goes out as it is. Everything else here is for requests that no route answers.
+ * HTTP for compiled routes (engine/src/endpoints). A request's bytes go to the route's handler unchanged, and its
+ * answer is sent unchanged. The rest of this file handles requests without a route.
  */
 import { chmodSync } from "node:fs";
 import { AppError } from "@appdb/contract/errors";
@@ -22,15 +22,15 @@ import { findShadowed } from "./shadowed-paths.ts";
 
 export interface CarryOptions {
   readonly log: Logger;
-  /** Largest request body. */
+  /** Maximum size of a request body. */
   readonly body_bytes: number;
-  /** Prints the numbers of `/metrics`; without it there is no such page. */
+  /** Prints the metrics of `/metrics`; without it that page does not exist. */
   readonly metrics?: () => Promise<MetricsPage>;
-  /** Where the outside finds the root of this server, when that is not its root: `/ingest`. */
+  /** Public path of this server's root, if it is mounted below one: `/ingest`. */
   readonly prefix?: string;
-  /** Whether every request but that of `/health` has to show an API key; false when left out. */
+  /** Whether every request except `/health` must send an API key; defaults to false. */
   readonly needs_key?: boolean;
-  /** Called before there is any route: for hooks. */
+  /** Adds hooks before any route exists. */
   prepare?(server: FastifyInstance): void;
 }
 
@@ -40,7 +40,7 @@ export interface ServeOptions extends CarryOptions {
   readonly port: number;
 }
 
-/** What of endpoints is carried by HTTP. */
+/** The parts of endpoints that HTTP serves. */
 export type ServedRoutes = Omit<Endpoints, "inside" | "background">;
 
 export interface ServedEndpoints extends AsyncDisposable {
@@ -52,13 +52,13 @@ const SWEEP_MS = 20;
 const REFUSALS: ReadonlySet<string> = new Set(["unauthorized", "forbidden", "keys_unavailable"]);
 
 export interface ServedSocket extends AsyncDisposable {
-  /** Ends the answers that have no end of their own; everything else is still answered. */
+  /** Ends endless answers; everything else is still answered. */
   beginDrain(): void;
 }
 
 /**
- * Listens and answers: one service at the root, several each under `/<service>`; beside the routes `/docs`,
- * `/openapi.json` and `/health`, for this machine alone also `/metrics`. Disposing takes no new connection and waits for the requests that are running.
+ * Serves one service at the root, or several each under `/<service>`, with `/docs`, `/openapi.json` and `/health`, and
+ * on this machine also `/metrics`. Disposing accepts no new connection and waits for running requests.
  * @throws port_taken
  */
 export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOptions): Promise<ServedEndpoints> {
@@ -67,7 +67,7 @@ export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOpti
   return { address, port, [Symbol.asyncDispose]: () => drain(server, connections) };
 }
 
-/** The same on a unix socket, which its owner alone may use. What lies at its path must be gone. */
+/** The same on a unix socket for its owner only. Nothing may exist at its path. */
 export async function serveOnSocket(
   endpoints: ServedRoutes,
   options: CarryOptions & { readonly socket: string },
@@ -81,7 +81,7 @@ export async function serveOnSocket(
   };
 }
 
-/** A server that answers for routes, before it listens. */
+/** A server for routes that is not listening yet. */
 function carryEndpoints(
   endpoints: ServedRoutes,
   options: CarryOptions,
@@ -105,31 +105,31 @@ function carryEndpoints(
     for (const { method, path } of findShadowed(routes)) {
       const refuse = (request: FastifyRequest, reply: FastifyReply) => answerElsewhere(request, reply, paths, log);
       if (server.hasRoute({ method, url: mount + path })) continue;
-      // Before its body is looked at: whatever that is, the method is what is wrong.
+      // Refused before its body is read, because the method is the error.
       server.route({ method, url: mount + path, onRequest: refuse, handler: refuse });
     }
   }
   if (!places.some(({ mount }) => mount === "")) addHealth(server, paths, endpoints, "");
-  // A route of the person's at this path wins.
+  // A route of the application on this path takes precedence.
   const isTaken = paths.methodsOf("/metrics").length > 0 || paths.methodsOf("/*").length > 0;
   if (!isTaken && options.metrics !== undefined) addMetrics(server, paths, options.metrics);
   server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, log));
   server.setErrorHandler((error, request, reply) => {
-    // Where no route is, that is what is wrong, whatever Fastify found before it looked.
+    // A missing route is reported first, whatever error Fastify found before.
     if (request.is404 && !isRefusal(error)) answerElsewhere(request, reply, paths, log);
     else sendReply(request, reply, answerError(fromHttpError(error), request.id, log));
   });
   return { server, connections };
 }
 
-/** Who may not call learns nothing, not even which paths there are. */
+/** Unauthorized clients learn nothing, not even which paths exist. */
 function isRefusal(error: unknown): boolean {
   return error instanceof AppError && REFUSALS.has(error.code);
 }
 
 /**
- * Node closes the connections that are idle at the moment; one whose last request is answered later, or that a browser
- * opened ahead and never used, would hold up the end.
+ * Node closes only connections that are idle now. Others, whose request ends later or that a browser opened in advance,
+ * would delay the end.
  */
 async function drain(server: FastifyInstance, connections: Connections): Promise<void> {
   const sweep = setInterval(() => {
@@ -144,7 +144,7 @@ async function drain(server: FastifyInstance, connections: Connections): Promise
   }
 }
 
-/** 404, 405, and what a browser asks before it posts. */
+/** Answers 404, 405, and CORS preflight requests. */
 function answerElsewhere(request: FastifyRequest, reply: FastifyReply, paths: PathMethods, log: Logger): void {
   const path = request.url.split("?", 1)[0] ?? request.url;
   const allowed = paths.methodsOf(path);

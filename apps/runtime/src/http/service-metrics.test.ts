@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { printMetrics } from "./service-metrics.ts";
 
-test("each function and pool has its counts", async () => {
+test("counts each function and pool", async () => {
   const counts = { calls: 3, errors: 1, rows: 30, seconds: 0.5, retries: 2, running: 4 };
   const { text, content_type: contentType } = await printMetrics({
     workers: 2,
@@ -30,6 +30,6 @@ test("each function and pool has its counts", async () => {
   }
 });
 
-test("before the first worker all is zero", async () => {
+test("reports zero before the first worker starts", async () => {
   expect((await printMetrics(undefined)).text).toContain("appdb_workers 0");
 });

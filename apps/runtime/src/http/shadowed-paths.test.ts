@@ -16,6 +16,6 @@ test.each([
   [["GET /items/first", "PUT /items/{id}/parts", "PUT /{kind}"], []],
   [["GET /a/b", "PUT /{x}/{y}", "PUT /a/{y}"], ["PUT /a/b"]],
   [["GET /items", "ANY /*"], []],
-])("of %j the methods %j are nobody's", (routes, shadowed) => {
+])("of %j the methods %j are not routed", (routes, shadowed) => {
   expect(findShadowed(routes.map(route)).map(({ method, path }) => `${method} ${path}`)).toEqual(shadowed);
 });

@@ -1,15 +1,15 @@
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { PathMethods } from "./path-methods.ts";
 
-/** A method that a written out path does not answer, and that would go to a route with a parameter in its place. */
+/** A method that a fixed path does not support but a parameter route would match. */
 export interface Shadowed {
   readonly method: string;
   readonly path: string;
 }
 
 /**
- * Of `/items/first` and `/items/{id}` the former is all there is at its path: what it does not answer is not meant for an item
- * that is called `first`.
+ * With `/items/first` and `/items/{id}`, the fixed path is the only match. Methods that it does not support are not
+ * meant for an item named `first`.
  */
 export function findShadowed(routes: readonly Pick<CompiledRoute, "method" | "path">[]): readonly Shadowed[] {
   const known = new PathMethods();

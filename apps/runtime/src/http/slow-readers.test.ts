@@ -19,7 +19,7 @@ afterEach(async () => {
 interface Sent {
   readonly client: Socket;
   readonly response: ServerResponse;
-  /** Settles when the answer has gone out, or nobody is there to take it. */
+  /** Settles when the answer was sent, or the client is gone. */
   readonly sent: Promise<void>;
 }
 
@@ -45,7 +45,7 @@ async function send(body: AsyncIterable<string>, isEndless: boolean): Promise<Se
   return { client, response, sent };
 }
 
-test("who takes nothing of a stream without an end is dropped", async () => {
+test("drops a client that reads nothing of an endless stream", async () => {
   let hasEnded = false;
   async function* endless() {
     try {
@@ -60,12 +60,12 @@ test("who takes nothing of a stream without an end is dropped", async () => {
   client.destroy();
 });
 
-test("who takes an answer that has an end may take their time", async () => {
+test("a client may read a finite answer slowly", async () => {
   async function* pieces() {
     for (let n = 0; n < 200; n++) yield PIECE;
   }
   const { client, response, sent } = await send(pieces(), false);
-  // several times the patience, which does not count here
+  // several times the timeout, which does not apply here
   await sleep(PATIENCE_MS * 5);
   expect([response.destroyed, response.writableEnded]).toEqual([false, false]);
   let bytes = 0;

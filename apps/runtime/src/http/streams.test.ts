@@ -67,7 +67,7 @@ async function count(stream: AsyncIterable<Uint8Array> | undefined): Promise<num
   return bytes;
 }
 
-test("a body beyond every limit of whole bodies reaches the route piece by piece, bytes as they came", async () => {
+test("streams a very large body to the route with exact bytes", async () => {
   const wrong: number[] = [];
   let bytes = 0;
   const { port } = await serve(async ({ stream, body }) => {
@@ -84,7 +84,7 @@ test("a body beyond every limit of whole bodies reaches the route piece by piece
   expect(wrong).toEqual([]);
 });
 
-test("a route that reads slowly slows its client down", async () => {
+test("a slow route slows its client down", async () => {
   let goOn = (): void => undefined;
   const { port } = await serve(async ({ stream }) => {
     await new Promise<void>((resolve) => {
@@ -96,7 +96,7 @@ test("a route that reads slowly slows its client down", async () => {
   const block = Buffer.alloc(1_000_000);
   let written = 0;
   request.on("drain", () => undefined);
-  // As much as the two sockets hold, and then no more.
+  // Fills the buffers of both sockets.
   while (written < 200) {
     written += 1;
     if (request.write(block)) continue;
@@ -109,7 +109,7 @@ test("a route that reads slowly slows its client down", async () => {
   expect(await textOf(await answerOf(request))).toBe(String(written * block.length));
 });
 
-test("a client that goes away in the middle of its body is told to the route, by stream and signal", async () => {
+test("a client that disconnects in its body ends stream and signal", async () => {
   const seen: unknown[] = [];
   let begun = 0;
   const { port } = await serve(async ({ stream, signal }) => {
@@ -128,7 +128,7 @@ test("a client that goes away in the middle of its body is told to the route, by
   await eventually(() => expect(seen).toEqual([true, true]));
 });
 
-test("a route that leaves its body answers at once, and the connection serves the next request", async () => {
+test("a route that ignores its body answers at once and keeps the connection", async () => {
   const { port } = await serve(async ({ stream }) => {
     for await (const _ of stream ?? []) break;
     return { status: 422, body: "no" };
@@ -144,7 +144,7 @@ test("a route that leaves its body answers at once, and the connection serves th
   }
 });
 
-test("other content types of a route that streams come whole, or are refused", async () => {
+test("reads other content types of a streaming route completely or refuses them", async () => {
   const { port } = await serve(async ({ body, stream }) => ({ body: `${body} ${stream === undefined}` }));
   const json = send(port, "POST", undefined, "application/json");
   json.end("{}");
@@ -157,7 +157,7 @@ test("other content types of a route that streams come whole, or are refused", a
   expect((await answerOf(csv)).statusCode).toBe(415);
 });
 
-test("an answer streams at the pace of its reader, and comes whole", async () => {
+test("streams a complete answer at the reader's pace", async () => {
   let made = 0;
   const block = "x".repeat(100_000);
   const { port } = await serve(async () => ({
@@ -174,7 +174,7 @@ test("an answer streams at the pace of its reader, and comes whole", async () =>
   expect(answer.headers).toMatchObject({ "transfer-encoding": "chunked", "x-request-id": expect.any(String) });
 });
 
-test("a reader who goes away ends the stream of an answer", async () => {
+test("a reader that disconnects ends the answer's stream", async () => {
   let hasEnded = false;
   const { port } = await serve(async () => ({
     body: (async function* () {
@@ -195,7 +195,7 @@ test("a reader who goes away ends the stream of an answer", async () => {
   expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
-test("an answer that breaks off is seen as broken by its reader, and logged under the request's id", async () => {
+test("an aborted answer is visible to its reader and logged", async () => {
   const reader = new EventEmitter();
   const { port } = await serve(async () => ({
     body: (async function* () {
@@ -213,11 +213,11 @@ test("an answer that breaks off is seen as broken by its reader, and logged unde
   expect(log.lines).toMatchObject([
     { level: "error", fields: { req: answer.headers["x-request-id"], err: { message: "the rest is lost" } } },
   ]);
-  // HTTP/1.0 knows no pieces: an end of the connection would be the end of the body.
+  // HTTP/1.0 has no chunks, so the end of the connection would be the end of the body.
   const old = createConnection(port, "127.0.0.1");
   old.write("POST /rows HTTP/1.0\r\ncontent-type: application/x-ndjson\r\ncontent-length: 2\r\n\r\n{}");
   let received = "";
-  // A reset that comes together with bytes is an ordinary end to this client's library (libuv, uv__stream_io).
+  // A reset that arrives with data looks like a normal end to this client's library (libuv, uv__stream_io).
   old.on("data", (data) => {
     received += data;
     if (received.endsWith("[1,")) reader.emit("begun");
@@ -226,7 +226,7 @@ test("an answer that breaks off is seen as broken by its reader, and logged unde
   expect(error.code).toBe("ECONNRESET");
 });
 
-test("HEAD runs nothing of a stream, and its connection goes on", async () => {
+test("HEAD does not start a stream and keeps its connection", async () => {
   let runs = 0;
   const { port } = await serve(
     async () => ({
@@ -249,7 +249,7 @@ test("HEAD runs nothing of a stream, and its connection goes on", async () => {
   expect(runs).toBe(2);
 });
 
-test("stopping waits for a stream that ends, and ends one that would not", async () => {
+test("stopping waits for finite streams and ends endless ones", async () => {
   const streams = [true, false].map((isEndless) => async () => ({
     is_endless: isEndless,
     body: (async function* () {
@@ -267,7 +267,7 @@ test("stopping waits for a stream that ends, and ends one that would not", async
     const served = await serve(stream);
     const request = send(served.port);
     request.end("{}");
-    // it has begun
+    // the stream has started
     const text = textOf(await answerOf(request));
     await served[Symbol.asyncDispose]();
     stopping.pop();

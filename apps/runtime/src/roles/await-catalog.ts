@@ -4,12 +4,13 @@ import { isCatalogCurrent } from "@appdb/engine/catalog/ensure-catalog";
 import type { SqlPool } from "@appdb/engine/ports";
 
 const POLL_MS = 10;
-/** Whoever runs the pod has given up by then. */
+/** The pod's owner has given up by then. */
 const LIMIT_MS = 60_000;
 
 /**
- * Waits for a database that starts beside the service: for PostgreSQL, for the role that the database's pod makes for it, and for the
- * catalog that the same brings to this version's format. False when the service is told to stop meanwhile.
+ * Waits for a database that starts at the same time as the service: for PostgreSQL, for the service's role, and for a
+ * catalog of this version's format. The database pod creates the role and upgrades the catalog. Returns false when the
+ * service is stopped meanwhile.
  * @throws database_unavailable after a minute; catalog_too_new
  */
 export async function awaitCatalog(sql: SqlPool, stopped: Promise<unknown>): Promise<boolean> {

@@ -11,7 +11,7 @@ import {
 import { expect, test } from "vitest";
 import { callsFunctions } from "./calls-functions.ts";
 
-test("Python is begun ahead for services that write tables with functions, and for no others", () => {
+test("starts Python early only for services that write tables with functions", () => {
   const source = { file: "app.py", line: 1 };
   const title = aColumn("title", "string");
   const manifest = aManifest({

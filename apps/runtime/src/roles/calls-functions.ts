@@ -2,8 +2,8 @@ import type { Manifest } from "@appdb/contract/manifest";
 import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 
 /**
- * Whether routes of these services most likely call functions of the application: those that write or compute rows of a table whose columns
- * do. Known before the tables are read; what the routes really need is told by `Endpoints.uses_python`.
+ * Whether routes of these services probably call functions of the application, because they write or compute rows of a
+ * table whose columns do. Known before the tables are read; `Endpoints.uses_python` is exact.
  */
 export function callsFunctions({ functions, services, tables }: Manifest, served: readonly string[]): boolean {
   const ids = functions.map(({ id }) => JSON.stringify(id));

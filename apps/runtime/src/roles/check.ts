@@ -4,8 +4,8 @@ import { manifestSchema } from "@appdb/contract/manifest";
 import { checkManifest } from "@appdb/engine/endpoints/check-manifest";
 
 /**
- * Checks the manifest on stdin without a database, and writes one JSON document: the problem, or null. A role of this
- * program because the engine is in it: the command stays small.
+ * Checks the manifest on stdin without a database. Prints one JSON document: the problem, or null. It is a role of this
+ * program because that contains the engine; the command stays small.
  */
 export async function runCheck(): Promise<number> {
   const manifest = manifestSchema.parse(JSON.parse(await text(process.stdin)));

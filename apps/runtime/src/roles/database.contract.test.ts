@@ -50,7 +50,7 @@ def lengthen(title: str) -> str:
     return title + "!"
 `;
 
-/** One database, whose pod the tests stop, kill and start in turn. */
+/** One database. The tests stop, kill and start its pod in turn. */
 let harness: PodHarness;
 let pod: StartedPod;
 let files: string;
@@ -79,7 +79,7 @@ async function planned(
   return { ...question, catalog_version: plan.catalog_version };
 }
 
-test("a new database takes a schema and rows with a function, and has them after a restart", {
+test("a new database stores rows of a schema with functions across restarts", {
   timeout: TIMEOUT,
 }, async () => {
   const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
@@ -113,7 +113,7 @@ test("a new database takes a schema and rows with a function, and has them after
 
   await restart();
   const first = await pod.ask("GET", "/v1/tables/docs/rows?limit=3");
-  // the newest first (those of one request in any order), and every digit of a large number
+  // the newest first (in any order within a request), with all digits of large numbers
   expect(first.text).toContain('{"id":9007199254740993,"title":"Title 9007199254740993","short":"Titl."}');
   const { next, rows } = first.json<{ next: string; rows: { id: number }[] }>();
   expect(rows.map(({ id }) => Math.min(id, 4)).sort()).toEqual([2, 3, 4]);
@@ -123,7 +123,7 @@ test("a new database takes a schema and rows with a function, and has them after
   expect(more.json()).toEqual({ id: 5, title: "Later", short: "Late." });
 });
 
-test("a request without the pod's token learns nothing, and the socket is its owner's alone", async () => {
+test("refuses requests without the pod's token and keeps the socket private", async () => {
   for (const [method, path] of [
     ["GET", "/v1/health"],
     ["GET", "/v1/tables/docs/rows"],
@@ -138,7 +138,7 @@ test("a request without the pod's token learns nothing, and the socket is its ow
   expect(statSync(join(runFolder, "pod.sock")).mode & 0o777).toBe(0o600);
 });
 
-test("what is not there is told by the name that a person knows it by", async () => {
+test("reports missing objects by their public names", async () => {
   const missing = await pod.ask("GET", "/v1/tables/reports%2Fdocs");
   expect(missing.json()).toMatchObject({ status: 404, detail: "There is no table cloud://acme:main/reports/docs." });
   const tree = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: "0".repeat(64) });
@@ -149,7 +149,7 @@ test("what is not there is told by the name that a person knows it by", async ()
   expect(read.text).not.toContain(harness.folder);
 });
 
-test("an application that signals its process group while it is read stops itself, and its engine goes on", {
+test("an application that signals its process group stops only itself", {
   timeout: TIMEOUT,
 }, async () => {
   const signals = (name: string) => harness.putTree({ "app.py": `import os, signal\n\nos.kill(0, signal.${name})\n` });
@@ -172,7 +172,7 @@ function statusOf(pid: number): string {
   }
 }
 
-test("PostgreSQL that is killed comes back by itself with every row, and health says so meanwhile", {
+test("restarts killed PostgreSQL with all rows and reports it in health", {
   timeout: TIMEOUT,
 }, async () => {
   const server = pod.processes().find(({ pid }) => /\/postgres /.test(commandLine(pid) ?? ""));
@@ -185,18 +185,18 @@ test("PostgreSQL that is killed comes back by itself with every row, and health 
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 5 });
   const { metered } = (await pod.ask("GET", "/v1/health")).json<{ metered: { cpu_ms: number; awake_ms: number } }>();
   expect(metered.awake_ms).toBeGreaterThan(metered.cpu_ms / 16);
-  // to start Node alone takes more
+  // starting Node alone takes longer
   expect(metered.cpu_ms).toBeGreaterThan(50);
 });
 
-test("a full disk refuses rows and updates and names its size, reads go on, and room heals it", {
+test("a full disk refuses writes, allows reads and recovers", {
   timeout: TIMEOUT,
 }, async () => {
   const { data_folder: dataFolder } = await harness.spec();
   const filler = join(dataFolder, "filler");
-  // blocks without contents: a file of this size costs no time
+  // blocks without contents: creating a file of this size is instant
   execFileSync("fallocate", ["-l", "900M", filler]);
-  // a connection that ends with its answer would not take the rest of the lines
+  // a connection that closes after its answer would not receive the remaining lines
   const type = { "content-type": "application/x-ndjson", connection: "keep-alive" };
   const lines = new PassThrough();
   const { dsn } = (await pod.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" })).json<{ dsn: string }>();
@@ -207,7 +207,7 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
     const stream = pod.ask("POST", "/v1/tables/docs/rows", lines, type);
     lines.write('{"id":100,"title":"before"}\n');
     await waitFor(async () => {
-      // a database that nobody uses is hardly ever measured
+      // an unused database is rarely measured
       await pod.ask("GET", "/v1/tables/docs/rows?limit=1");
       return (await pod.ask("GET", "/v1/health")).json().is_disk_full === true;
     }, 45_000);
@@ -218,7 +218,7 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
     expect((await stream).status).toBe(507);
     const apply = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
     expect(apply.status).toBe(507);
-    // services write past the pod
+    // services bypass the pod's check
     await expect(service.query(direct)).rejects.toMatchObject({ code: "disk_full" });
     expect((await service.query({ text: "select count(*) from docs" })).rows).toEqual([["5"]]);
     expect((await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).status).toBe(200);
@@ -227,11 +227,11 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
   }
   await waitFor(async () => (await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "More" })).status === 200);
   await waitFor(() => service.query(direct).then(Boolean, () => false));
-  // of lines that were being sent when it became full none is stored
+  // none of the lines in flight when the disk filled up is stored
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
 });
 
-test("a pod that is killed leaves no process, and the next one goes on with the fill that it was at", {
+test("a killed pod leaves no process and the next continues its fill", {
   timeout: TIMEOUT,
 }, async () => {
   const app = APP.replace("import shorten", "import shorten\nfrom texts.lengthen import lengthen") + ADDED;
@@ -252,7 +252,7 @@ test("a pod that is killed leaves no process, and the next one goes on with the 
   );
 });
 
-test("an upgrade that fails ends the pod with the step that failed; the rows are there, and a copy of them", {
+test("a failed upgrade names the step and keeps rows and a copy", {
   timeout: TIMEOUT,
 }, async () => {
   const {
@@ -264,7 +264,7 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   } = await harness.spec();
   const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const newest = CATALOG_FORMAT.newest;
-  // a database that says it is of the version before, and is not
+  // a database that claims the previous version's format but differs
   const forget = `delete from appdb.migrations where id = ${newest}`;
   await withClient(dsn, async (client) => void (await client.query(forget)));
   pod.child.kill("SIGTERM");
@@ -272,7 +272,7 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   const folder = join(dataFolder, "postgres");
   const mark = join(folder, "18", "format.json");
   expect(JSON.parse(readFileSync(mark, "utf8"))).toEqual({ catalog: newest, version: VERSION });
-  // and was made before clusters were marked
+  // and that was created before clusters were marked
   rmSync(mark);
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);
@@ -281,7 +281,7 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   );
   expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
 
-  // the version that it comes from works with it
+  // the previous version works with it
   const log = createSilentLog();
   const logFile = join(logFolder, "postgres.log");
   await using postgres = new EmbeddedPostgres({
@@ -302,12 +302,12 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
 });
 
-test("data of a newer product or of another PostgreSQL is refused by name", { timeout: TIMEOUT }, async () => {
+test("refuses data of a newer product or another PostgreSQL by name", { timeout: TIMEOUT }, async () => {
   const { data_folder: dataFolder } = await harness.spec();
   const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
   await withClient(dsn, async (client) => void (await client.query(migration)));
-  // its function takes a while: what is under way ends before the pod does
+  // its function is slow: running requests end before the pod does
   const insert = pod.ask("POST", "/v1/tables/docs/rows", { id: 7, title: "Last" });
   await waitFor(async () => (await pod.ask("GET", "/v1/health")).json().busy === "1 request");
   pod.child.kill("SIGTERM");
@@ -321,23 +321,23 @@ test("data of a newer product or of another PostgreSQL is refused by name", { ti
   writeFileSync(join(dataFolder, "postgres", major, "PG_VERSION"), "17\n");
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);
-  expect(pod.said()).toMatch(/The data is of PostgreSQL 17, the server of this installation is PostgreSQL 18/);
+  expect(pod.said()).toMatch(/The data was written by PostgreSQL 17, but this installation has PostgreSQL 18/);
   expect(readFileSync(join(harness.folder, "log", "pod.log"), "utf8")).not.toContain((await harness.spec()).token);
 });
 
-test("what is no spec ends the pod with one plain line and makes nothing", { timeout: TIMEOUT }, async () => {
+test("an invalid spec ends the pod with one line and creates nothing", { timeout: TIMEOUT }, async () => {
   const spec = await harness.spec({ data_folder: join(harness.folder, "other") });
   const wrong = harness.start(JSON.stringify({ ...spec, resources: { ...spec.resources, memory_mb: "lots" } }));
   const none = harness.start("hello");
   const launched = harness.start(spec, { SERVICE_POD_LAUNCHER: "bwrap" });
   expect(await Promise.all([wrong, none, launched].map((one) => one.ended()))).toEqual([1, 1, 1]);
-  expect(wrong.said()).toContain("error: What the pod was told is not valid: resources.memory_mb: ");
+  expect(wrong.said()).toContain("error: The pod's spec is invalid: resources.memory_mb: ");
   expect(none.said()).toContain("error: The pod's standard input is not a JSON document.");
-  expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is not a JSON array of texts.");
+  expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is not a JSON array of strings.");
   expect(readdirSync(harness.folder)).not.toContain("other");
 });
 
-test("a pod whose home is removed ends, with its PostgreSQL and all that it started", {
+test("a pod whose home is removed ends with all its processes", {
   timeout: TIMEOUT,
 }, async () => {
   await using other = openPodHarness();
@@ -346,7 +346,7 @@ test("a pod whose home is removed ends, with its PostgreSQL and all that it star
   const processes = left.processes();
   expect(processes.length).toBeGreaterThan(3);
   rmSync(other.folder, { recursive: true, force: true });
-  // in order, or at the end of its time where PostgreSQL finds no file any more
+  // orderly, or after its timeout when PostgreSQL's files are gone
   expect([0, 1]).toContain(await left.ended());
   await waitFor(() => processes.every((one) => !isProcessAlive(one)));
 });

@@ -1,7 +1,8 @@
 /**
- * A database pod: one hosted database, with PostgreSQL as its child, the engine's data API on a unix socket
- * (database-api/server.ts), and Python when rows need it. Started by a driver of pods, which writes on its standard input
- * what it is told (contract/src/pod-spec.ts). It ends when it is told to; what it started ends with it, also when it is killed.
+ * A database pod: one hosted database. PostgreSQL is its child process, a unix socket serves the engine's data API
+ * (database-api/server.ts), and Python starts when rows need it. A pod driver starts it and writes its spec to standard
+ * input (contract/src/pod-spec.ts). It runs until it is stopped. Its child processes end with it, even when it is
+ * killed.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,8 +19,8 @@ import { runPodWork } from "./pod-work.ts";
 import { listenToPod, runPod } from "./run-pod.ts";
 
 /**
- * Runs until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP.
- * @throws pod_failed for what is no spec; postgres_failed, postgres_unsupported, catalog_too_new
+ * Runs until it is stopped by its API, SIGTERM, SIGINT or SIGHUP.
+ * @throws pod_failed for an invalid spec; postgres_failed, postgres_unsupported, catalog_too_new
  */
 export async function runDatabaseRole(): Promise<number> {
   return await runPod(databasePodSpecSchema, serveDatabase);
@@ -40,7 +41,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
     dies_with_parent: true,
     format: CATALOG_FORMAT,
   });
-  // it takes longest: it starts while the rest of the program is loaded
+  // the slowest step: it runs while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch(() => undefined);
   const [{ composeDatabase }, { createDatabaseApi }] = await Promise.all([
@@ -50,7 +51,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
   await using deps = composeDatabase({ spec, log, postgres, database: SOLE_DATABASE, requestStop: stop.request });
   await using _api = await listenToPod(createDatabaseApi(deps), spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
-  // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended
+  // the pod cannot work without PostgreSQL: it ends with the reason, and its owner restarts it
   await Promise.race([deps.ready().then(() => setReady(deps)), stop.requested]);
   await using _work = runPodWork(deps);
   const reason = await stop.requested;

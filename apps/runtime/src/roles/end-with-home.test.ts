@@ -38,9 +38,9 @@ test("a pod ends once when its home is gone", async () => {
   expect(watched.ends()).toBe(1);
 });
 
-test("a folder that was removed and made again is another home's", async () => {
+test("a recreated folder counts as another home", async () => {
   using watched = watch();
-  // held, so that the new one gets another number
+  // kept so that the new folder gets another inode
   mkdirSync(join(home, "other"));
   rmSync(folder, { recursive: true });
   mkdirSync(join(home, "between"));

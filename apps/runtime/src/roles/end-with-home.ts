@@ -2,11 +2,11 @@ import { mkdirSync, type Stats, statSync } from "node:fs";
 import type { Logger } from "@appdb/engine/ports";
 
 const LOOK_MS = 5_000;
-/** What the pod has to end in order; its PostgreSQL cannot write any more. */
+/** Time for the pod's shutdown. PostgreSQL can no longer write. */
 const END_MS = 20_000;
 
 export interface EndWithHomeInput {
-  /** A folder of the home that is there for as long as the pod is wanted; made when it is missing. */
+  /** A folder of the home that exists while the pod is wanted; created when it is missing. */
   readonly folder: string;
   readonly log: Logger;
   /** Asks the pod to end. */
@@ -15,15 +15,16 @@ export interface EndWithHomeInput {
 }
 
 /**
- * Ends a pod whose home was removed. Pods outlive a server that was killed, so that the next one takes them over; without a home there is none.
- * In a sandbox the folder is a mount, which stays when what it shows is removed: then no name leads to it.
+ * Ends a pod whose home was removed. Pods outlive a killed server so that the next one takes them over, but without a
+ * home there is no next server. In a sandbox the folder is a mount, which stays when the folder is removed; its link
+ * count is then zero.
  */
 export function endWithHome({ end, folder, log, look_ms: lookMs = LOOK_MS }: EndWithHomeInput): Disposable {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const first = findFolder(folder);
   const timer = setInterval(() => {
     const now = findFolder(folder);
-    // a folder that cannot be looked at says nothing; the next look may tell
+    // an unreadable folder proves nothing; the next check may
     if (now === "unknown" || first === "unknown" || isSame(first, now)) return;
     clearInterval(timer);
     log.error({}, "the home of the pod is gone: the pod ends");
@@ -34,7 +35,7 @@ export function endWithHome({ end, folder, log, look_ms: lookMs = LOOK_MS }: End
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Undefined when no name leads to it any more. */
+/** Undefined when the folder has no name any more. */
 function findFolder(path: string): Stats | undefined | "unknown" {
   try {
     const found = statSync(path, { throwIfNoEntry: false });

@@ -6,7 +6,7 @@ test.each([
   [{ env: "EMPTY" }, /^The variable EMPTY is not set/],
   [{ env: "OTHER" }, /^The variable OTHER is not a PostgreSQL URL/],
   [{ url: "postgresql://u:hunter2@ho st/db" }, /^The URL of the export is not a PostgreSQL URL/],
-])("what names no database is told without its words: %j", async (to, words) => {
+])("reports an invalid database URL without its text: %j", async (to, words) => {
   await using pools = new ExportPools({ EMPTY: "", OTHER: "mysql://u:hunter2@host/db" }, "own");
   let told: unknown;
   try {
@@ -19,7 +19,7 @@ test.each([
   expect(JSON.stringify(told) + String(told)).not.toContain("hunter2");
 });
 
-test("one database has one pool, however it is named", async () => {
+test("one database has one pool regardless of the name's form", async () => {
   const url = "postgresql://u@host/db";
   await using pools = new ExportPools({ OTHER: url }, "own");
   expect(pools.connect({ env: "OTHER" })).toBe(pools.connect({ url }));
@@ -29,7 +29,7 @@ test.each([
   [{ url: "postgresql:///main?host=/tmp/appdb-0-0123456789ab&user=postgres&password=hunter2" }, /names no TCP host/],
   [{ env: "SOCKET" }, /^The variable SOCKET names no TCP host/],
   [{ url: "postgresql://u:hunter2@127.0.0.1/db" }, /names this machine or a private network/],
-  [{ url: "postgresql://u:hunter2@db.example.com/db?options=-c%20x" }, /has the parameter options, which is not taken/],
+  [{ url: "postgresql://u:hunter2@db.example.com/db?options=-c%20x" }, /has the unsupported parameter options/],
 ])("a hosted service does not export to %j", async (to, words) => {
   await using pools = new ExportPools({ SOCKET: "postgresql://u:hunter2@%2Ftmp/db" }, "public");
   let told: unknown;

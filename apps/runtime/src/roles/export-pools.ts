@@ -4,32 +4,34 @@ import type { SqlPool } from "@appdb/engine/ports";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { type PostgresAddress, parseServerAddress } from "@appdb/postgres/client/server-address";
 
-/** Of a service to each of the other databases. */
+/** Maximum connections of a service to each target database. */
 const CONNECTIONS = 4;
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 /**
- * Where exports may go. `own`: wherever the driver can connect to, for a person's own service on their own machine. `public`: TCP hosts on the internet;
- * `private`: these, and TCP hosts of this machine and of private networks.
+ * Allowed export targets. `own`: anything the driver can connect to, for local services. `public`: TCP hosts on the
+ * internet. `private`: these, and TCP hosts of this machine and private networks.
  */
 export type ExportReach = "own" | "public" | "private";
 
 /**
- * The other databases that a service's routes export to, connected when they are first needed. A URL is a secret: no error
- * of these has it, nor does the log, which is why the pools get none.
+ * Pools of the databases that a service's routes export to, opened on demand. URLs are secret: errors never contain
+ * them, and pools get no log.
  */
 export class ExportPools implements AsyncDisposable {
   readonly #env: Readonly<Record<string, string>>;
   readonly #reach: ExportReach;
   readonly #pools = new Map<string, SqlPool>();
 
-  /** `env` is the environment of the application. */
+  /** `env` is the application's environment. */
   constructor(env: Readonly<Record<string, string>>, reach: ExportReach) {
     this.#env = env;
     this.#reach = reach;
   }
 
-  /** @throws config_invalid when the variable is not set, no URL of PostgreSQL, or leads where exports may not */
+  /**
+   * @throws config_invalid when the variable is not set, is not a PostgreSQL URL, or names a target that is not allowed
+   */
   connect(to: ManifestSqlExport["db_connect"]): SqlPool {
     const url = "env" in to ? this.#env[to.env] : to.url;
     const name = "env" in to ? `variable ${to.env}` : "URL of the export";
@@ -62,14 +64,14 @@ export class ExportPools implements AsyncDisposable {
   }
 }
 
-/** What cannot be parsed would be told by the driver, with all of it. */
+/** The driver's parse error would contain the whole URL. */
 function isPostgresUrl(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
 }
 
 function notAUrl(what: string, name: string): Error {
   return appError("config_invalid", {
-    detail: `${what}; it names the database that rows are exported to.`,
-    hint: `Let the ${name} be like postgresql://user:password@host:5432/database. Variables are taken by cli service update.`,
+    detail: `${what}; it must name the database that rows are exported to.`,
+    hint: `Set the ${name} to a URL like postgresql://user:password@host:5432/database. cli service update reads variables.`,
   });
 }

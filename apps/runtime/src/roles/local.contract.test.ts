@@ -22,7 +22,7 @@ afterEach(async () => {
   await harness[Symbol.asyncDispose]();
 }, TIMEOUT);
 
-/** An application with a route that takes what `insertDoc` sends. */
+/** An application with a route for the rows of `insertDoc`. */
 function makeApp(more: string): string {
   return `import time
 
@@ -48,7 +48,7 @@ ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title, Docs.body], outp
 `;
 }
 
-test("of twenty daemons started at once one stays, and each starter finds it", { timeout: TIMEOUT }, async () => {
+test("of twenty daemons started at once one stays and all starters find it", { timeout: TIMEOUT }, async () => {
   const starters = Array.from({ length: 20 }, () => harness.spawnDaemon());
   await waitFor(() => starters.filter((child) => !hasEnded(child)).length === 1, 60_000);
   const winner = starters.find((child) => !hasEnded(child));
@@ -57,7 +57,7 @@ test("of twenty daemons started at once one stays, and each starter finds it", {
   expect(health).toMatchObject({ pid: winner?.pid, services: 0 });
 });
 
-test("PostgreSQL, a service and the daemon are killed, and every row is there after each", {
+test("keeps every row after kills of PostgreSQL, a service and the daemon", {
   timeout: TIMEOUT,
 }, async () => {
   let client = await harness.startDaemon();
@@ -67,7 +67,7 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
 
   const postgres = harness.findPostgres();
   process.kill(postgres?.pid ?? 0, "SIGKILL");
-  // its backends may take a row before they notice
+  // its backends may accept a row before they notice
   await waitFor(() => harness.findPostgres()?.pid !== postgres?.pid);
   await insertUntilTaken(served.endpoint, "second");
 
@@ -78,7 +78,7 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
   const left: ProcessIdentity[] = [processOf(before), harness.findPostgres()].filter((one) => one !== undefined);
   process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
   client = await harness.startDaemon();
-  // nothing is to be changed, and yet who asks for the service is told when it is there
+  // with nothing to change, the update still waits until the service is available
   const applied = (
     await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: false } })
   ).plan;
@@ -88,7 +88,7 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
   expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
 });
 
-test("a new Python column on a table with rows is filled, also when the daemon is killed meanwhile", {
+test("fills a new Python column although the daemon is killed meanwhile", {
   timeout: TIMEOUT,
 }, async () => {
   const write = (more: string) => writeFileSync(join(harness.project_root, "app.py"), makeApp(more));
@@ -117,7 +117,7 @@ test("a new Python column on a table with rows is filled, also when the daemon i
 
   client = await harness.startDaemon();
   await client.call("serviceApply", { body: { ...app, service: null, port: null, allow_destructive: true } });
-  // the service is all that it is busy with once the fill has ended
+  // after the fill, only the service keeps it busy
   await waitFor(async () => (await client.call("health", {})).busy === 1, 60_000);
   await insertUntilTaken(served.endpoint, "five!");
   const { dsn } = await client.call("openTarget", { body: app });
@@ -128,7 +128,7 @@ test("a new Python column on a table with rows is filled, also when the daemon i
   expect(lengths).toEqual([3, 3, 4, 5, 5]);
 });
 
-test("a daemon killed while it makes its cluster leaves nothing that hinders the next", {
+test("a daemon killed while creating its cluster does not block the next", {
   timeout: TIMEOUT,
 }, async () => {
   const folder = join(harness.home, HOME_PATHS.postgres);
@@ -142,7 +142,7 @@ test("a daemon killed while it makes its cluster leaves nothing that hinders the
   await waitFor(() => unfinished().length === 0);
 });
 
-test("an own server serves tables and services, and is left running", { timeout: TIMEOUT }, async () => {
+test("an external server serves tables and services and keeps running", { timeout: TIMEOUT }, async () => {
   await using other = openHarness();
   const theirs = await other.startDaemon();
   const app = await harness.readApp("main");
@@ -164,7 +164,7 @@ test("an own server serves tables and services, and is left running", { timeout:
   expect(other.findPostgres()).toBeDefined();
 });
 
-test("an own server that does not answer is told by each command, not by a daemon that is gone", {
+test("each command reports an unresponsive external server", {
   timeout: TIMEOUT,
 }, async () => {
   const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: "postgresql://me:s3cret@127.0.0.1:9/main" });
@@ -192,20 +192,20 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   await waitFor(() => !running.some(isProcessAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
   await waitFor(() => harness.readDaemonFile() === undefined);
-  // the file goes first, so that no command finds a daemon that stops; its process ends when all else has
+  // the file is removed first, so that no command finds a stopping daemon; the process ends last
   await waitFor(() => !existsSync(`/proc/${daemon?.pid}/cwd`));
   expect(existsSync(socketFolder)).toBe(false);
   await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).call("health", {})).rejects.toMatchObject({
     code: "daemon_not_running",
   });
 
-  // what was served is served again, on its port
+  // services return on their ports
   const next = await harness.startDaemon();
   await insertUntilTaken(served.endpoint, "row after the stop");
   expect(await findService(next, "main/ingest")).toMatchObject({ port: served.port });
 });
 
-test("a home that is a file, and a setting that is none, end the daemon with one plain line", {
+test("a home that is a file and an invalid setting end the daemon", {
   timeout: TIMEOUT,
 }, async () => {
   mkdirSync(join(harness.home, ".."), { recursive: true });
@@ -213,7 +213,7 @@ test("a home that is a file, and a setting that is none, end the daemon with one
   expect(await failStart({})).toMatch(/^error: The home folder .* cannot be written: .*\nhint: Set SERVICE_HOME/);
   expect(
     await failStart({ SERVICE_HOME: join(harness.folder, "home"), SERVICE_LOCAL_DATABASE_URL: "mysql://x" }),
-  ).toMatch(/^error: SERVICE_LOCAL_DATABASE_URL is not a PostgreSQL address/);
+  ).toMatch(/^error: SERVICE_LOCAL_DATABASE_URL is not a valid PostgreSQL address/);
   expect(await failStart({ SERVICE_WORKERS: "many" })).toMatch(
     /^error: The environment is not valid: SERVICE_WORKERS: /,
   );
@@ -239,7 +239,7 @@ function childrenOf(pid: number): number[] {
     .map(Number);
 }
 
-test("a daemon whose home was removed ends with all of its own, and the next one works", {
+test("a daemon whose home was removed ends, and the next one works", {
   timeout: TIMEOUT,
 }, async () => {
   const client = await harness.startDaemon();

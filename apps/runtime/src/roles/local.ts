@@ -18,19 +18,19 @@ import type { ServiceProgram } from "../services/fork-service.ts";
 
 const LOG_BYTES = 5_000_000;
 const LOG_FILES = 3;
-/** How long a daemon that is ending may hold the home before a new one gives up. */
+/** How long a new daemon waits for one that is ending. */
 const TAKEOVER_MS = 60_000;
 const TAKEOVER_POLL_MS = 20;
 const LOOK_AT_HOME_MS = 1_000;
 const PARK_EVERY_MS = 1_000;
-/** A local database is parked when it was not used for so long. */
+/** A local database is parked after this time without use. */
 const UNUSED_MS = 10_000;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 30_000;
 
 /**
- * Runs the daemon of the home until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP. Returns 0 at once when another
- * daemon has the home; whoever started us finds that one.
+ * Runs the daemon of the home until it is stopped by its API, SIGTERM, SIGINT or SIGHUP. Returns 0 immediately when
+ * another daemon has the home; the starter finds that one.
  * @throws config_invalid, home_not_writable, daemon_failed, postgres_failed when there is no PostgreSQL to start
  */
 export async function runLocal(program: ServiceProgram): Promise<number> {
@@ -57,7 +57,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
   const stop = listenForStop("daemon", log);
   using _watch = watchHome(home, log, stop);
   await using postgres = await createPostgres(config, home, log);
-  // a new cluster takes longest: it is made while the rest of the program is loaded
+  // creating a cluster is the slowest step: it runs while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch((error: unknown) => log.error({ err: error }, "PostgreSQL did not start"));
   const [{ composeDaemon }, { createDaemonApi: createApi }] = await Promise.all([
@@ -78,7 +78,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
     await resumed;
     await parking;
   } finally {
-    // another daemon's, if the home was removed and made again
+    // belongs to another daemon if the home was removed and recreated
     if (ownsHome(join(home, HOME_PATHS.locks))) removeDaemonFile(home);
     await api.close();
     await deps.services[Symbol.asyncDispose]();
@@ -88,18 +88,18 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
   log.info({}, "the daemon has stopped");
 }
 
-/** Ends a daemon whose home was removed, or taken by another daemon: two would keep one cluster. */
+/** Ends a daemon whose home was removed or taken by another daemon, because two must not run one cluster. */
 function watchHome(home: string, log: Logger, stop: StopRequest): Disposable {
   const timer = setInterval(() => {
     if (ownsHome(join(home, HOME_PATHS.locks))) return;
     clearInterval(timer);
-    log.error({ home }, "the home was removed or belongs to another daemon: this daemon ends");
+    log.error({ home }, "the home was removed or belongs to another daemon, so this daemon stops");
     stop.request();
   }, LOOK_AT_HOME_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Has databases that nothing uses hold no connections: PostgreSQL has a bounded number of them. */
+/** Closes connections of unused databases, because PostgreSQL's number of connections is limited. */
 async function parkDatabases({ databases, log, services }: DaemonDeps, stopped: Promise<string>): Promise<void> {
   const abort = new AbortController();
   void stopped.then(() => abort.abort());
@@ -109,12 +109,12 @@ async function parkDatabases({ databases, log, services }: DaemonDeps, stopped: 
     await databases
       .parkIdle(UNUSED_MS, (name) => !services.isServing(name))
       .catch((error: unknown) => {
-        log.warn({ err: error }, "databases that nothing uses were not parked");
+        log.warn({ err: error }, "parking unused databases failed");
       });
   }
 }
 
-/** Goes on with what the last daemon did: services that shall run, fills that have not ended. */
+/** Resumes work of the previous daemon: services that must run, and unfinished fills. */
 async function resumeWork(
   deps: DaemonDeps,
   starting: Promise<void>,
@@ -131,7 +131,9 @@ async function resumeWork(
   }
 }
 
-/** Services wait for a PostgreSQL that was killed as it started, or is not there yet. False when the daemon is to stop. */
+/**
+ * Services wait for a PostgreSQL that was killed during its start or is not up yet. False when the daemon must stop.
+ */
 async function waitForPostgres(
   deps: DaemonDeps,
   starting: Promise<void>,
@@ -155,7 +157,10 @@ async function waitForPostgres(
   }
 }
 
-/** Takes the home, waiting for a daemon that is just ending; `taken` when one listens. @throws daemon_failed */
+/**
+ * Locks the home and waits for a daemon that is ending. `taken` when another daemon is listening.
+ * @throws daemon_failed
+ */
 async function acquireHome(home: string): Promise<"acquired" | "taken"> {
   const until = Date.now() + TAKEOVER_MS;
   for (;;) {
@@ -164,7 +169,7 @@ async function acquireHome(home: string): Promise<"acquired" | "taken"> {
     if (readDaemonPid(home) === lock.owner.pid) return "taken";
     if (Date.now() > until) {
       throw appError("daemon_failed", {
-        detail: `The process ${lock.owner.pid} holds the home ${home} and does not answer.`,
+        detail: `The process ${lock.owner.pid} holds the home ${home} and does not respond.`,
         hint: `See logs/daemon.log in the home, then end it: ${endCommand(lock.owner.pid)}`,
         meta: { pid: lock.owner.pid, home },
       });
@@ -179,7 +184,7 @@ function readDaemonPid(home: string): number | undefined {
   try {
     return (JSON.parse(readFileSync(path, "utf8")) as Partial<DaemonFile>).pid;
   } catch {
-    // removed or replaced between the two looks; the next look tells
+    // removed or replaced between the reads; the next attempt decides
     return undefined;
   }
 }

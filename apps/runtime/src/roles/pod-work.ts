@@ -2,10 +2,10 @@ import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
 import { hasCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
-/** The first request of a woken database has the machine for itself. */
+/** Delay of background work after a wake-up, so that the first request is fast. */
 const FIRST_MS = 1_000;
 const EVERY_MS = 30_000;
-/** What was opened for an update or for jobs is parked when the database was not used for so long. */
+/** Resources opened for updates or jobs are released after this time without use. */
 const IDLE_MS = 60_000;
 
 type WorkDeps = Pick<
@@ -14,8 +14,8 @@ type WorkDeps = Pick<
 >;
 
 /**
- * What a database pod does unasked: goes on with jobs that an earlier pod or a service left, watches the disk, and lets go of
- * what nobody uses. Disposing waits for what is being done.
+ * Background work of a database pod: resumes jobs of earlier pods and services, watches the disk, and releases unused
+ * resources. Disposing waits for running work.
  */
 export function runPodWork(deps: WorkDeps): AsyncDisposable {
   let isEnded = false;
@@ -24,8 +24,8 @@ export function runPodWork(deps: WorkDeps): AsyncDisposable {
   let timer = setTimeout(next, FIRST_MS);
   function next(): void {
     working = begin().catch((error: unknown) => {
-      // PostgreSQL may be on its way back; the next time tries again
-      deps.log.warn({ err: error }, "the pod's own work was left for later");
+      // PostgreSQL may be restarting; the next round retries
+      deps.log.warn({ err: error }, "background work of the pod failed and is retried later");
     });
     void working.then(() => {
       if (isEnded) return;
@@ -55,7 +55,7 @@ async function work(deps: WorkDeps): Promise<void> {
   await databases.parkIdle(IDLE_MS, () => use.is_quiet && use.last_used_at < since);
 }
 
-/** What updates kept that failed, or that others have replaced. An update that is under way has kept its own just now. */
+/** Removes files of failed updates and of replaced ones. A running update has just stored its own. */
 async function tidy({ manifests, sql, use }: WorkDeps): Promise<void> {
   if (!(await hasCatalog(sql))) return;
   const used = await listRuntimes(sql);

@@ -25,29 +25,25 @@ const reset = () => emptyHome({ home: harness.home, runtime_base: runtimeBase, l
 test.each([
   ["runs", "SIGCONT"],
   ["hangs", "SIGSTOP"],
-] as const)(
-  "a home whose daemon %s is emptied, and nothing of it runs any more",
-  { timeout: TIMEOUT },
-  async (_how, signal) => {
-    const client = await harness.startDaemon();
-    await serveExample(client, await harness.readApp("main"));
-    const service = processOf(await findService(client, "main/ingest"));
-    const postgres = harness.findPostgres();
-    const { pid } = await client.call("health", {});
-    writeFileSync(join(harness.home, HOME_PATHS.config), '[service]\napi_url = "https://cloud.example.com"\n');
-    mkdirSync(join(harness.home, "server"));
-    process.kill(pid, signal);
-    await reset();
-    for (const one of [service, postgres]) expect(one === undefined || isProcessAlive(one)).toBe(false);
-    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-    expect(readdirSync(harness.home).sort()).toEqual(["config.toml", "server"]);
-    expect(findLocalData(harness.home)).toEqual([]);
-    const next = await harness.startDaemon();
-    expect((await next.call("databaseList", {})).databases).toEqual([]);
-  },
-);
+] as const)("empties a home whose daemon %s and ends its processes", { timeout: TIMEOUT }, async (_how, signal) => {
+  const client = await harness.startDaemon();
+  await serveExample(client, await harness.readApp("main"));
+  const service = processOf(await findService(client, "main/ingest"));
+  const postgres = harness.findPostgres();
+  const { pid } = await client.call("health", {});
+  writeFileSync(join(harness.home, HOME_PATHS.config), '[service]\napi_url = "https://cloud.example.com"\n');
+  mkdirSync(join(harness.home, "server"));
+  process.kill(pid, signal);
+  await reset();
+  for (const one of [service, postgres]) expect(one === undefined || isProcessAlive(one)).toBe(false);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect(readdirSync(harness.home).sort()).toEqual(["config.toml", "server"]);
+  expect(findLocalData(harness.home)).toEqual([]);
+  const next = await harness.startDaemon();
+  expect((await next.call("databaseList", {})).databases).toEqual([]);
+});
 
-test("a home without a daemon is emptied too", { timeout: TIMEOUT }, async () => {
+test("empties a home without a daemon", { timeout: TIMEOUT }, async () => {
   mkdirSync(join(harness.home, HOME_PATHS.postgres, "18"), { recursive: true });
   writeFileSync(join(harness.home, HOME_PATHS.daemon), "{");
   await reset();

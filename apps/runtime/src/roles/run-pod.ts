@@ -13,24 +13,24 @@ import { endWithHome } from "./end-with-home.ts";
 
 const LOG_BYTES = 5_000_000;
 const LOG_FILES = 3;
-/** What requests to a pod's API have to end when the pod stops. */
+/** Time for running API requests when the pod stops. */
 const DRAIN_MS = 5_000;
-/** What the pod makes is its own. */
+/** Files of the pod are private. */
 const PRIVATE_UMASK = 0o077;
 
-/** What every pod is told. */
+/** Common part of all pod specs. */
 interface AnyPodSpec {
   readonly log_folder: string;
   readonly notices: readonly string[];
   readonly runtime: Runtime;
-  /** Of a service: while it is updated two of them write to one log. */
+  /** Instance of a service. During an update, two instances write to one log. */
   readonly instance?: number;
 }
 
 /**
- * What all pods have in common: they are told what to do on their standard input, and keep their log in `log_folder`; `logRequest`
- * writes there too. Gives the exit status.
- * @throws pod_failed for what is no spec; what `run` throws
+ * Common part of all pods: reads the spec from standard input and logs to `log_folder`, also through `logRequest`.
+ * Returns the exit status.
+ * @throws pod_failed for an invalid spec; errors of `run`
  */
 export async function runPod<Spec extends AnyPodSpec>(
   schema: ZodType<Spec>,
@@ -44,24 +44,26 @@ export async function runPod<Spec extends AnyPodSpec>(
   const log = createProgramLogger(logFile, "info", who);
   try {
     for (const notice of spec.notices) log.warn({}, notice);
-    // each role stops in order when it is asked to by a signal
+    // each role shuts down on this signal
     const end = () => void process.kill(process.pid, "SIGTERM");
     using _home = endWithHome({ folder: spec.log_folder, log, end });
     await run(spec, log, createRequestLog(logFile, who));
     log.info({}, "the pod has stopped");
     return 0;
   } catch (error) {
-    // the log is its owner's to read; the stack of a mistake of ours goes where we alone look
+    // the log is readable for its owner; the stack of an internal error goes where only we look
     const { code, detail } = toProblem(error);
     log.error({ code, detail }, "the pod failed");
     throw error;
   }
 }
 
-/** Listens in `run_folder` for whoever runs the pod; disposing takes no more requests, and lets those that are under way end for a time. */
+/**
+ * Listens in `run_folder` for the pod's owner. Disposing accepts no new requests and gives running ones time to end.
+ */
 export async function listenToPod(api: FastifyInstance, runFolder: string): Promise<AsyncDisposable> {
   const socket = join(runFolder, "pod.sock");
-  // of a pod that was killed; the driver runs one of this name at a time
+  // left by a killed pod; the driver runs one pod of this id at a time
   rmSync(socket, { force: true });
   await api.listen({ path: socket });
   chmodSync(socket, 0o600);
@@ -80,13 +82,13 @@ function readSpec<Spec extends AnyPodSpec>(schema: ZodType<Spec>, input: string)
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
     throw appError("pod_failed", {
-      detail: `What the pod was told is not valid: ${problems.slice(0, 5).join("; ")}.`,
-      hint: "The driver of the pods and the pod must be of one version.",
+      detail: `The pod's spec is invalid: ${problems.slice(0, 5).join("; ")}.`,
+      hint: "The pod driver and the pod must have the same version.",
     });
   }
   const launcher = readPodLauncher();
   const { runtime } = parsed.data;
-  // the tree is read-only, and nobody's to leave files in
+  // the tree is read-only, and Python must not write files there
   const env = { PYTHONDONTWRITEBYTECODE: "1", ...runtime.env };
   return { ...parsed.data, runtime: { ...runtime, env, ...(launcher === undefined ? {} : { launcher }) } };
 }
@@ -97,7 +99,7 @@ function parseJson(input: string): unknown {
   } catch (cause) {
     throw appError("pod_failed", {
       detail: "The pod's standard input is not a JSON document.",
-      hint: "A driver of pods starts this program; it is not for the command line.",
+      hint: "A pod driver starts this program. Do not run it on the command line.",
       cause,
     });
   }

@@ -50,7 +50,7 @@ def headers(request: Request) -> dict:
     return {name: value for name, value in request.headers.items() if "key" in name or "auth" in name}
 `;
 
-/** One database and, most of the time, one service over it. */
+/** One database with, most of the time, one service. */
 let harness: PodHarness;
 let services: ServicePodHarness;
 let traces: TraceCollector;
@@ -78,7 +78,7 @@ beforeAll(async () => {
   other = services.key("otherotherot", ["access:cloud://acme:main/services/reports/ingest"]);
   traces = await startTraceCollector();
   const { runtime, ...rest } = await services.spec(database, files, [good, other]);
-  // what a database's variables and secrets ask for
+  // settings that come from a database's variables and secrets
   spec = { ...rest, runtime: { ...runtime, env: { ...runtime.env, OTEL_EXPORTER_OTLP_ENDPOINT: traces.url } } };
   pod = services.start(spec);
   await pod.ready();
@@ -93,18 +93,18 @@ afterAll(async () => {
 const insert = (row: object, headers: Record<string, string>) => pod.call("POST", "/docs", row, headers);
 const shown = (key: TestKey) => ({ "x-api-key": key.text });
 
-test("a row is stored for whoever shows a key that may call the service, in either header", async () => {
+test("stores a row for a key with access in either header", async () => {
   const first = await insert({ id: 1, title: "The first" }, shown(good));
   expect([first.status, first.json()]).toEqual([200, { short: "The ." }]);
   const second = await insert({ id: 2, title: "Another" }, { authorization: `Bearer ${good.text}` });
   expect(second.json()).toEqual({ short: "Anot." });
   expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 2 });
-  // the application's code is not given what lets in
+  // the application's code does not get the key
   const seen = await pod.call("GET", "/headers", undefined, { ...shown(good), authorization: "Bearer of-the-app" });
   expect(seen.json()).toEqual({ authorization: "Bearer of-the-app" });
 });
 
-test("without a key that may call it nobody learns anything of a service but that it is there", async () => {
+test("refuses requests without a valid key and reveals nothing", async () => {
   const cases: [Record<string, string>, number, string][] = [
     [{}, 401, "unauthorized"],
     [{ "x-api-key": "sk_wrong" }, 401, "unauthorized"],
@@ -124,7 +124,7 @@ test("without a key that may call it nobody learns anything of a service but tha
     }
   }
   expect((await pod.call("GET", "/health")).json()).toMatchObject({ status: "ok" });
-  // a browser asks whether a page may before it sends a key
+  // a browser sends a preflight request before the key
   const asked = { origin: "http://localhost:5173", "access-control-request-method": "POST" };
   expect((await pod.call("OPTIONS", "/docs", undefined, asked)).status).toBe(204);
   const described = await pod.call("GET", "/openapi.json", undefined, shown(good));
@@ -138,7 +138,7 @@ test("without a key that may call it nobody learns anything of a service but tha
   expect(statSync(join(spec.run_folder, "http.sock")).mode & 0o777).toBe(0o600);
 });
 
-test("a request is traced from its caller to the function that it runs, where the database's variables name a collector", async () => {
+test("traces a request to its function when a collector is configured", async () => {
   const trace_id = "0af7651916cd43dd8448eb211c80319c";
   const headers = { ...shown(good), traceparent: `00-${trace_id}-b7ad6b7169203331-01` };
   expect((await insert({ id: 9, title: "Traced" }, headers)).status).toBe(200);
@@ -150,7 +150,7 @@ test("a request is traced from its caller to the function that it runs, where th
   expect(below.map(({ name }) => name).sort()).toEqual(["PostgreSQL", "Python shorten"]);
 });
 
-test("a key that was revoked is refused as soon as the pod has been told, and older news do not bring it back", async () => {
+test("refuses a revoked key at once and ignores older snapshots", async () => {
   const push = (text: string, headers = {}) =>
     pod.ask("PUT", "/v1/keys", text, { "content-type": "text/plain", ...headers });
   expect((await push(services.snapshot(2, [good, other]), { authorization: "Bearer x" })).status).toBe(401);
@@ -164,7 +164,7 @@ test("a key that was revoked is refused as soon as the pod has been told, and ol
   expect((await push(services.snapshot(3, [good, other]))).status).toBe(204);
 });
 
-test("requests have the id that came with them, a line of the log and a place in the metrics, none with a key", async () => {
+test("keeps request ids in log and metrics and never logs a key", async () => {
   const answer = await insert({ id: 3, title: "Third" }, { ...shown(good), "x-request-id": "from-the-gateway" });
   expect(answer.status).toBe(200);
   const refused = await insert({ id: 3, title: "Third" }, { ...shown(good), "x-request-id": "twice" });
@@ -190,9 +190,9 @@ test("requests have the id that came with them, a line of the log and a place in
   expect(metrics).not.toMatch(/acme|ingest"/);
 });
 
-test("PostgreSQL that goes away and comes back ends no service, whose requests are told to come again meanwhile", async () => {
+test("survives a PostgreSQL outage and asks clients to retry", async () => {
   const server = database.processes().find(({ pid }) => /\/postgres /.test(commandLine(pid) ?? ""));
-  // it is not started again before it has been seen to be away
+  // it is not restarted before the outage was detected
   process.kill(database.child.pid ?? 0, "SIGSTOP");
   try {
     process.kill(server?.pid ?? 0, "SIGKILL");
@@ -207,7 +207,7 @@ test("PostgreSQL that goes away and comes back ends no service, whose requests a
   await waitFor(async () => [200, 409].includes((await insert({ id: 4, title: "Fourth" }, shown(good))).status));
 });
 
-test("the connections of a service keep no database awake, its background jobs do; a role is made as often as one asks", async () => {
+test("only background jobs of a service keep the database awake", async () => {
   expect((await database.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" })).json()).toEqual({
     dsn: spec.dsn,
   });
@@ -215,7 +215,7 @@ test("the connections of a service keep no database awake, its background jobs d
   const busy = async () => (await database.ask("GET", "/v1/health")).json().busy;
   await waitFor(async () => (await busy()) === null);
   expect((await pod.call("POST", "/later", { id: 9, title: "a while" }, shown(good))).status).toBe(200);
-  // connections that are being made have no name yet
+  // new connections have no name yet
   expect(await busy()).toMatch(/^(\d connections?, )?1 background job$/);
   await waitFor(async () => (await busy()) === null);
   for (const role of ["postgres", "svc_1; drop table docs", "svc_0123456789AB"]) {
@@ -225,7 +225,7 @@ test("the connections of a service keep no database awake, its background jobs d
   }
 });
 
-test("a role goes with its service, as often as one asks; what was made by it stays", async () => {
+test("drops a service's role repeatedly and keeps its objects", async () => {
   const dsnOf = async (role: string) =>
     (await database.ask("POST", "/v1/service-roles", { role })).json<{ dsn: string }>().dsn;
   const gone = "svc_ffffffffffff";
@@ -241,7 +241,7 @@ test("a role goes with its service, as often as one asks; what was made by it st
   });
 });
 
-test("a pod that is drained answers what is under way and what still comes, and ends by itself", async () => {
+test("a draining pod answers running and late requests and then ends", async () => {
   const slow = insert({ id: 6, title: "slow" }, shown(good));
   await waitFor(async () => (await pod.ask("GET", "/v1/health")).json().in_flight === 1);
   expect((await pod.ask("POST", "/v1/drain")).status).toBe(200);
@@ -252,7 +252,7 @@ test("a pod that is drained answers what is under way and what still comes, and 
   expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 8 });
 });
 
-test("a pod that is killed leaves no process, and another takes its place", async () => {
+test("a killed pod leaves no process and another takes its place", async () => {
   pod = services.start(spec);
   await pod.ready();
   const all = pod.processes();

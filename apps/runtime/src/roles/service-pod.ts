@@ -1,7 +1,7 @@
 /**
- * A service pod: one instance of a hosted service. The same service as the local one (with-service.ts), with an API for whoever runs
- * it (service-api/server.ts), and a socket on which it answers those who show a key. Started by a driver of pods, which writes on
- * its standard input what it is told (contract/src/pod-spec.ts). What it started ends with it, also when it is killed.
+ * A service pod: one instance of a hosted service. It runs the same service as the local role (with-service.ts), plus
+ * an API for its owner (service-api/server.ts) and a socket that requires API keys. A pod driver starts it and writes
+ * its spec to standard input (contract/src/pod-spec.ts). Its child processes end with it, even when it is killed.
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -25,16 +25,16 @@ import { awaitCatalog } from "./await-catalog.ts";
 import { listenToPod, runPod } from "./run-pod.ts";
 import { type WorkingService, type WorkingSpec, withService } from "./with-service.ts";
 
-/** A gateway that has not heard of the other instance yet sends its next request within this. */
+/** A gateway that does not know the other instance yet sends its next request within this time. */
 const QUIET_MS = 300;
-/** Below the patience of whoever asked for the drain, so that the pod ends by itself. */
+/** Shorter than the caller's timeout for a drain, so that the pod ends on its own. */
 const DRAIN_MS = 55_000;
-/** What requests have to end once no more are taken. */
+/** Time for running requests after the last one was accepted. */
 const STOP_MS = 8_000;
 
 /**
- * Runs until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP, or until it has been drained.
- * @throws pod_failed for what is no spec; schema_mismatch, database_unavailable, app_invalid, worker_unavailable
+ * Runs until it is stopped by its API, SIGTERM, SIGINT or SIGHUP, or until it has drained.
+ * @throws pod_failed for an invalid spec; schema_mismatch, database_unavailable, app_invalid, worker_unavailable
  */
 export async function runServicePod(): Promise<number> {
   return await runPod(servicePodSpecSchema, serveService);
@@ -68,7 +68,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
   await withService({ ...workingSpec(spec), awaitTables }, log, async (service) => {
     stats = service.stats;
     const socket = join(spec.run_folder, "http.sock");
-    // of a pod that was killed
+    // left by a killed pod
     rmSync(socket, { force: true });
     await using http = await serveOnSocket(service.endpoints, {
       socket,
@@ -95,30 +95,30 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
     link.drain();
     service.stopJobs();
     if (reason === "drained") await awaitQuiet(traffic, stop.requested, log);
-    // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
+    // Running requests are cut off at the timeout. The exit status still reports an intended end.
     setTimeout(() => {
-      log.warn({ after_ms: STOP_MS }, "requests that still ran were cut");
+      log.warn({ after_ms: STOP_MS }, "running requests were cut off");
       process.exit(0);
     }, STOP_MS).unref();
   });
 }
 
-/** Takes the gateway's links, which show the token of whoever runs the pod. */
+/** Accepts links of the gateway, which sends the pod's token. */
 async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: Logger): Promise<LinkServer> {
   const socket = join(spec.run_folder, "link.sock");
-  // of a pod that was killed
+  // left by a killed pod
   rmSync(socket, { force: true });
   const { about } = carrier;
   const token = new Secret(spec.token);
   return await serveLink({ socket, token, about, log, handle: (...asked) => carrier.handle(...asked) });
 }
 
-/** Answers what comes until nothing comes any more. */
+/** Answers requests until none arrive. */
 async function awaitQuiet(traffic: TrafficCounter, stopped: Promise<string>, log: Logger): Promise<void> {
   const stopping = new AbortController();
   void stopped.then(() => stopping.abort());
   const isQuiet = await traffic.settle({ quiet_ms: QUIET_MS, limit_ms: DRAIN_MS, signal: stopping.signal });
-  if (!isQuiet) log.warn({ in_flight: traffic.in_flight }, "requests are still under way at the end of the drain");
+  if (!isQuiet) log.warn({ in_flight: traffic.in_flight }, "requests are still running at the end of the drain");
 }
 
 function workingSpec(spec: ServicePodSpec): WorkingSpec {

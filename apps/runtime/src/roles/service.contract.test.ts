@@ -173,7 +173,7 @@ async function rows(dsn: string, text: string) {
   return (await sql.query({ text })).rows;
 }
 
-test("a service computes, stores and answers; the function sees the environment it was given", async () => {
+test("computes, stores and answers with the given environment", async () => {
   const dsn = await testDsn();
   const { post } = await start(await specFor(dsn));
   expect(await post("/words", { text: "straße", n: 7 })).toEqual({
@@ -186,7 +186,7 @@ test("a service computes, stores and answers; the function sees the environment 
   ]);
 });
 
-/** No column calls a function: Python is there for the answers alone. */
+/** No column calls a function, so only answers need Python. */
 const CARDS = `
 import appdb as db
 from appdb.serving import Router
@@ -205,7 +205,7 @@ ingest.add_update_route(Cards, path="/cards/change")
 ingest.add_delete_route(Cards, path="/cards/drop")
 `;
 
-test("a function makes an answer over HTTP, and Prefer: return=minimal goes out without body and length", async () => {
+test("a function makes an answer, and return=minimal has no body", async () => {
   const dsn = await testDsn();
   writeFileSync(join(folder, "app.py"), CARDS);
   const { post, url } = await start(await specFor(dsn));
@@ -224,7 +224,7 @@ test("a function makes an answer over HTTP, and Prefer: return=minimal goes out 
   expect(await post("/cards/drop", { key: "a" })).toEqual({ status: 200, json: { num_rows: 1 } });
 });
 
-test("a function that raises, prints, ends its process, hangs or grows fails its own request only", async () => {
+test("a function that raises, exits, hangs or leaks fails only its request", async () => {
   const dsn = await testDsn();
   const { post, output } = await start(await specFor(dsn));
   const bad = ["raise", "wrong", "exit", "loop", "grow"];
@@ -256,13 +256,13 @@ test("a function that raises, prints, ends its process, hangs or grows fails its
   expect(printed).toContain("hello from a function");
 });
 
-test("a service has as many workers as the project says, before what all services have", async () => {
+test("the project's number of workers overrides the default", async () => {
   const spec = await specFor(await testDsn());
   const { url } = await start({ ...spec, runtime: { ...spec.runtime, workers: 2 } });
   expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^appdb_workers 2$/m);
 });
 
-test("a division by zero in a column is an error of the function's kind, whoever computed it", async () => {
+test("a division by zero in a column has one error kind everywhere", async () => {
   const dsn = await testDsn();
   const { post } = await start(await specFor(dsn));
   const answer = await post("/words", { text: "x", n: 5 });
@@ -277,7 +277,7 @@ test("a division by zero in a column is an error of the function's kind, whoever
   expect(await rows(dsn, "select count(*) from words")).toEqual([["0"]]);
 });
 
-test("a service that is told to stop finishes its requests and ends with 0", async () => {
+test("a stopped service finishes its requests and exits with 0", async () => {
   const { child, post, exit } = await start(await specFor(await testDsn()));
   const running = post("/words", { text: "loop", n: 1 });
   await sleep(200);
@@ -286,13 +286,13 @@ test("a service that is told to stop finishes its requests and ends with 0", asy
   expect(await exit).toBe(0);
 });
 
-test("a service ends when whoever started it is gone", async () => {
+test("a service ends when its starter is gone", async () => {
   const { child, exit } = await start(await specFor(await testDsn()));
   child.disconnect();
   expect(await exit).toBe(0);
 });
 
-test("a service that cannot run says why", async () => {
+test("a service that cannot run reports the reason", async () => {
   const dsn = await testDsn();
   const spec = await specFor(dsn);
   const { message, url, child } = await start(spec);
@@ -325,7 +325,7 @@ test("a service that cannot run says why", async () => {
   });
 });
 
-test("PostgreSQL killed under load: nobody is lied to, and the service heals by itself", async () => {
+test("recovers from PostgreSQL killed under load with correct answers", async () => {
   const server = await startTestPostgres();
   undo.push(async () => await server[Symbol.asyncDispose]());
   const spec = await specFor(server.dsn);

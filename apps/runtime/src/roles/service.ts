@@ -1,7 +1,7 @@
 /**
- * A service process: serves routes of one application over HTTP (http/serve-endpoints.ts) from its database. Started by the daemon
- * and by `service run` with a private file that says everything (contract/src/service-spec.ts). It ends when it is told
- * to, and when whoever started it goes away.
+ * A service process: serves routes of one application over HTTP (http/serve-endpoints.ts) from its database. The daemon
+ * and `service run` start it with a private spec file (contract/src/service-spec.ts). It runs until it is stopped, or
+ * until its starter is gone.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { appError, toProblem } from "@appdb/contract/errors";
@@ -12,10 +12,10 @@ import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
 import { withService } from "./with-service.ts";
 
-/** Below the daemon's own patience, so that a service ends by itself. */
+/** Shorter than the daemon's timeout, so that a service ends on its own. */
 const DRAIN_MS = 8_000;
 
-/** Serves until it is told to stop; gives the exit status. The file is removed as soon as it is read. */
+/** Serves until it is stopped and returns the exit status. Removes the file after reading it. */
 export async function runServiceRole(specFile: string): Promise<number> {
   const stop = listenForStop();
   const log = createServiceLog();
@@ -51,9 +51,9 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     const reason = await stop;
     log.info({ reason }, "service stops");
     stopJobs();
-    // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
+    // Running requests are cut off at the timeout. The exit status still reports an intended end.
     setTimeout(() => {
-      log.warn({ after_ms: DRAIN_MS }, "requests that still ran were cut");
+      log.warn({ after_ms: DRAIN_MS }, "running requests were cut off");
       process.exit(0);
     }, DRAIN_MS).unref();
   });
@@ -66,12 +66,12 @@ function readSpec(file: string): ServiceSpec {
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw appError("service_failed", {
-    detail: `What the service was told is not valid: ${issue?.path.join(".")}: ${issue?.message}.`,
-    hint: "Command and service must be of one version: cli daemon stop, then start the service again.",
+    detail: `The service's spec is invalid: ${issue?.path.join(".")}: ${issue?.message}.`,
+    hint: "Command and service must have the same version: cli daemon stop, then start the service again.",
   });
 }
 
-/** JSON lines on stdout, which the daemon keeps as the service's log. */
+/** Writes JSON lines to stdout, which the daemon stores as the service's log. */
 function createServiceLog(): Logger {
   return pino({
     base: null,
@@ -81,7 +81,7 @@ function createServiceLog(): Logger {
   });
 }
 
-/** Resolves with the reason to stop. The second signal of one kind ends the process at once. */
+/** Resolves with the reason to stop. A second signal of one kind ends the process immediately. */
 function listenForStop(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {

@@ -14,32 +14,35 @@ import { callsFunctions } from "./calls-functions.ts";
 import { ExportPools, type ExportReach } from "./export-pools.ts";
 import { workInBackground } from "./work-in-background.ts";
 
-/** What a service is made of, wherever it is served. */
+/** Spec parts that every kind of service needs. */
 export interface WorkingSpec
   extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits"> {
-  /** For answers that are put down before they are sent; the system's folder for what is temporary when left out. */
+  /** Folder for answers that are spooled before sending; defaults to the system's temporary folder. */
   readonly scratch_folder?: string;
-  /** Where its routes may export rows to; `own` when left out. */
+  /** Allowed export targets of its routes; defaults to `own`. */
   readonly export_reach?: ExportReach;
-  /** Waits until the tables can be read; false when it is not to be served after all. At once when left out. */
+  /** Waits until the tables are readable. False when the service must not start. Optional. */
   awaitTables?(sql: SqlPool): Promise<boolean>;
 }
 
-/** A service whose routes can be carried. */
+/** A service whose routes can be served. */
 export interface WorkingService {
   readonly endpoints: Endpoints;
-  /** What the workers count; undefined before the first is wanted. */
+  /** Statistics of the workers; undefined before their first start. */
   stats(): UdfStats | undefined;
-  /** Starts Python where routes need it, ahead of the first row. @throws worker_unavailable when every route needs it and it cannot be had */
+  /**
+   * Starts Python before the first row when routes need it.
+   * @throws worker_unavailable when every route needs it and it cannot start
+   */
   startPython(): Promise<void>;
-  /** Takes no further background job; those that run may end. */
+  /** Accepts no further background jobs; running ones may end. */
   stopJobs(): void;
 }
 
 /**
- * Opens what a service works with (connections, compiled routes, workers, background jobs) for as long as `serve` takes, and
- * ends it in order.
- * @throws what openEndpoints throws
+ * Opens a service's resources (connections, compiled routes, workers, background jobs) for the duration of `serve`, and
+ * closes them in order.
+ * @throws the errors of openEndpoints
  */
 export async function withService(
   spec: WorkingSpec,
@@ -54,10 +57,10 @@ export async function withService(
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
-  // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
+  // Workers call back for columns with queries; the first row creates them, after the endpoints.
   await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
-  // Python takes as long as all that follows
+  // Python's start takes as long as the following steps
   if (callsFunctions(spec.manifest, spec.services)) void workers.start();
   if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
@@ -93,8 +96,8 @@ export async function withService(
 }
 
 /**
- * Starts the workers ahead of the first row. When they cannot be started the service goes on for the routes that need
- * none, and the others say why.
+ * Starts the workers before the first row. When they fail, the service continues for routes without Python, and the
+ * other routes report the error.
  * @throws worker_unavailable when every route needs them
  */
 async function startWorkers(workers: LazyWorkers, endpoints: Endpoints, log: Logger): Promise<void> {
@@ -103,18 +106,18 @@ async function startWorkers(workers: LazyWorkers, endpoints: Endpoints, log: Log
   } catch (error) {
     if (endpoints.routes.every((route) => route.uses_python)) throw error;
     const { code, detail } = toProblem(error);
-    log.error({ code, detail }, "the workers cannot be started; routes that need them will say so");
+    log.error({ code, detail }, "the workers cannot be started; routes that need them will report it");
   }
 }
 
-/** As `startWorkers`, for the processes that run handlers. @throws worker_unavailable when every route needs them */
+/** Like `startWorkers`, for the processes of handlers. @throws worker_unavailable when every route needs them */
 async function startHandlers(handlers: HandlerRunner, endpoints: Endpoints, log: Logger): Promise<void> {
   try {
     await handlers.start();
   } catch (error) {
     if (endpoints.routes.every(isHandler)) throw error;
     const { code, detail } = toProblem(error);
-    log.error({ code, detail }, "the handlers' workers cannot be started; handlers will say so");
+    log.error({ code, detail }, "the handlers' workers cannot be started; handlers will report it");
   }
 }
 

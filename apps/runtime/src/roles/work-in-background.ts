@@ -2,20 +2,22 @@ import { randomUUID } from "node:crypto";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { Logger } from "@appdb/engine/ports";
 
-/** What jobs that run have to end when the service stops: less than the service itself has. */
+/** Time for running jobs when the service stops; shorter than the service's own. */
 const DRAIN_MS = 5_000;
 
 export interface BackgroundWork extends AsyncDisposable {
-  /** Takes no further job; those that run may end. */
+  /** Accepts no further jobs; running ones may end. */
   stop(): void;
 }
 
-/** Works on the background jobs of a service's routes. Disposing waits for those that run, for a time, and gives them back. */
+/**
+ * Runs the background jobs of a service's routes. Disposing waits for running ones up to a timeout, then releases them.
+ */
 export function workInBackground(endpoints: Pick<Endpoints, "background">, log: Logger): BackgroundWork {
   const stopping = new AbortController();
   const runner = endpoints.background(randomUUID());
   const running = runner?.run(stopping.signal, DRAIN_MS).catch((error: unknown) => {
-    log.error({ err: error }, "background jobs are not worked on any more");
+    log.error({ err: error }, "background jobs stopped after an error");
   });
   return {
     stop: () => stopping.abort(),

@@ -7,19 +7,19 @@ import { type Applied, createKeyVerifier, keyAllows, type VerifiedKey } from "@a
 
 export const API_KEY_HEADER = "x-api-key";
 
-/** Who may call a service. */
+/** Checks who may call a service. */
 export interface CallerKeys {
-  /** Takes a snapshot that has just been pushed. */
+  /** Applies a snapshot that was just pushed. */
   apply(snapshot: string): Applied;
   /**
-   * Lets through who shows a key that may call the service, and takes the key out of the headers: the application's code is not
-   * to have it. `X-api-key` decides when it is there.
+   * Accepts a request whose key may call the service, and removes the key from the headers, because application code
+   * must not see it. `X-api-key` takes precedence when present.
    * @throws unauthorized, forbidden, keys_unavailable
    */
   check(headers: IncomingHttpHeaders): VerifiedKey;
 }
 
-/** Opens the keys of a service by the snapshot that its pod was started with. @throws pod_failed */
+/** Opens the keys of a service from the snapshot in its pod's spec. @throws pod_failed */
 export function openServiceKeys(
   spec: Pick<ServicePodSpec, "keys" | "organization" | "database" | "service">,
   log: Logger,
@@ -32,12 +32,12 @@ export function openServiceKeys(
     clock: { now: Date.now, monotonic: () => performance.now() },
   });
   const applied = verifier.apply(spec.keys.snapshot, "kept");
-  if (applied !== "applied") log.warn({ applied }, "the keys that the pod was started with cannot be used");
+  if (applied !== "applied") log.warn({ applied }, "the keys in the pod's spec cannot be used");
   return {
     apply: (snapshot) => verifier.apply(snapshot, "live"),
     check(headers) {
       const shown = shownKey(headers);
-      if (shown === undefined) throw noKey("The request shows no API key.");
+      if (shown === undefined) throw noKey("The request has no API key.");
       const found = verifier.verify(shown.key);
       if (found.outcome === "stale") throw keysUnavailable();
       if (found.outcome !== "good") throw noKey("The API key is not valid, or was revoked.");
@@ -60,8 +60,8 @@ function readPublicKey(base64: string) {
     return createPublicKey({ key: Buffer.from(base64, "base64"), format: "der", type: "spki" });
   } catch (cause) {
     throw appError("pod_failed", {
-      detail: "The public key that the pod was told is none.",
-      hint: "The driver of the pods and the pod must be of one version.",
+      detail: "The public key in the pod's spec is invalid.",
+      hint: "The pod driver and the pod must have the same version.",
       cause,
     });
   }
@@ -77,13 +77,13 @@ function noKey(detail: string): Error {
 function notGranted(service: string): Error {
   return appError("forbidden", {
     detail: `The API key may not call the service ${service}.`,
-    hint: "Show a key that was granted it, or make one: cli key create <name> --grant access:cloud://<org>:<db>/services",
+    hint: "Use a key with access, or create one: cli key create <name> --grant access:cloud://<org>:<db>/services",
   });
 }
 
 function keysUnavailable(): Error {
   return appError("keys_unavailable", {
-    detail: "API keys cannot be checked now: for 24 hours the control plane has not said which are valid.",
+    detail: "API keys cannot be checked now: the control plane has not confirmed them for 24 hours.",
     hint: "Send the request again in a moment.",
   });
 }

@@ -15,14 +15,14 @@ export interface CarryLinkDeps {
   readonly log: Logger;
 }
 
-/** What the gateway is told of this pod: which requests it may send by the link, `POST /docs`. */
+/** The pod's message to the gateway: requests that it may send by the link, `POST /docs`. */
 export interface LinkAbout {
   readonly routes: readonly string[];
 }
 
 const CLIENT_GONE = 499;
 
-/** Carries requests of the gateway's, which has asked for their keys, to the very routes that HTTP reaches. */
+/** Passes requests of the gateway, which has checked their keys, to the same routes as HTTP. */
 export class LinkCarrier {
   readonly about: LinkAbout;
   /** By method and path. */
@@ -30,7 +30,7 @@ export class LinkCarrier {
   readonly #deps: CarryLinkDeps;
 
   constructor(routes: readonly CompiledRoute[], bodyBytes: number, deps: CarryLinkDeps) {
-    // a service whose bodies are bounded more tightly says so by HTTP
+    // a service with a smaller body limit refuses bodies by HTTP
     const linked = bodyBytes < LINK_BODY_BYTES ? [] : routes.filter(isLinked);
     for (const route of linked) {
       const { method, path } = route;
@@ -80,7 +80,7 @@ export class LinkCarrier {
   }
 }
 
-/** A request on its way. */
+/** A request in progress. */
 interface Carried {
   readonly request: LinkRequest;
   readonly route: CompiledRoute | undefined;
@@ -88,7 +88,7 @@ interface Carried {
   readonly started_at: number;
 }
 
-/** Those whose whole request is known by method, path, head and a short body of JSON. */
+/** Routes whose whole request consists of method, path, head and a short JSON body. */
 function isLinked({ method, path, streams, takes_any_body: takesAnyBody }: CompiledRoute): boolean {
   return method !== "ANY" && takesAnyBody !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
 }
@@ -101,7 +101,7 @@ async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () =>
   }
 }
 
-/** The gateway knows which routes there are: an older one asks for what a newer pod does not have. */
+/** The gateway knows the routes; an outdated one may request routes that a newer pod lacks. */
 function noRoute(method: string, path: string): Error {
   return appError("not_found", {
     detail: `There is no route ${method} ${path} on the link.`,

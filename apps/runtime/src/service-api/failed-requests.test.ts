@@ -24,7 +24,7 @@ function expectFailed(text: string): void {
   expect(text).toContain(`appdb_requests_failed_total{${LABELS}} 1`);
 }
 
-test("a request whose function raised counts as failed over HTTP", async () => {
+test("counts a request whose function raised as failed over HTTP", async () => {
   const deps = openDeps();
   const server = Fastify();
   watchRequests(server, { ...deps, keys: { check: () => ({ id: "k", name: "form", grants: [], role: null }) } });
@@ -45,7 +45,7 @@ test("a request whose function raised counts as failed over HTTP", async () => {
   expectFailed(deps.metrics.print().text);
 });
 
-test("a request whose function raised counts as failed by the gateway's link", async () => {
+test("counts a request whose function raised as failed over the link", async () => {
   const deps = openDeps();
   const route = {
     ...({

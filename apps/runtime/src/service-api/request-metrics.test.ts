@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRequestMetrics } from "./request-metrics.ts";
 
-test("numbers of requests are written as Prometheus reads them: by route, method and status, durations added up from bucket to bucket", () => {
+test("prints request metrics in Prometheus format with cumulative buckets", () => {
   const metrics = createRequestMetrics(() => 2);
   for (const seconds of [0.0005, 0.001, 0.004, 31]) {
     metrics.observe({ method: "POST", route: "/docs", status: seconds > 1 ? 500 : 200, seconds });

@@ -1,21 +1,21 @@
 import type { MetricsPage } from "../http/service-metrics.ts";
 
-/** From what a small insert takes to what a model does. */
+/** From the duration of a small insert to that of a model. */
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const FAILED_STATUS = 500;
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export interface EndedRequest {
   readonly method: string;
-  /** As it was declared: `/items/:id`; null for a path without a route. */
+  /** Declared path: `/items/:id`; null for a path without a route. */
   readonly route: string | null;
   readonly status: number;
   readonly seconds: number;
-  /** The application's code raised, ran too long or ended its process; such an answer has a status of 4xx. */
+  /** The application's code raised, timed out or ended its process. Such an answer has a 4xx status. */
   readonly has_failed?: boolean;
 }
 
-/** Counts the requests of a service by route. */
+/** Counts requests of a service by route. */
 export interface RequestMetrics {
   observe(request: EndedRequest): void;
   print(): MetricsPage;
@@ -24,21 +24,21 @@ export interface RequestMetrics {
 /** Requests of one method to one route. */
 interface Counted {
   readonly statuses: Map<number, number>;
-  /** Each counts what took no longer than its bound and longer than the one before; the last one what took longer than all. */
+  /** Each bucket counts durations up to its bound and above the previous one; the last counts longer ones. */
   readonly buckets: number[];
   seconds: number;
   failed: number;
 }
 
 /**
- * Counts requests and their durations, and writes them in the words of Prometheus. Its client would make one text of all labels
- * to find a number, twice for each request, which costs a tenth of what a short insert does.
+ * Counts requests and durations and prints them in Prometheus format. The Prometheus client would join all labels into
+ * a text twice per request, a tenth of the cost of a short insert.
  */
 export function createRequestMetrics(inFlight: () => number): RequestMetrics {
   const routes = new Map<string, Map<string, Counted>>();
   return {
     observe({ method, route, status, seconds, has_failed: hasFailed = false }) {
-      // paths that nobody declared are without end, and would each be a series
+      // undeclared paths are unbounded, and each would be a series
       const counted = countedOf(routes, route ?? "none", method);
       counted.statuses.set(status, (counted.statuses.get(status) ?? 0) + 1);
       counted.seconds += seconds;
@@ -81,7 +81,7 @@ function printLines(routes: ReadonlyMap<string, ReadonlyMap<string, Counted>>, i
     }
   }
   return [
-    "# HELP appdb_requests_total Requests that were answered, by what was answered.",
+    "# HELP appdb_requests_total Answered requests by status.",
     "# TYPE appdb_requests_total counter",
     ...totals,
     "",
@@ -89,17 +89,17 @@ function printLines(routes: ReadonlyMap<string, ReadonlyMap<string, Counted>>, i
     "# TYPE appdb_requests_failed_total counter",
     ...failures,
     "",
-    "# HELP appdb_request_seconds From a request's head to the end of its answer.",
+    "# HELP appdb_request_seconds Time from a request's head to the end of its answer.",
     "# TYPE appdb_request_seconds histogram",
     ...durations,
     "",
-    "# HELP appdb_requests_in_flight Requests that are under way.",
+    "# HELP appdb_requests_in_flight Running requests.",
     "# TYPE appdb_requests_in_flight gauge",
     `appdb_requests_in_flight ${inFlight}`,
   ];
 }
 
-/** As the value of a label is written. */
+/** Escapes the value of a label. */
 function quoted(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }

@@ -18,12 +18,14 @@ export interface ServiceApiDeps {
   readonly traffic: TrafficCounter;
   readonly lifecycle: { readonly state: ServicePodHealth["state"] };
   metrics(): Promise<readonly MetricsPage[]>;
-  /** Both return at once. */
+  /** Both return immediately. */
   requestDrain(): void;
   requestStop(): void;
 }
 
-/** The API of a service pod (SERVICE_POD_API of contract/routes/pod-api.ts): every request shows the pod's token. */
+/**
+ * The API of a service pod (SERVICE_POD_API of contract/routes/pod-api.ts). Every request must send the pod's token.
+ */
 export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
   const app = createJsonApi({
     log: deps.log,
@@ -53,7 +55,7 @@ export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
       return {};
     },
     stop: ({ reply }) => {
-      // the answer leaves before the listener closes
+      // the answer is sent before the listener closes
       reply.raw.once("close", () => deps.requestStop());
       return {};
     },
@@ -67,11 +69,11 @@ function readHealth({ lifecycle, traffic }: ServiceApiDeps): ServicePodHealth {
 }
 
 const WHY = {
-  older: "It is older than the one that is there.",
-  foreign: "It is of another database.",
-  forged: "Its signature is not the control plane's.",
+  older: "It is older than the current one.",
+  foreign: "It belongs to another database.",
+  forged: "The control plane did not sign it.",
 } as const satisfies Record<Exclude<Applied, "applied">, string>;
 
 function refused(applied: Exclude<Applied, "applied">): Error {
-  return appError("keys_refused", { detail: `The snapshot of keys is not taken. ${WHY[applied]}`, meta: { applied } });
+  return appError("keys_refused", { detail: `The snapshot of keys was rejected. ${WHY[applied]}`, meta: { applied } });
 }

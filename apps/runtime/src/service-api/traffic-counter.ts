@@ -4,20 +4,20 @@ import type { Clock } from "@appdb/engine/ports";
 const LOOK_MS = 25;
 
 export interface QuietInput {
-  /** For so long nothing must have been under way. */
+  /** Required time without running requests. */
   readonly quiet_ms: number;
-  /** No longer than this is waited. */
+  /** Timeout. */
   readonly limit_ms: number;
   readonly signal: AbortSignal;
 }
 
-/** The requests that are under way. */
+/** Counts running requests. */
 export class TrafficCounter {
   readonly #clock: Clock;
   #inFlight = 0;
   #lastEndedAt: number;
 
-  /** `clock`: one that nobody sets. */
+  /** `clock` must be monotonic. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#lastEndedAt = clock.now();
@@ -27,7 +27,7 @@ export class TrafficCounter {
     return this.#inFlight;
   }
 
-  /** Since the last request ended, or since the start; 0 while one is under way. */
+  /** Time since the last request ended or since the start; 0 while one is running. */
   get idle_ms(): number {
     return this.#inFlight > 0 ? 0 : Math.max(0, Math.round(this.#clock.now() - this.#lastEndedAt));
   }
@@ -41,7 +41,7 @@ export class TrafficCounter {
     this.#lastEndedAt = this.#clock.now();
   }
 
-  /** Waits until nothing has been under way for a while. False when that did not come about in time, or the signal aborted. */
+  /** Waits until no request was running for a while. False on timeout or when the signal aborts. */
   async settle({ quiet_ms: quietMs, limit_ms: limitMs, signal }: QuietInput): Promise<boolean> {
     const beganAt = this.#clock.now();
     while (!signal.aborted && this.#clock.now() - beganAt < limitMs) {

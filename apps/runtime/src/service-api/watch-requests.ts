@@ -10,16 +10,16 @@ export interface WatchDeps {
   readonly keys: Pick<CallerKeys, "check">;
   readonly traffic: TrafficCounter;
   readonly metrics: RequestMetrics;
-  /** For a line of each request. */
+  /** Logs a line for each request. */
   readonly logRequest: RequestLog;
 }
 
-/** What web servers call a request that its client has left. */
+/** Status that web servers use for requests that their client left. */
 const CLIENT_GONE = 499;
 
 /**
- * Asks every request for a key, except for health and what a browser asks before it sends one, and writes down what became of
- * it: a line of the log, the metrics, and whether the service is in use.
+ * Requires a key for every request except health and preflight requests. Records each request in the log, the metrics
+ * and the traffic counter.
  */
 export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
   const { keys, traffic, metrics, logRequest } = deps;
@@ -34,7 +34,7 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
       const ms = performance.now() - startedAt;
       const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_GONE;
       const fields = { req: id, method, route: route ?? pathOf(raw), status, ms: Math.round(ms * 10) / 10, key };
-      // those who read a log leave them out unless they ask for them
+      // log readers exclude these by default
       logRequest(isHealth ? { ...fields, health: true } : fields);
       const hasFailed = reply.raw.hasHeader(FAILED_HEADER);
       if (!isHealth) metrics.observe({ method, route, status, seconds: ms / 1_000, has_failed: hasFailed });
@@ -57,12 +57,12 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
   });
 }
 
-/** A browser shows no key when it asks whether a page may. */
+/** Browsers send preflight requests without a key. */
 function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === "OPTIONS" && headers.origin !== undefined && headers["access-control-request-method"] !== undefined;
 }
 
-/** What follows the ? may hold anything, secrets too. */
+/** The query string is removed, because it may contain secrets. */
 function pathOf({ url = "" }: IncomingMessage): string {
   return url.split("?", 1)[0]?.slice(0, 500) ?? "";
 }

@@ -7,7 +7,7 @@ import { findBrokenServices } from "./broken-services.ts";
 const BEFORE = aTable("docs", [aColumn("title", "string"), aColumn("area", "string", { nullable: true })]);
 const running = [{ service: "desk", target: "main", manifest: aManifest({ tables: [BEFORE] }) }];
 
-/** The services that an update to `after` breaks. */
+/** Services that an update to `after` breaks. */
 function broken(after: ManifestTable): string[] {
   const known = {
     path: `main/${after.name}`,
@@ -34,7 +34,7 @@ test.each<[string, ManifestTable]>([
   ["another type", { ...BEFORE, columns: [title, { ...area, type: { kind: "int" } }] }],
   ["a new column that must be given", { ...BEFORE, columns: [...columns, aColumn("must", "int")] }],
   ["a renamed table", { ...BEFORE, name: "papers", renamed_from: "docs" }],
-])("%s breaks a service that runs", (_what, after) => {
+])("%s breaks a running service", (_what, after) => {
   expect(broken(after)).toEqual(["main/desk"]);
 });
 
@@ -42,6 +42,6 @@ test.each<[string, ManifestTable]>([
   ["a new column that may be null", { ...BEFORE, columns: [...columns, aColumn("more", "int", { nullable: true })] }],
   ["the same columns", BEFORE],
   ["another table", aTable("others", [aColumn("n", "int")])],
-])("%s breaks none", (_what, after) => {
+])("%s breaks no service", (_what, after) => {
   expect(broken(after)).toEqual([]);
 });

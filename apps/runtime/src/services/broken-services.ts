@@ -3,12 +3,12 @@ import { serviceText } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { StoredService } from "./service-store.ts";
 
-/** A service that runs, with the application that it was started with. */
+/** A running service with the application that it was started with. */
 type RunningService = Pick<StoredService, "service" | "target" | "manifest">;
 
 /**
- * The services of a target that store no rows any more once an update is done, until they are updated themselves: a column that
- * they write is gone, is called or typed otherwise, or one is new that must be given. Pure.
+ * Services of a target that cannot store rows after an update until they are updated themselves. A column that they
+ * write was removed, renamed or retyped, or a new required column was added. Pure.
  */
 export function findBrokenServices(plan: SchemaPlan, next: Manifest, running: readonly RunningService[]): string[] {
   const changed = new Set(plan.tables.filter(({ ops }) => ops.length > 0).map(({ path }) => path));

@@ -5,13 +5,13 @@ import { compareFiles, compareMaps, listChanges } from "@appdb/engine/services/c
 import { op } from "@appdb/engine/services/compare-routes";
 
 /**
- * Variables that tell of the terminal, not of the application: they differ between two commands of one person, and a
- * service need not restart for them.
+ * Variables of the terminal, not of the application. They differ between two commands of one user and must not restart
+ * a service.
  */
 const TERMINAL =
   /^(_|PWD|OLDPWD|SHLVL|TERM|TERM_.*|COLORTERM|COLUMNS|LINES|DISPLAY|WINDOWID|WAYLAND_.*|SSH_.*|XDG_.*|DBUS_.*|VSCODE_.*|TMUX.*|STY|WINDOW|LS_COLORS|PS[1-4]|PROMPT.*|HIST.*|INVOCATION_ID|JOURNAL_STREAM|GPG_.*|npm_.*|NODE|INIT_CWD|EDITOR|VISUAL|PAGER|LESS.*|NO_COLOR|FORCE_COLOR|ITERM_.*|KONSOLE_.*|GNOME_.*|VTE_.*|WT_.*|CI_JOB_.*)$/;
 
-/** What the code of a service would run on from now on: files that the application imports, Python, environment. */
+/** Changes in what a service's code runs with: imported files, Python, environment. */
 export function compareRuntimes(
   before: { manifest: Manifest; runtime: Runtime },
   after: { manifest: Manifest; runtime: Runtime },
@@ -32,7 +32,7 @@ export function compareRuntimes(
   }
   const { workers } = after.runtime;
   if (workers !== before.runtime.workers) {
-    const text = workers === undefined ? "as many workers as services have" : `${workers} workers`;
+    const text = workers === undefined ? "the default number of workers" : `${workers} workers`;
     ops.push({
       ...op("alter", "project", "additive", `${text}, set in the configuration`),
       details: { workers: workers ?? null },
@@ -48,7 +48,7 @@ function comparePython(
   if (before.runtime.python !== after.runtime.python) {
     return `Python becomes ${after.runtime.python} (${after.runtime.python_source})`;
   }
-  return pathsOf(before.runtime) === pathsOf(after.runtime) ? undefined : "the library's place changed";
+  return pathsOf(before.runtime) === pathsOf(after.runtime) ? undefined : "the library's path changed";
 }
 
 function pathsOf({ library_paths: libraryPaths }: Runtime): string {

@@ -6,16 +6,16 @@ import { appError } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 
-/** A program file with the options of Node that it needs. */
+/** A program file with its Node options. */
 export interface ServiceProgram {
   readonly file: string;
   readonly node_options: readonly string[];
 }
 
 /**
- * Starts this program in the role `service`. What it needs to know goes by a private file, which it removes when it has
- * read it: environment variables and arguments can be seen by others.
- * @throws service_failed when the Node that runs this process is gone, with its virtual environment for example
+ * Starts this program in the role `service`. Its spec goes through a private file, which it removes after reading,
+ * because other users can see environment variables and arguments.
+ * @throws service_failed when the Node of this process is gone, for example with its virtual environment
  */
 export function forkService(program: ServiceProgram, specFolder: string, spec: ServiceSpec): ChildProcess {
   demandNode();
@@ -24,11 +24,11 @@ export function forkService(program: ServiceProgram, specFolder: string, spec: S
   writePrivateFile(file, JSON.stringify(spec));
   const child = spawn(process.execPath, [...program.node_options, program.file, "service", file], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // Ctrl-C in a terminal reaches the daemon alone, which then stops its services in order
+    // Ctrl-C in a terminal reaches only the daemon, which then stops its services
     detached: true,
     windowsHide: true,
   });
-  // a process that died before it read the file leaves it to us
+  // a process that died before reading the file leaves it to us
   child.once("exit", () => rmSync(file, { force: true }));
   child.once("error", () => rmSync(file, { force: true }));
   return child;
@@ -37,8 +37,8 @@ export function forkService(program: ServiceProgram, specFolder: string, spec: S
 function demandNode(): void {
   if (existsSync(process.execPath)) return;
   throw appError("service_failed", {
-    detail: `The daemon runs with a Node that is gone: there is no ${process.execPath} any more.`,
-    hint: "Start the daemon with the one that there is: cli daemon restart",
+    detail: `The Node of the daemon is gone: ${process.execPath} no longer exists.`,
+    hint: "Restart the daemon with the current Node: cli daemon restart",
     meta: { node: process.execPath },
   });
 }

@@ -16,7 +16,7 @@ afterEach(() => {
   other.close();
 });
 
-test("a port that a program listens on is not free", async () => {
+test("a port in use by a program is not free", async () => {
   expect(await isPortFree(taken)).toBe(false);
 });
 
@@ -31,7 +31,7 @@ test("a service whose port was taken meanwhile starts on another one", async () 
   expect(starts).toBe(1);
 });
 
-test("a service that fails for another reason, or wherever it starts, is not started for ever", async () => {
+test("limits restarts of a service that keeps failing", async () => {
   const failed = { state: "FAILED", port: await chooseFreePort("main/api", new Set()) };
   const never = () => Promise.reject(new TypeError("it was started again"));
   expect(await retryLostPort(failed, never)).toBe(failed);

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { appError } from "@appdb/contract/errors";
 
-/** Below the ports that systems give to outgoing connections, so that a kept port is free when it is needed again. */
+/** Below the range of outgoing connections, so that a stored port is usually free again later. */
 const FIRST_PORT = 20_000;
 const PORTS = 10_000;
 const PORT_TRIES = 4;
 
-/** Chooses a port for a service: the same name gets the same one again when it can. */
+/** Chooses a port for a service. The same name gets the same port again if possible. */
 export async function chooseFreePort(name: string, taken: ReadonlySet<number>): Promise<number> {
   const start = createHash("sha256").update(name).digest().readUInt32BE() % PORTS;
   for (let step = 0; step < PORTS; step++) {
@@ -22,8 +22,8 @@ export async function chooseFreePort(name: string, taken: ReadonlySet<number>): 
 }
 
 /**
- * Starts a service again, on another port each time, while it failed on one that somebody else took between our look at it
- * and the service's start; at most `PORT_TRIES` starts in all.
+ * Restarts a service on another port while another program took its port between the check and the start. At most
+ * `PORT_TRIES` starts.
  */
 export async function retryLostPort<Started extends { readonly state: string; readonly port: number }>(
   first: Started,
@@ -37,7 +37,7 @@ export async function retryLostPort<Started extends { readonly state: string; re
   return started;
 }
 
-/** Looks whether a server could listen on the port on loopback. */
+/** Whether a server could listen on this loopback port. */
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
@@ -45,7 +45,7 @@ export async function isPortFree(port: number): Promise<boolean> {
     await once(server, "listening");
     return true;
   } catch {
-    // taken, or not ours to take: either way another one is chosen
+    // in use or not permitted: another one is chosen
     return false;
   } finally {
     server.close();

@@ -14,10 +14,10 @@ export interface LocalDatabasesDeps {
   readonly services: Services;
 }
 
-/** Databases that are asked at once. */
+/** Databases queried concurrently. */
 const AT_ONCE = 8;
 
-/** All databases of the home's PostgreSQL: what is in them, and whose it is. */
+/** All databases of the home's PostgreSQL with their contents and projects. */
 export async function listLocalDatabases({ postgres, services }: LocalDatabasesDeps): Promise<LocalDatabase[]> {
   const names = [...(await postgres.listDatabases())];
   const found: LocalDatabase[] = [];
@@ -29,7 +29,8 @@ export async function listLocalDatabases({ postgres, services }: LocalDatabasesD
 }
 
 /**
- * Deletes a database with all that is in it, and forgets its services, which must not run. A dry run only says what would go.
+ * Deletes a database with its contents and removes its services, which must be stopped. A dry run only lists what would
+ * be deleted.
  * @throws database_not_found, service_state, invalid_target
  */
 export async function deleteLocalDatabase(
@@ -81,7 +82,7 @@ function notFound(name: string, known: readonly string[]): Error {
   const near = nearestName(name, known);
   return appError("database_not_found", {
     detail: `No local database named '${name}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`,
-    hint: "See which there are: cli db list --local",
+    hint: "List the databases: cli db list --local",
     meta: { database: name },
   });
 }
@@ -89,7 +90,7 @@ function notFound(name: string, known: readonly string[]): Error {
 function stillServed(database: string, running: readonly ServiceRecord[]): Error {
   const names = running.map(serviceText);
   return appError("service_state", {
-    detail: `${database} is served by ${names.join(", ")}; a database is deleted when none of its services runs.`,
+    detail: `${database} is in use by ${names.join(", ")}. A database can be deleted only when its services are stopped.`,
     hint: `Stop them first: cli service stop ${names.join(" ")}`,
     meta: { database, services: names },
   });

@@ -108,7 +108,7 @@ function plan(changes: Partial<PlanLocalServicesInput>) {
   });
 }
 
-test("a service that does not run is created with its routes", () => {
+test("creates a missing service with its routes", () => {
   const found = plan({});
   expect(found.services[0]).toMatchObject({
     name: "ingest",
@@ -123,7 +123,7 @@ test("a service that does not run is created with its routes", () => {
   expect(found).toMatchObject({ in_agreement: false, summary: { create: 1, restarts: 0 } });
 });
 
-test("an unchanged service is left alone, also when the command ran in another terminal", () => {
+test("leaves an unchanged service alone, even from another terminal", () => {
   const manifest = makeManifest([makeRoute()]);
   const runtime = makeRuntime({ env: { KEY: "secret-value", PWD: "/elsewhere", SHLVL: "3" } });
   const found = plan({ manifest, runtime, present: [makePresent(manifest)] });
@@ -134,12 +134,12 @@ test("an unchanged service is left alone, also when the command ran in another t
 test.each([
   ["an added route", [makeRoute(), makeRoute({ path: "/more" })], "update_additive", 0],
   ["a removed output", [makeRoute({ outputs: [] })], "update_destructive", 1],
-] as const)("%s makes the update what it is for clients", (_what, routes, resolution, destructive) => {
+] as const)("classifies %s by its effect on clients", (_what, routes, resolution, destructive) => {
   const found = plan({ manifest: makeManifest([...routes]), present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [{ resolution }], summary: { destructive, restarts: 1 } });
 });
 
-test("a file that the application imports restarts it, and is named", () => {
+test("restarts a service after changes of imported files and names them", () => {
   const before = makeManifest([makeRoute()], {
     modules: [
       { path: "app.py", sha256: "1" },
@@ -158,7 +158,7 @@ test("a file that the application imports restarts it, and is named", () => {
   ]);
 });
 
-test("a changed variable is named without its value", () => {
+test("names a changed variable without its value", () => {
   const manifest = makeManifest([makeRoute()]);
   const found = plan({
     manifest,
@@ -169,7 +169,7 @@ test("a changed variable is named without its value", () => {
   expect(JSON.stringify(found)).not.toMatch(/secret/);
 });
 
-test("another number of workers in the configuration restarts the service", () => {
+test("restarts the service when its number of workers changes", () => {
   const manifest = makeManifest([makeRoute()]);
   const changed = plan({ manifest, runtime: makeRuntime({ workers: 3 }), present: [makePresent(manifest)] });
   expect(changed.services[0]).toMatchObject({
@@ -179,7 +179,7 @@ test("another number of workers in the configuration restarts the service", () =
   });
 });
 
-test("--port moves an unchanged running service, and the same port does nothing", () => {
+test("--port moves a running service, and the same port does nothing", () => {
   const manifest = makeManifest([makeRoute()]);
   const present = [makePresent(manifest)];
   expect(plan({ manifest, present, port: 9000 }).services[0]).toMatchObject({
@@ -189,7 +189,7 @@ test("--port moves an unchanged running service, and the same port does nothing"
   expect(plan({ manifest, present, port: 8001 }).services[0]?.resolution).toBe("up_to_date");
 });
 
-test("a stopped or failed service that did not change will be started", () => {
+test("starts a stopped or failed service that did not change", () => {
   const manifest = makeManifest([makeRoute()]);
   for (const state of ["STOPPED", "FAILED"] as const) {
     expect(plan({ manifest, present: [makePresent(manifest, state)] }).services[0]).toMatchObject({
@@ -199,13 +199,13 @@ test("a stopped or failed service that did not change will be started", () => {
   }
 });
 
-test("tables that differ block every service and name the command", () => {
+test("differing tables block every service and name the command", () => {
   const found = plan({ differing_tables: ["main/docs"] });
   expect(found.services[0]).toMatchObject({ resolution: "blocked", ops: [{ severity: "blocked" }] });
   expect(found.services[0]?.ops[0]?.description).toContain("cli schema update app.py main");
 });
 
-test("a name that another file has is a conflict, unless that file is gone", () => {
+test("refuses a name of another file unless that file is gone", () => {
   const other = makeManifest([makeRoute()], { app_file: "other.py" });
   const present = makePresent(other);
   expect(() => plan({ present: [present] })).toThrow(expect.objectContaining({ code: "service_conflict" }));
@@ -214,7 +214,7 @@ test("a name that another file has is a conflict, unless that file is gone", () 
   expect(plan({ present: [{ ...present, is_file_there: false }] }).services).toHaveLength(1);
 });
 
-test("a service that the file does not define is refused with the nearest name, --port with several services too", () => {
+test("refuses an unknown service and --port with several services", () => {
   expect(() => plan({ service: "ingst" })).toThrow(
     expect.objectContaining({ code: "service_not_found", hint: "Did you mean ingest?" }),
   );
@@ -224,7 +224,7 @@ test("a service that the file does not define is refused with the nearest name, 
   expect(plan({ manifest: two, port: 9000, service: "other" }).services).toHaveLength(1);
 });
 
-test("services that the file no longer defines are extras and change nothing", () => {
+test("services that the file no longer defines are extras", () => {
   const manifest = makeManifest([makeRoute()], { services: [] });
   const found = plan({ manifest, present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });

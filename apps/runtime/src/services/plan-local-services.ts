@@ -8,12 +8,12 @@ import { compareRuntimes } from "./compare-runtimes.ts";
 import type { LocalServiceState } from "./service-state.ts";
 import type { StoredService } from "./service-store.ts";
 
-/** A service of the target as it is now. */
+/** Current state of a service of the target. */
 export interface PresentLocalService {
   readonly stored: StoredService;
   readonly state: LocalServiceState;
   readonly endpoint: string | null;
-  /** Its file is still where it was: a file that is gone holds no name. */
+  /** Whether its file still exists; a deleted file does not reserve a name. */
   readonly is_file_there: boolean;
 }
 
@@ -21,15 +21,15 @@ export interface PlanLocalServicesInput {
   readonly manifest: Manifest;
   readonly runtime: Runtime;
   readonly target: string;
-  /** One service of the file, all when null. */
+  /** One service of the file; null for all. */
   readonly service: string | null;
   readonly port: number | null;
   readonly present: readonly PresentLocalService[];
-  /** Tables that are not as the file declares them; such a target's services wait for `schema update`. */
+  /** Tables that differ from the file. Services then wait for `schema update`. */
   readonly differing_tables: readonly string[];
 }
 
-/** What `service update` would do on this machine. Pure. @throws service_not_found, service_conflict, invalid_request */
+/** Plans a local `service update`. Pure. @throws service_not_found, service_conflict, invalid_request */
 export function planLocalServices(input: PlanLocalServicesInput): ServicePlan {
   refusePort(input);
   return planServices({ ...input, present: input.present.map((service) => toPresent(input, service)) });

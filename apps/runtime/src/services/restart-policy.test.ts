@@ -9,37 +9,37 @@ const failed = (code: string): ProcessEnd => ({
   was_killed: false,
 });
 
-test("a service that ran is started again soon, however often it is killed", () => {
+test("restarts a service that ran soon, however often it is killed", () => {
   const policy = createRestartPolicy();
   expect(Array.from({ length: 20 }, () => policy.next(killed))).toEqual(Array(20).fill(100));
 });
 
-test("one that ends at once each time waits longer and longer, then is given up", () => {
+test("backs off a service that ends at once and then gives up", () => {
   const policy = createRestartPolicy();
   expect(Array.from({ length: 6 }, () => policy.next(crashed))).toEqual([200, 400, 800, 1600, 3200, undefined]);
 });
 
-test("one that is killed again and again while it works is never given up, though the pauses grow", () => {
+test("never gives up a service killed while working but increases pauses", () => {
   const policy = createRestartPolicy();
   const pauses = Array.from({ length: 20 }, () => policy.next({ ...killed, listened_ms: 300 }));
   expect(pauses.slice(0, 3)).toEqual([200, 400, 800]);
   expect(pauses.slice(10)).toEqual(Array(10).fill(10_000));
 });
 
-test("one that is killed before it ever listens is given up", () => {
+test("gives up a service killed before it ever listened", () => {
   const policy = createRestartPolicy();
   const pauses = Array.from({ length: 6 }, () => policy.next({ ...crashed, was_killed: true }));
   expect(pauses.at(-1)).toBeUndefined();
 });
 
-test("one good run makes up for the bad ones before", () => {
+test("one good run resets earlier failures", () => {
   const policy = createRestartPolicy();
   for (let count = 0; count < 5; count++) policy.next(crashed);
   expect(policy.next(killed)).toBe(100);
   expect(policy.next(crashed)).toBe(200);
 });
 
-test("what the person must mend is told at once, what heals by itself is waited for", () => {
+test("reports permanent problems at once and retries temporary ones", () => {
   expect(createRestartPolicy().next(failed("schema_mismatch"))).toBeUndefined();
   expect(createRestartPolicy().next(failed("worker_unavailable"))).toBeUndefined();
   expect(createRestartPolicy().next(failed("database_unavailable"))).toBe(200);
@@ -49,7 +49,7 @@ test("what the person must mend is told at once, what heals by itself is waited 
   expect(ranBefore.next(failed("port_taken"))).toBeUndefined();
 });
 
-test("a full disk or a PostgreSQL that is down is waited for as long as it takes by a service that ran", () => {
+test("waits without limit for a full disk or a stopped PostgreSQL", () => {
   const policy = createRestartPolicy();
   policy.next(killed);
   const pauses = Array.from({ length: 20 }, () => policy.next(failed("disk_full")));

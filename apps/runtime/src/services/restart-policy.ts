@@ -1,35 +1,35 @@
 import { restartPause } from "@appdb/system/processes/restart-pause";
 
-/** A process that ends within this after it listened has failed to start as much as one that never did. */
+/** A process that ends this soon after it listened counts as a failed start. */
 const QUICK_MS = 2_000;
 const MAX_QUICK_ENDS = 6;
 
-/** Problems that a later try meets as well. */
+/** Problems that a retry cannot solve. */
 const PERMANENT =
   /^(schema_|catalog_|app_|manifest_|config_|invalid_|port_taken|python_not_found|service_|environment_)/;
-/** Problems of the surroundings, which heal by themselves. */
+/** Temporary problems of the environment. */
 const PASSING = /^(database_unavailable|commit_unknown|overloaded|disk_full)$/;
 
 /** How a process of a service ended. */
 export interface ProcessEnd {
-  /** What it said of itself before it ended, or why it could not be started. */
+  /** The problem that it reported before it ended, or why it could not be started. */
   readonly problem: { readonly code: string; readonly detail: string; readonly hint?: unknown } | undefined;
-  /** How long it had listened; undefined when it never did. */
+  /** How long it listened; undefined when it never did. */
   readonly listened_ms: number | undefined;
-  /** True when a signal from outside ended it: a person's, the kernel's. */
+  /** Whether an outside signal ended it, from a person or the kernel. */
   readonly was_killed: boolean;
 }
 
-/** Decides after each end whether a service is started again, and how soon. */
+/** Decides after each end whether and when a service is restarted. */
 export interface RestartPolicy {
-  /** Milliseconds to wait before the next start, undefined to give up. */
+  /** Milliseconds until the next start; undefined to give up. */
   next(end: ProcessEnd): number | undefined;
 }
 
 /**
- * A service that has run is started again after ever longer pauses, until it ends at once six times in a row; for as long as
- * it takes when its surroundings are to blame, or when it listened and was killed. One that has never run since its person
- * started it fails at once with what it says, or after six tries when that may heal.
+ * A service that has run is restarted with increasing pauses until it ends immediately six times in a row. There is no
+ * limit when the environment is at fault, or when it had listened and was killed. A service that never ran since its
+ * start fails immediately with its problem, or after six tries for a temporary one.
  */
 export function createRestartPolicy(): RestartPolicy {
   let quickEnds = 0;

@@ -3,10 +3,10 @@ import { RotatingFile } from "../daemon/rotating-file.ts";
 
 const MAX_BYTES = 10_000_000;
 const KEEP = 3;
-/** A line longer than this is cut: one print of a service must not fill the daemon's memory. */
+/** Longer lines are cut, so that output of a service cannot fill the daemon's memory. */
 const LONGEST_LINE = 64_000;
 
-/** The log of one service: what its processes write, line by line, in a rotating file; followers hear each line. */
+/** The log of one service: its processes' output line by line in a rotating file. Followers get each line. */
 export class ServiceLog implements Disposable {
   readonly path: string;
   readonly #file: RotatingFile;
@@ -17,7 +17,7 @@ export class ServiceLog implements Disposable {
     this.#file = new RotatingFile({ path, max_bytes: MAX_BYTES, keep: KEEP });
   }
 
-  /** Takes a process's output; incomplete lines wait for their end. Each stream of a process needs its own. */
+  /** Takes a process's output and buffers incomplete lines. Each stream of a process needs its own sink. */
   createSink(): { write(chunk: string): void; end(): void } {
     let rest = "";
     return {
@@ -43,7 +43,7 @@ export class ServiceLog implements Disposable {
     for (const follower of this.#followers) follower(cut);
   }
 
-  /** The last `count` lines, the previous file's among them when this one is young. */
+  /** The last `count` lines, including those of the previous file when necessary. */
   tail(count: number): string[] {
     if (count === 0) return [];
     const lines = readLines(this.path);

@@ -12,7 +12,7 @@ import { type LocalServiceEvent, type LocalServiceState, nextLocalServiceState }
 
 const START_TIMEOUT_MS = 60_000;
 const LAST_LINES = 5;
-/** Signals that come from outside; the others tell of a crash. */
+/** Signals from outside; others mean a crash. */
 const KILLS: ReadonlySet<NodeJS.Signals> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 const END_STEPS = [
   { signal: "SIGTERM", wait_ms: 10_000 },
@@ -23,13 +23,15 @@ export interface ServiceProcessDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly service_log: ServiceLog;
-  /** Starts the process, its stdout and stderr piped and an IPC channel open. */
+  /** Starts the process with piped stdout and stderr and an IPC channel. */
   fork(): Promise<ChildProcess>;
-  /** Remembers the process for the next daemon. */
+  /** Records the process for the next daemon. */
   remember(identity: ProcessIdentity | undefined): void;
 }
 
-/** Keeps one service running until `stop`: a process that ends is started again, after ever longer pauses if it ends at once. */
+/**
+ * Keeps one service running until `stop`. Restarts a process that ends, with increasing pauses if it ends immediately.
+ */
 export class ServiceProcess {
   readonly #deps: ServiceProcessDeps;
   #state: LocalServiceState = "STOPPED";
@@ -55,7 +57,7 @@ export class ServiceProcess {
     return this.#error;
   }
 
-  /** What to do about that, where it said so. */
+  /** A hint for that, if there is one. */
   get hint(): string | undefined {
     return this.#hint;
   }
@@ -72,7 +74,7 @@ export class ServiceProcess {
     return this.#startedAt;
   }
 
-  /** Begins to run it; `settled` tells when it listens or has failed. */
+  /** Starts running it. `settled` resolves when it listens or has failed. */
   start(): void {
     this.#take("start");
     this.#error = undefined;
@@ -113,8 +115,8 @@ export class ServiceProcess {
         return;
       }
       this.#restarts += 1;
-      this.#deps.log.warn({ reason: end.reason, pause_ms: pauseMs }, "a service ended, it is started again");
-      this.#note("warn", `the service ended (${end.reason}), it is started again`);
+      this.#deps.log.warn({ reason: end.reason, pause_ms: pauseMs }, "a service ended and is restarted");
+      this.#note("warn", `the service ended (${end.reason}) and is restarted`);
       this.#take("ended");
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
@@ -149,7 +151,7 @@ export class ServiceProcess {
         this.#take("listening");
       }
     });
-    // told to stop while it was being started
+    // stopped while it was being started
     if (signal.aborted) void endChild(child, END_STEPS);
     const how = await exitOf(child);
     clearTimeout(timer);
@@ -171,17 +173,17 @@ export class ServiceProcess {
     this.#deps.remember(this.#identify(child));
   }
 
-  /** A note for the next daemon: a system that does not say who a process is must not keep this one from running it. */
+  /** Records the process for the next daemon. An unreadable process table must not prevent the start. */
   #identify(child: ChildProcess): ProcessIdentity | undefined {
     try {
       return child.pid === undefined ? undefined : identifyProcess(child.pid);
     } catch (error) {
-      this.#deps.log.warn({ err: error, pid: child.pid }, "a service's process could not be noted");
+      this.#deps.log.warn({ err: error, pid: child.pid }, "a service's process could not be recorded");
       return undefined;
     }
   }
 
-  /** Copies both streams into the log and keeps the last lines of stderr, where a crash says why. */
+  /** Copies both streams to the log and keeps the last stderr lines, which explain a crash. */
   async #readOutput(child: ChildProcess, recent: string[]): Promise<void> {
     const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
     await Promise.all(
@@ -223,7 +225,7 @@ async function exitOf(child: ChildProcess): Promise<string> {
   });
 }
 
-/** The error of a service that did not become AVAILABLE. */
+/** Error of a service that did not become AVAILABLE. */
 export function serviceFailed(name: string, { error, hint }: Pick<ServiceRecord, "error" | "hint">): AppError {
   return appError("service_failed", {
     detail: `The service ${name} did not start: ${(error ?? "it ended").replace(/\.$/, "")}.`,

@@ -9,7 +9,7 @@ import { chooseFreePort, isPortFree } from "./free-port.ts";
 import { Services } from "./service-processes.ts";
 import { createServiceStore, type StoredService } from "./service-store.ts";
 
-/** Stands in for `pod service`: a process that answers by IPC and HTTP, or fails as its service's name says. */
+/** Replaces `pod service`: a process that answers by IPC and HTTP, or fails as its service's name says. */
 const PROGRAM = `import { createServer } from "node:http";
 const [port, name] = process.argv.slice(2);
 process.on("disconnect", () => process.exit(0));
@@ -81,7 +81,7 @@ async function answers(port: number): Promise<string | undefined> {
   );
 }
 
-test("a started service listens on its port, is listed and writes its log", async () => {
+test("a started service listens, is listed and writes its log", async () => {
   const services = openServices();
   const stored = await makeStored("ingest");
   await services.replace(stored);
@@ -99,7 +99,7 @@ test("a started service listens on its port, is listed and writes its log", asyn
   expect(JSON.stringify(services.list(undefined))).not.toContain("s3cret");
 });
 
-test("a killed service comes back on the same port, as often as it is killed", async () => {
+test("a killed service restarts on the same port every time", async () => {
   const services = openServices();
   const stored = await makeStored("ingest");
   await services.replace(stored);
@@ -122,7 +122,7 @@ test("a killed service comes back on the same port, as often as it is killed", a
   expect(services.log("main/reports/ingest").tail(100).join("\n")).toContain("SIGKILL");
 });
 
-test("a service that ends at once each time is FAILED with what it said", { timeout: 30_000 }, async () => {
+test("a service that always ends at once is FAILED with its output", { timeout: 30_000 }, async () => {
   const services = openServices();
   await services.replace(await makeStored("crashing"));
   const record = await services.settled("main/reports/crashing");
@@ -132,14 +132,14 @@ test("a service that ends at once each time is FAILED with what it said", { time
   expect(services.list(undefined)).toHaveLength(1);
 });
 
-test("a reason that no restart can mend fails at once", async () => {
+test("a permanent problem fails at once", async () => {
   const services = openServices();
   await services.replace(await makeStored("mismatch"));
   const record = await services.settled("main/reports/mismatch");
   expect(record).toMatchObject({ state: "FAILED", error: "The tables differ", restarts: 0 });
 });
 
-test("a stopped service frees its port, stays known and gets the same port again", async () => {
+test("a stopped service frees its port and later gets it again", async () => {
   const services = openServices();
   const stored = await makeStored("ingest");
   await services.replace(stored);
@@ -150,7 +150,7 @@ test("a stopped service frees its port, stays known and gets the same port again
   expect(await services.restart("main/reports/ingest")).toMatchObject({ state: "AVAILABLE", port: stored.port });
 });
 
-test("commands that come together take turns", async () => {
+test("concurrent commands take turns", async () => {
   const services = openServices();
   const stored = await makeStored("ingest");
   const name = "main/reports/ingest";
@@ -161,14 +161,14 @@ test("commands that come together take turns", async () => {
   expect(await answers(stored.port)).toBe(String(record.pid));
 });
 
-test("the next daemon starts what ran, leaves stopped what was stopped, and ends what was left over", async () => {
+test("the next daemon restores services and ends leftovers", async () => {
   const first = openServices();
   const running = await makeStored("running");
   const stopped = await makeStored("stopped");
   for (const stored of [running, stopped]) await first.replace(stored);
   const before = await first.settled("main/reports/running");
   await first.stop("main/reports/stopped");
-  // the first daemon is not asked: as if it had been killed, its process is still there
+  // simulates a killed first daemon, whose process still exists
   const second = openServices();
   await second.startAll();
   const after = await second.settled("main/reports/running");
@@ -178,7 +178,7 @@ test("the next daemon starts what ran, leaves stopped what was stopped, and ends
   expect(second.record("main/reports/stopped")).toMatchObject({ state: "STOPPED", port: stopped.port });
 });
 
-test("a forgotten service is gone from the disk, its log stays", async () => {
+test("a removed service is gone from the disk except its log", async () => {
   const services = openServices();
   await services.replace(await makeStored("ingest"));
   const { log_file: logFile } = await services.settled("main/reports/ingest");
@@ -189,7 +189,7 @@ test("a forgotten service is gone from the disk, its log stays", async () => {
   expect(() => services.resolve("ingest")).toThrow(expect.objectContaining({ code: "service_not_found" }));
 });
 
-test("a service is found by its own name while only one target has it, a misspelt one is told the nearest", async () => {
+test("finds a service by a unique name and suggests the nearest one", async () => {
   const services = openServices();
   await services.replace(await makeStored("ingest"));
   expect(services.resolve("ingest")).toBe("main/reports/ingest");

@@ -25,7 +25,7 @@ export interface ServicesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly log_folder: string;
-  /** Starts the process of a service as it is stored. */
+  /** Starts the process of a stored service. */
   fork(service: StoredService): Promise<ChildProcess>;
 }
 
@@ -35,11 +35,11 @@ interface Entry {
   readonly log: ServiceLog;
 }
 
-/** All services of the home: what is stored, and the process of each that shall run. */
+/** All services of the home: stored specs, and a process for each that must run. */
 export class Services implements AsyncDisposable {
   readonly #deps: ServicesDeps;
   readonly #entries = new Map<string, Entry>();
-  /** What is being done to each service: two commands at once take turns. */
+  /** Running command of each service; concurrent commands take turns. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(deps: ServicesDeps) {
@@ -49,7 +49,7 @@ export class Services implements AsyncDisposable {
     for (const file of unreadable) deps.log.error({ ...file }, "a service's file cannot be read");
   }
 
-  /** Starts every service that shall run; processes that an earlier daemon left are ended first. */
+  /** Starts every service that must run, after ending processes that an earlier daemon left. */
   async startAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#endOrphan(entry.stored)));
     for (const entry of this.#entries.values()) {
@@ -57,26 +57,26 @@ export class Services implements AsyncDisposable {
     }
   }
 
-  /** Number of services that shall run. */
+  /** Number of services that must run. */
   countRunning(): number {
     return [...this.#entries.values()].filter((entry) => isUp(entry.process.state)).length;
   }
 
-  /** Whether a service of a local database shall run. */
+  /** Whether a service of a local database must run. */
   isServing(database: string): boolean {
     return [...this.#entries.values()].some(
       ({ process, stored }) => isUp(process.state) && parseLocalTarget(stored.target).database === database,
     );
   }
 
-  /** Services of one target, the one service of that name, of all targets when undefined; sorted by name. */
+  /** Services of one target, the service of that name, or of all targets when undefined; sorted by name. */
   list(target: string | undefined): ServiceRecord[] {
     const all = this.#sorted(undefined);
     const found = all.filter(({ stored }) => [undefined, stored.target, nameOf(stored)].includes(target));
     return found.map((entry) => this.#record(entry));
   }
 
-  /** Services of a target as a plan compares them. */
+  /** Services of a target in the form that plans compare. */
   present(target: string): PresentLocalService[] {
     return this.#sorted(target).map((entry) => ({
       stored: entry.stored,
@@ -90,7 +90,10 @@ export class Services implements AsyncDisposable {
     return new Set([...this.#entries.values()].map((entry) => entry.stored.port));
   }
 
-  /** Full name of a service: `main/ingest`, or `ingest` when only one target has it. @throws service_not_found */
+  /**
+   * Resolves a service's full name from `main/ingest`, or from `ingest` when it is unique.
+   * @throws service_not_found
+   */
   resolve(text: string): string {
     if (this.#entries.has(text)) return text;
     const same = [...this.#entries.values()]
@@ -117,7 +120,7 @@ export class Services implements AsyncDisposable {
     return this.#entry(name).log;
   }
 
-  /** Stores what a service shall be and starts it, ending what ran before. `settled` tells how it went. */
+  /** Stores a service's new spec and starts it after ending the previous process. `settled` reports the result. */
   async replace(stored: StoredService): Promise<void> {
     const name = nameOf(stored);
     await this.#inTurn(name, async () => {
@@ -144,7 +147,7 @@ export class Services implements AsyncDisposable {
     return await this.settled(name);
   }
 
-  /** Stops a service; it stays known, with its port, until `forget`. */
+  /** Stops a service. It keeps its record and its port until `forget`. */
   async stop(name: string): Promise<ServiceRecord> {
     return await this.#inTurn(name, async () => {
       const entry = this.#entry(name);
@@ -155,7 +158,7 @@ export class Services implements AsyncDisposable {
     });
   }
 
-  /** Stops a service and forgets it; its log stays. */
+  /** Stops a service and removes its record; its log stays. */
   async forget(name: string): Promise<void> {
     await this.#inTurn(name, async () => {
       const entry = this.#entry(name);
@@ -166,7 +169,7 @@ export class Services implements AsyncDisposable {
     });
   }
 
-  /** Ends all processes; what shall run is started again by the next daemon. */
+  /** Ends all processes. The next daemon restarts services that must run. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => entry.process.stop()));
     for (const entry of this.#entries.values()) entry.log[Symbol.dispose]();
@@ -191,22 +194,22 @@ export class Services implements AsyncDisposable {
     return entry;
   }
 
-  /** A full disk must not end a service: its process notices the end of this daemon by itself, the note is for one that hangs. */
+  /** A full disk must not end a service. The record only matters if this process hangs after the daemon's end. */
   #remember(stored: StoredService, identity: ProcessIdentity | undefined): void {
     try {
       this.#deps.store.saveProcess(stored.target, stored.service, identity);
     } catch (error) {
-      this.#deps.log.warn({ err: error, service: nameOf(stored) }, "a service's process could not be noted");
+      this.#deps.log.warn({ err: error, service: nameOf(stored) }, "a service's process could not be recorded");
     }
   }
 
-  /** A service ends with its daemon; one that was too busy to notice is ended here, before its port is needed. */
+  /** A service ends with its daemon. One that was too busy to notice is ended here, before its port is needed. */
   async #endOrphan(stored: StoredService): Promise<void> {
     const { log, store } = this.#deps;
     const orphan = store.findProcess(stored.target, stored.service);
     if (orphan === undefined) return;
     if (isProcessAlive(orphan)) {
-      log.warn({ pid: orphan.pid, service: nameOf(stored) }, "ending a service that an earlier daemon left");
+      log.warn({ pid: orphan.pid, service: nameOf(stored) }, "ending a service left by an earlier daemon");
       await endProcess(orphan, ORPHAN_STEPS);
     }
     store.saveProcess(stored.target, stored.service, undefined);
@@ -214,7 +217,7 @@ export class Services implements AsyncDisposable {
 
   async #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(name) ?? Promise.resolve();
-    // how the turn before ended is its own caller's
+    // the previous command's caller handles its error
     const turn = before.then(work, work);
     this.#turns.set(name, turn);
     try {

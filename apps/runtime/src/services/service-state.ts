@@ -2,10 +2,10 @@ import type { ServiceRecord } from "@appdb/contract/routes/local";
 
 export type LocalServiceState = ServiceRecord["state"];
 
-/** What happens to a service: `ended` is a process that went without being told to, `gave_up` the last of them. */
+/** Events of a service: `ended` is an unexpected end of a process, `gave_up` the final one. */
 export type LocalServiceEvent = "start" | "listening" | "ended" | "gave_up" | "stop" | "stopped";
 
-/** Every state answers every event; `refuse` is a mistake of ours, never of a person. */
+/** Every state handles every event; `refuse` marks an internal error, never a user error. */
 export const LOCAL_SERVICE_TRANSITIONS = {
   STARTING: {
     start: "refuse",

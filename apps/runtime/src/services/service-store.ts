@@ -7,12 +7,12 @@ import { writePrivateFile } from "@appdb/system/processes/private-files";
 import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
 import * as z from "zod";
 
-/** What a service shall be, as its last `service update` said; the environment is in its runtime, so files are private. */
+/** A service as its last `service update` defined it. Its runtime contains the environment, so files are private. */
 export const storedServiceSchema = z.strictObject({
   format: z.literal(1),
   target: z.string(),
   service: z.string(),
-  /** Kept over stops, restarts and crashes. */
+  /** Stays the same across stops, restarts and crashes. */
   port: z.int().min(1).max(65535),
   desired: z.enum(["running", "stopped"]),
   manifest: manifestSchema,
@@ -28,13 +28,13 @@ export interface UnreadableService {
   readonly reason: string;
 }
 
-/** Services on the disk: `<target>/<service>.json` and, while it runs, `<target>/<service>.process`. */
+/** Services on disk: `<target>/<service>.json` and, while running, `<target>/<service>.process`. */
 export interface ServiceStore {
-  /** All services, and the files that are none: one bad file must not hide the others. */
+  /** All services and all invalid files: one bad file must not hide the others. */
   readAll(): { services: StoredService[]; unreadable: UnreadableService[] };
   save(service: StoredService): void;
   remove(target: string, service: string): void;
-  /** Remembers the process of a service, so that the next daemon finds it if this one is killed. */
+  /** Records the process of a service, so that the next daemon finds it if this one is killed. */
   saveProcess(target: string, service: string, identity: ProcessIdentity | undefined): void;
   findProcess(target: string, service: string): ProcessIdentity | undefined;
 }

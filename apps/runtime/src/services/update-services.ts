@@ -31,7 +31,7 @@ export interface UpdateServicesInput {
   readonly port: number | null;
 }
 
-/** Plans a `service update` against what runs now. */
+/** Plans a `service update` against the running services. */
 export async function planServiceUpdate(
   deps: Pick<UpdateServicesDeps, "databases" | "services">,
   input: UpdateServicesInput,
@@ -44,8 +44,8 @@ export async function planServiceUpdate(
 }
 
 /**
- * Applies a `service update`: starts what is missing, restarts what changed, leaves alone what did not. Resolves when each
- * that the plan names is AVAILABLE; the answered plan is as it is then.
+ * Applies a `service update`: starts missing services, restarts changed ones, and leaves others alone. Resolves when
+ * all services of the plan are AVAILABLE; the returned plan shows the state after that.
  * @throws schema_mismatch, destructive_refused, port_taken, service_failed
  */
 export async function updateLocalServices(
@@ -87,7 +87,7 @@ export async function updateLocalServices(
     const record = isChosen ? await retryLostPort(first, startElsewhere) : first;
     if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
   }
-  // What is as it has to be may just be starting, after the daemon did.
+  // An unchanged service may still be starting after the daemon's start.
   for (const item of plan.services) {
     const record = await services.settled(`${plan.target}/${item.name}`);
     if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
@@ -104,8 +104,8 @@ export interface PruneServicesInput extends Pick<UpdateServicesInput, "manifest"
 }
 
 /**
- * Stops and forgets the services of the target that the file does not define; a dry run only names them in `ops`. Services of
- * another project whose folder exists stay.
+ * Stops and removes services of the target that the file does not define. A dry run only lists them in `ops`. Services
+ * of another project whose folder exists stay.
  */
 export async function pruneLocalServices(
   deps: Pick<UpdateServicesDeps, "services">,
@@ -128,7 +128,7 @@ export async function pruneLocalServices(
             "drop",
             "service",
             "destructive",
-            `service '${record.name}' of ${record.app_file} will be stopped and forgotten`,
+            `service '${record.name}' of ${record.app_file} will be stopped and removed`,
           )),
       name: record.name,
       requires_restart: false,
@@ -150,10 +150,10 @@ async function refuseTakenPort(port: number, services: Services): Promise<void> 
   const owner = services.list(undefined).find((record) => record.port === port);
   if (owner === undefined && (await isPortFree(port))) return;
   throw appError("port_taken", {
-    detail: `Port ${port} is taken by ${owner === undefined ? "another program" : `your service ${serviceText(owner)}`}.`,
+    detail: `Port ${port} is in use by ${owner === undefined ? "another program" : `your service ${serviceText(owner)}`}.`,
     hint:
       owner === undefined
-        ? "Choose another one with --port, or leave --port out."
+        ? "Choose another one with --port, or omit --port."
         : `Choose another one with --port, or stop that service: cli service stop ${serviceText(owner)}`,
     meta: { port, service: owner?.name ?? null },
   });

@@ -13,11 +13,11 @@ import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/sy
 import { locateTools } from "@appdb/system/tools/locate-tools";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
-/** As people run it: it starts in a tenth of the time that its sources take. The tests' set-up has built it. */
+/** The built program, which starts ten times as fast as its sources. The tests' global setup builds it. */
 export const BUILT_POD = join(ROOT, "dist", "pod.js");
 const POLL_MS = 20;
 
-/** A home in a temporary folder with real daemons in it, and a project with the example application. For tests alone. */
+/** A temporary home with real daemons, and a project with the example application. For tests only. */
 export interface DaemonHarness extends AsyncDisposable {
   readonly folder: string;
   readonly home: string;
@@ -30,11 +30,11 @@ export interface DaemonHarness extends AsyncDisposable {
   client(): LocalClient;
   /** The example application as the command would send it. */
   readApp(target: string, env?: Record<string, string>): Promise<App>;
-  /** The PostgreSQL of the home that runs now. */
+  /** The running PostgreSQL of the home. */
   findPostgres(): ProcessIdentity | undefined;
 }
 
-/** Opens a harness; disposing it ends every process that its homes started and removes its folder. */
+/** Opens a harness. Disposing it ends every process of its homes and removes its folder. */
 export function openHarness(): DaemonHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-daemon-"));
   const home = join(folder, "Häuser und Höfe");
@@ -46,7 +46,7 @@ export function openHarness(): DaemonHarness {
   function spawnDaemon(env: Record<string, string> = {}): ChildProcess {
     const child = spawn(process.execPath, [BUILT_POD, "local"], {
       cwd: ROOT,
-      // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+      // biome-ignore lint/style/noProcessEnv: a test passes on its environment
       env: { ...process.env, SERVICE_LOCAL_DATABASE_URL: "", SERVICE_HOME: home, ...env },
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -123,7 +123,7 @@ export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Identity of the process of a service as it is listed. */
+/** Identity of a listed service's process. */
 export function processOf(record: ServiceRecord | undefined): ProcessIdentity {
   const found = identifyProcess(record?.pid ?? 0);
   if (found === undefined) throw new Error(`The service ${record?.name} has no process.`);
@@ -137,7 +137,7 @@ async function readExample(
   extra: Record<string, string> = {},
 ): Promise<App> {
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
-  // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+  // biome-ignore lint/style/noProcessEnv: a test passes on its environment
   const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...extra };
   const runtime = await resolveRuntime({ project_root: projectRoot, python: undefined, env, home, tools });
   return { target, runtime, manifest: await readManifest({ runtime, app_file: "app.py" }) };

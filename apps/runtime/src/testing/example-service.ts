@@ -3,7 +3,7 @@ import { serviceText } from "@appdb/contract/names";
 import type { App, ServiceRecord } from "@appdb/contract/routes/local";
 import { waitFor } from "./daemon-harness.ts";
 
-/** Makes the tables of an application and serves it, as `schema update` and `service update` do. */
+/** Creates the tables of an application and serves it, like `schema update` and `service update`. */
 export async function serveExample(client: LocalClient, app: App): Promise<ServiceRecord> {
   const { catalog_version: catalogVersion } = (
     await client.call("schemaPlan", { body: { target: app.target, manifest: app.manifest } })
@@ -13,7 +13,7 @@ export async function serveExample(client: LocalClient, app: App): Promise<Servi
   return findService(client, `${app.target}/ingest`);
 }
 
-/** A service as it is listed. */
+/** Finds a listed service. */
 export async function findService(client: LocalClient, name: string): Promise<ServiceRecord> {
   const found = (await client.call("serviceList", {})).services.find((record) => serviceText(record) === name);
   if (found === undefined) throw new Error(`There is no service ${name}.`);
@@ -30,7 +30,7 @@ export async function insertDoc(endpoint: string | null, title: string): Promise
   return { status: response.status, body: await response.json() };
 }
 
-/** Sends a row until it is taken, as a client that retries does. */
+/** Sends a row until it is accepted, like a client with retries. */
 export async function insertUntilTaken(endpoint: string | null, title: string): Promise<void> {
   await waitFor(() =>
     insertDoc(endpoint, title).then(

@@ -24,7 +24,7 @@ class Items(Base, name="items"):
 export interface HandlerService extends AsyncDisposable {
   readonly url: string;
   readonly manifest: Manifest;
-  /** What the handlers printed, line by line. */
+  /** Output of the handlers, line by line. */
   readonly printed: readonly string[];
   readonly logged: readonly LoggedLine[];
 }
@@ -39,11 +39,11 @@ interface HandlerServiceOptions {
   readonly workers?: number;
   readonly function_timeout_ms?: number;
   readonly body_bytes?: number;
-  /** Answers what Python asks of routes. */
+  /** Answers Python's calls to routes. */
   readonly inside?: InnerRoutes;
 }
 
-/** Serves the handlers of an application from real Python over real HTTP; its tables are nowhere. */
+/** Serves the handlers of an application with real Python over real HTTP, without tables. */
 export async function serveHandlers(source: string, options: HandlerServiceOptions = {}): Promise<HandlerService> {
   const folder = mkdtempSync(join(tmpdir(), "appdb-handlers-"));
   try {
@@ -55,7 +55,7 @@ export async function serveHandlers(source: string, options: HandlerServiceOptio
   }
 }
 
-/** Serves the application of a folder, which goes with the service. */
+/** Serves the application of a folder, which is removed with the service. */
 async function serveFolder(folder: string, options: HandlerServiceOptions): Promise<HandlerService> {
   const tools = join(CHECKOUT, ".tools", "lib");
   const runtime = {

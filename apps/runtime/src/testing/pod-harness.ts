@@ -8,16 +8,16 @@ import { resolveRuntime } from "@appdb/python-runtime/images/resolve-runtime";
 import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
 import { openStartedPods, type StartedPod } from "./started-pods.ts";
 
-/** Folders of one hosted database, and real pods in them. For tests alone. */
+/** Folders of one hosted database with real pods. For tests only. */
 export interface PodHarness extends AsyncDisposable {
   readonly folder: string;
   spec(more?: Partial<DatabasePodSpec>): Promise<DatabasePodSpec>;
-  /** Makes a tree of project files and gives its digest. */
+  /** Creates a tree of project files and returns its digest. */
   putTree(files: Record<string, string>): string;
   start(spec: DatabasePodSpec | string, env?: Record<string, string>): StartedPod;
 }
 
-/** Opens a harness; disposing it ends every process of its pods and removes its folders. */
+/** Opens a harness. Disposing it ends every process of its pods and removes its folders. */
 export function openPodHarness(): PodHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pod-"));
   const runFolder = mkdtempSync(join(tmpdir(), "pod-"));
@@ -27,7 +27,7 @@ export function openPodHarness(): PodHarness {
   async function spec(more: Partial<DatabasePodSpec> = {}): Promise<DatabasePodSpec> {
     const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
     const home = join(folder, "home");
-    // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+    // biome-ignore lint/style/noProcessEnv: a test passes on its environment
     const env = { PATH: process.env.PATH ?? "", HOME: folder };
     mkdirSync(join(folder, "empty"), { recursive: true });
     const runtime = await resolveRuntime({ project_root: join(folder, "empty"), python: undefined, env, home, tools });

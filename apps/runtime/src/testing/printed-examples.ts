@@ -6,17 +6,17 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const DOCS = join(import.meta.dirname, "..", "..", "..", "..", "docs");
 
-/** A page of docs: the application that it prints, and its commands with what they print. */
+/** A documentation page: its application, and its commands with their output. */
 export interface PrintedExamples {
-  /** Its blocks below `<!-- app -->`, one after the other. */
+  /** Its blocks below `<!-- app -->`, concatenated. */
   readonly app: string;
   readonly examples: readonly PrintedExample[];
   readonly refused: readonly PrintedRefusal[];
-  /** Python that nothing runs. */
+  /** Python blocks that no test runs. */
   readonly unchecked: readonly string[];
 }
 
-/** A block below `<!-- refused -->` that the application cannot have, and what the command says of it. */
+/** An invalid block below `<!-- refused -->` with the command's error. */
 interface PrintedRefusal {
   readonly app: string;
   readonly printed: RegExp;
@@ -24,11 +24,14 @@ interface PrintedRefusal {
 
 export interface PrintedExample {
   readonly script: string;
-  /** What the script prints; `…` in it stands for anything within its line. */
+  /** Output of the script; `…` matches anything within its line. */
   readonly printed: RegExp;
 }
 
-/** Reads a page below docs: what stands below `<!-- app -->`, and each pair of blocks below `<!-- run -->` and `<!-- refused -->`. */
+/**
+ * Reads a page of docs: the blocks below `<!-- app -->`, and each pair of blocks below `<!-- run -->` and `<!-- refused
+ * -->`.
+ */
 export function readPrintedExamples(name: string): PrintedExamples {
   const page = readFileSync(join(DOCS, name), "utf8");
   const app = [...page.matchAll(/<!-- app -->\n```python\n(.*?)```/gs)].map(([, block]) => block).join("\n\n");
@@ -46,7 +49,7 @@ export function readPrintedExamples(name: string): PrintedExamples {
   };
 }
 
-/** What a script of a page prints when the page's application is served at this port. */
+/** Output of a page's script when the page's application is served on this port. */
 export async function runPrinted({ script }: PrintedExample, port: number | string): Promise<string> {
   const { stdout } = await run("bash", ["-c", script.replaceAll("localhost:8000", `127.0.0.1:${port}`)]);
   return stdout.replaceAll("\r", "");

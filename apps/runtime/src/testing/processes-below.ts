@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { identifyProcess, type ProcessIdentity } from "@appdb/system/processes/process-identity";
 
-/** A process with all that descend from it, on Linux. For tests alone. */
+/** A process with all its descendants, on Linux. For tests only. */
 export function processesBelow(pid: number): ProcessIdentity[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {
@@ -21,7 +21,7 @@ function parentOf(pid: number): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
   } catch {
-    // it has ended meanwhile
+    // it has ended
     return undefined;
   }
 }

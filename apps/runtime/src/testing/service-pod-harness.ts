@@ -12,29 +12,29 @@ import type { PodHarness } from "./pod-harness.ts";
 import { askSocket, openStartedPods, type PodAnswer, type StartedPod } from "./started-pods.ts";
 
 export interface StartedService extends StartedPod {
-  /** Asks one of its routes. */
+  /** Calls one of its routes. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<PodAnswer>;
 }
 
-/** A key with its text, as it was given to somebody. */
+/** A key with its text. */
 export interface TestKey {
   readonly text: string;
   readonly entry: SnapshotKey;
 }
 
-/** Real service pods of a database that a harness runs. For tests alone. */
+/** Real service pods of a harness's database. For tests only. */
 export interface ServicePodHarness extends AsyncDisposable {
   readonly log_folder: string;
-  /** Makes a key. */
+  /** Creates a key. */
   key(id: string, grants: readonly string[]): TestKey;
-  /** What the control plane would say of the keys. */
+  /** A snapshot of the keys as the control plane would sign it. */
   snapshot(version: number, keys: readonly TestKey[]): string;
-  /** Of the service `ingest` of `files`, which the database pod has read. */
+  /** Spec of the service `ingest` of `files`, which the database pod has read. */
   spec(database: StartedPod, files: string, keys: readonly TestKey[]): Promise<ServicePodSpec>;
   start(spec: ServicePodSpec): StartedService;
 }
 
-/** Opens a harness beside that of the database. */
+/** Opens a harness next to that of the database. */
 export function openServicePodHarness(database: PodHarness): ServicePodHarness {
   const runFolder = mkdtempSync(join(tmpdir(), "svc-"));
   const logFolder = join(database.folder, "service-log");

@@ -24,9 +24,9 @@ export interface StartedPod {
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<PodAnswer>;
   /** Resolves when its health is 200. */
   ready(): Promise<void>;
-  /** It and all that it started. */
+  /** The pod and its descendants. */
   processes(): ProcessIdentity[];
-  /** Resolves to its exit status; what it said is in `said`. */
+  /** Resolves to its exit status; its output is in `said`. */
   ended(): Promise<number | null>;
   readonly said: () => string;
 }
@@ -35,17 +35,17 @@ export interface PodToStart {
   readonly role: "database" | "service-pod";
   readonly run_folder: string;
   readonly token: string;
-  /** Written on its standard input. */
+  /** Written to its standard input. */
   readonly input: unknown;
   readonly env?: Record<string, string>;
 }
 
-/** Real pods; disposing ends every process of them. For tests alone. */
+/** Real pods. Disposing ends all their processes. For tests only. */
 export interface StartedPods extends AsyncDisposable {
   start(pod: PodToStart): StartedPod;
 }
 
-/** Makes who starts pods. */
+/** Creates the starter of pods. */
 export function openStartedPods(): StartedPods {
   const started: StartedPod[] = [];
   const left: ProcessIdentity[] = [];
@@ -53,7 +53,7 @@ export function openStartedPods(): StartedPods {
     start({ role, run_folder: runFolder, token, input, env = {} }) {
       const child = spawn(process.execPath, [BUILT_POD, role], {
         cwd: ROOT,
-        // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
+        // biome-ignore lint/style/noProcessEnv: a test passes on its environment
         env: { ...process.env, ...env },
         stdio: ["pipe", "ignore", "pipe"],
       });

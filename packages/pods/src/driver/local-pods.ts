@@ -19,39 +19,45 @@ import {
 } from "./pod-state.ts";
 import { specHash } from "./spec-hash.ts";
 
-/** How long a pod that gives way to another spec may take to end. */
+/** Time for a pod to end when another spec replaces it. */
 const REPLACE_GRACE_MS = 15_000;
 const LOCK = "lock.";
-/** Of the folder: who may be in it is looked at, and one more is written down, by one at a time. */
+/** Lock of the folder: one start at a time checks which organizations are present and records a pod. */
 const PLACES = ".places";
 
-/** All that a pod gets of an environment, so that none of the server's secrets is in it. */
+/** The pod's complete environment. It contains none of the server's secrets. */
 export const POD_ENVIRONMENT = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LANG: "C.UTF-8",
 } as const;
 
-/** What a driver whose pods are processes of this machine does in its own way. */
+/** Driver-specific parts of pods that are processes of this machine. */
 export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
-  /** Refuses an organization beside those that are here. @throws pods_one_organization */
+  /** Refuses an organization when it may not share the machine with the present ones. @throws pods_one_organization */
   admit(organizationId: string, others: readonly string[]): void;
-  /** Makes what one start of a pod needs, and says how its program is run. Nothing of an earlier start is left. @throws pod_failed */
+  /**
+   * Prepares one start of a pod and returns how to run its program. Removes leftovers of an earlier start.
+   * @throws pod_failed
+   */
   prepare(spec: PodSpec, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
-  /** Starts it in another way than as a process of this one's; writes what `launch` does. @throws pod_failed; the abort's reason */
+  /**
+   * Starts the pod other than as a child process. Writes the same files as `launch`.
+   * @throws pod_failed; the abort's reason
+   */
   launch?(spec: PodSpec, launched: LaunchInput, signal: AbortSignal): Promise<ProcessIdentity | null>;
-  /** Resolves when the program itself runs, or everything before it has ended. */
+  /** Resolves when the program runs, or when all processes before it have ended. */
   begun(record: PodRecord, signal: AbortSignal): Promise<void>;
-  /** Processes of a start that are not found by whom they come from. */
+  /** Processes of a start that are not found by their ancestry. */
   processes(record: PodRecord): number[];
   memoryBytes(record: PodRecord): number | null;
   isOutOfMemory(record: PodRecord, exit: PodExit): boolean;
-  /** Lets go of what `prepare` made, once all processes have ended. Safe to repeat. */
+  /** Releases the resources of `prepare` once all processes have ended. Safe to repeat. */
   release(record: PodRecord): Promise<void>;
   forgetDatabase: PodDriver["forgetDatabase"];
   run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
 }
 
-/** Pods as processes of this machine, remembered in files: what all drivers of such pods do alike. */
+/** Pods as processes of this machine with records in files: the common part of all such drivers. */
 export function createLocalPods(
   { folder, log, clock }: Omit<PodDriverInput, "program">,
   host: LocalPodHost,
@@ -66,7 +72,7 @@ export function createLocalPods(
     const former = readPodRecord(folder, spec.id);
     if (former !== undefined) {
       const status = former.spec_hash === spec_hash ? statusOf(former) : undefined;
-      // written down once the pod has its whole input: whoever was killed before may have left it with a part
+      // written only after the pod got its whole input: a killed server may have sent just a part
       if (status?.state === "running" && former.process !== null) return status;
       await end(former, REPLACE_GRACE_MS);
     }
@@ -86,14 +92,14 @@ export function createLocalPods(
       log.info({ pod: spec.id, pid: identity?.pid, database: spec.labels.database_id }, "a pod was started");
       const status = statusOf(started);
       if (status !== undefined) return status;
-      throw appError("pod_failed", { detail: `The process of the pod ${spec.id} did not come to run.` });
+      throw appError("pod_failed", { detail: `The process of the pod ${spec.id} did not start.` });
     } catch (error) {
       await end(record, 0);
       throw error;
     }
   }
 
-  /** Writes the pod down before anything of it runs. @throws pods_one_organization */
+  /** Records the pod before any of it runs. @throws pods_one_organization */
   async function takePlace(spec: PodSpec, spec_hash: string, signal: AbortSignal): Promise<PodRecord> {
     using _lock = await waitForLock(join(folder, PLACES), LOCK, signal);
     admit(spec.labels);
@@ -125,13 +131,16 @@ export function createLocalPods(
     await host.release(record);
   }
 
-  /** A lock is a file. A disk without room for one keeps no pod running: nobody starts one there, and ending one twice does no harm. */
+  /**
+   * The lock is a file, so a full disk prevents it. Stopping still works: nothing can start there, and stopping twice
+   * is harmless.
+   */
   async function lockToEnd(id: string): Promise<Disposable | null> {
     try {
       return await waitForLock(join(folder, id), LOCK);
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      log.warn({ pod: id }, "a pod is ended without its lock: the disk is full");
+      log.warn({ pod: id }, "a pod is stopped without its lock because the disk is full");
       return null;
     }
   }
@@ -174,7 +183,7 @@ export function createLocalPods(
       const record = readPodRecord(folder, id);
       if (record === undefined) return;
       if (readRun(folder, record).state === "running") {
-        throw appError("pod_failed", { detail: `The pod ${id} runs; it can be forgotten once it was stopped.` });
+        throw appError("pod_failed", { detail: `The pod ${id} is running. Stop it before you remove its record.` });
       }
       await end(record, 0);
       removePodRecord(folder, id, record.run);

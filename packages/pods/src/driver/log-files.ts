@@ -5,11 +5,11 @@ import { inTenantFolder, TENANT_FILE } from "@appdb/system/files/tenant-files";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
-/** Names of a log folder that are looked at; its writer makes a few, and a pod that is not honest makes as many as it likes. */
+/** Maximum number of names read in a log folder. The writer makes a few; a malicious pod may make any number. */
 const MAX_NAMES = 1_000;
-/** Of files that a log was rotated to. */
+/** Suffix of rotated files. */
 const NUMBER = /^[1-9]\d?$/;
-/** Looks at a folder whose files change their names all the time. */
+/** Maximum number of attempts to list a folder while its files are being renamed. */
 const MAX_LOOKS = 20;
 
 interface LogFile {
@@ -18,10 +18,10 @@ interface LogFile {
 }
 
 /**
- * The bytes of a log that its writer rotates by renaming (`pod.log` to `pod.log.1`, that to `pod.log.2`): from the oldest file to the
- * newest, and on from there as it grows. A file is known by its inode, so that none is read twice or left out, unless so much
- * was written meanwhile that the writer threw it away. What is no file is none of the log's: its writer is not trusted to
- * leave no links to what we alone may read.
+ * Reads a log that its writer rotates by renaming (`pod.log` to `pod.log.1`, that to `pod.log.2`). It reads from the
+ * oldest file to the newest, then continues as the log grows. Files are identified by inode, so none is read twice or
+ * skipped, unless the writer already deleted it. Only regular files are read, because the writer could link to files
+ * that only we may read.
  */
 export class LogFiles implements AsyncDisposable {
   readonly #path: string;
@@ -33,7 +33,7 @@ export class LogFiles implements AsyncDisposable {
     this.#path = path;
   }
 
-  /** Goes to where the last `lines` begin; without it reading begins with the oldest file. */
+  /** Moves to the start of the last `lines` lines. Without this call, reading begins with the oldest file. */
   async seekLast(lines: number): Promise<void> {
     let missing = lines;
     for (const file of (await this.#list()).reverse()) {
@@ -44,7 +44,9 @@ export class LogFiles implements AsyncDisposable {
     }
   }
 
-  /** The next bytes; `is_end` when the line that they end with goes on in no other file. Undefined when there are no more now. */
+  /**
+   * Reads the next bytes. `is_end` when their last line continues in no other file. Undefined when there are none now.
+   */
   async read(): Promise<{ readonly bytes: Buffer; readonly is_end: boolean } | undefined> {
     if (this.#handle === undefined && !(await this.#enterNext())) return undefined;
     for (;;) {
@@ -52,7 +54,7 @@ export class LogFiles implements AsyncDisposable {
       if (bytes.byteLength > 0) return { bytes, is_end: false };
       const files = await this.#list();
       if (files.at(-1)?.inode === this.#inode || files.length === 0) return undefined;
-      // what was written between our look and the rotation; after it nobody writes here
+      // bytes written between our read and the rotation; later writes go to another file
       const late = await this.#readChunk();
       if (late.byteLength > 0) return { bytes: late, is_end: false };
       if (!(await this.#enterNext())) return undefined;
@@ -60,7 +62,7 @@ export class LogFiles implements AsyncDisposable {
     }
   }
 
-  /** When the file that is being read was written last. */
+  /** Time of the last write to the current file. */
   async writtenAt(): Promise<Date> {
     return (await this.#handle?.stat())?.mtime ?? new Date(0);
   }
@@ -75,13 +77,13 @@ export class LogFiles implements AsyncDisposable {
     const handle = this.#handle;
     if (handle === undefined) return buffer.subarray(0, 0);
     const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, this.#offset);
-    // somebody has emptied the file
+    // the file was truncated
     if (bytesRead === 0 && (await handle.stat()).size < this.#offset) this.#offset = 0;
     this.#offset += bytesRead;
     return buffer.subarray(0, bytesRead);
   }
 
-  /** Moves back from the end of the file over as many lines as there are, `most` of them; tells how many. */
+  /** Moves back from the end of the file by up to `most` lines. Returns the number of lines. */
   async #seekBack(most: number): Promise<number> {
     const handle = this.#handle;
     if (handle === undefined) return 0;
@@ -94,7 +96,7 @@ export class LogFiles implements AsyncDisposable {
       const start = Math.max(0, end - CHUNK_BYTES);
       const { bytesRead } = await handle.read(buffer, 0, end - start, start);
       for (let at = bytesRead - 1; at >= 0; at -= 1) {
-        // the last line's own end
+        // the line feed of the last line
         if (buffer[at] !== LINE_FEED || start + at === size - 1) continue;
         found += 1;
         if (found < most) continue;
@@ -107,7 +109,7 @@ export class LogFiles implements AsyncDisposable {
     return size === 0 ? 0 : found + 1;
   }
 
-  /** Opens the file after the one that was read: the oldest of all at first, and when that one is gone. */
+  /** Opens the file after the current one; the oldest file at first, or when the current one is gone. */
   async #enterNext(): Promise<boolean> {
     for (;;) {
       const files = await this.#list();
@@ -118,7 +120,7 @@ export class LogFiles implements AsyncDisposable {
     }
   }
 
-  /** False when the file's name has become another file's meanwhile. */
+  /** False when another file took the name in the meantime. */
   async #enter(file: LogFile): Promise<boolean> {
     const handle = await inTenantFolder(dirname(this.#path), (folder) => openFile(join(folder, file.name)));
     if (handle === undefined) return false;
@@ -133,7 +135,7 @@ export class LogFiles implements AsyncDisposable {
     return true;
   }
 
-  /** The log's files, the oldest first. Looked at until two looks agree: a rotation renames one after the other. */
+  /** The log's files, oldest first. Lists until two results agree, because a rotation renames files one at a time. */
   async #list(): Promise<LogFile[]> {
     let former: string | undefined;
     for (let looks = 1; ; looks += 1) {
@@ -164,7 +166,7 @@ export class LogFiles implements AsyncDisposable {
   }
 }
 
-/** Undefined when it is gone, or a link by now. */
+/** Undefined when the file is gone or became a link. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
   return await awaitIfExists(open(path, TENANT_FILE), ["ENOENT", "ELOOP"]);
 }

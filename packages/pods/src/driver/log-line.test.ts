@@ -12,11 +12,11 @@ test.each([
   ],
   [{ level: 40, time: AT, msg: "it heals" }, "warn", "it heals"],
   [{ level: "info", time: AT, msg: "output", line: '{"mine": 1}' }, "info", '{"mine": 1}'],
-])("a line of the pod is what it says, with what it says beside it: %j", (entry, level, line) => {
+])("prints a pod's line with its message and further members: %j", (entry, level, line) => {
   expect(parseLogLine(JSON.stringify(entry), FORMER)).toEqual({ at: AT, level, line });
 });
 
 test.each(["Traceback (most recent call last):", '{"looks": "like JSON"}', '{"cut'])(
-  "what another wrote is a line as it stands, at the time of the one before: %s",
+  "keeps foreign output unchanged with the previous line's time: %s",
   (text) => expect(parseLogLine(text, FORMER)).toEqual({ at: FORMER, level: "info", line: text }),
 );

@@ -1,6 +1,6 @@
 import type { PodLine } from "./pod-driver.ts";
 
-/** Of pino's numbers. */
+/** pino's level numbers. */
 const LEVELS = [
   { least: 50, level: "error" },
   { least: 40, level: "warn" },
@@ -15,17 +15,17 @@ const NAMES: Readonly<Record<string, PodLine["level"]>> = {
   error: "error",
   fatal: "error",
 };
-/** Members that a line shows otherwise, or not at all. */
+/** Members that are shown differently or hidden. */
 const SHOWN = new Set(["level", "time", "msg", "pid", "hostname"]);
 
 /**
- * Makes a line of a log: what pino wrote is its message with the other members as JSON after it; everything else is a line of
- * its own at `info`. `former` is the time of the line before, for those that tell none.
+ * Formats a log line. A pino entry becomes its message followed by its other members as JSON. Any other text becomes a
+ * line with level `info`. `former` is the time of the previous line, for lines without a time.
  */
 export function parseLogLine(text: string, former: string): PodLine {
   const entry = parseEntry(text);
   if (entry === undefined) return { at: former, level: "info", line: text };
-  // what the application printed is a line as it stands
+  // output of the application is kept unchanged
   if (entry["msg"] === "output" && typeof entry["line"] === "string") {
     return { at: timeOf(entry["time"]) ?? former, level: levelOf(entry["level"]), line: entry["line"] };
   }
@@ -45,7 +45,7 @@ function parseEntry(text: string): Record<string, unknown> | undefined {
     const isEntry = typeof found === "object" && found !== null && "msg" in found && typeof found.msg === "string";
     return isEntry ? { ...found } : undefined;
   } catch {
-    // a print that looks like JSON, or a line that a crash cut
+    // output that looks like JSON, or a line cut off by a crash
     return undefined;
   }
 }

@@ -1,32 +1,32 @@
 import { restartPause } from "@appdb/system/processes/restart-pause";
 import type { PodExit } from "./pod-driver.ts";
 
-/** A pod that ends within this after it was ready is waited for longer before it is started again. */
+/** A pod that ends this soon after it was ready is restarted with increasing pauses. */
 const QUICK_MS = 10_000;
 const WINDOW_MS = 600_000;
 const MAX_LOSSES = 6;
-/** Signals that come from outside: a person's, or the system's when it is shut down. The others tell of a crash. */
+/** Signals from outside: sent by a person, or by the system at shutdown. Other signals mean a crash. */
 const KILLS: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 
-/** How a pod that was ready was lost. */
+/** How a ready pod was lost. */
 export interface PodLoss {
   readonly at: number;
   readonly ready_ms: number;
   readonly exit: PodExit;
 }
 
-/** What is remembered of a pod's losses from one to the next. */
+/** State kept between losses of a pod. */
 export interface LossHistory {
   readonly quick_ends: number;
-  /** When it ended by its own doing, not long ago. */
+  /** Recent times when the pod ended on its own. */
   readonly own_ends: readonly number[];
 }
 
 export const NO_LOSSES: LossHistory = { quick_ends: 0, own_ends: [] };
 
 /**
- * Decides after a loss how long to wait before the pod is started again; `pause_ms` is undefined to give up, which is after six
- * ends of its own doing in ten minutes. Whom something outside killed is never given up, but waited for longer each time.
+ * Decides how long to wait before a lost pod is restarted. `pause_ms` is undefined to give up, after six crashes in ten
+ * minutes. A pod killed from outside is never given up; its pauses increase.
  */
 export function judgeLoss(
   history: LossHistory,
@@ -43,7 +43,7 @@ export function judgeLoss(
   };
 }
 
-/** How a pod ended, the rest of a sentence that begins with it. */
+/** Describes how a pod ended, as the predicate of a sentence about the pod. */
 export function describeExit(exit: PodExit | null): string {
   if (exit?.is_out_of_memory === true) return "it needed more memory than its database has";
   if (exit?.signal != null) return `it was ended by ${exit.signal}`;

@@ -1,13 +1,13 @@
 import { type EntryIdentity, giveTree, openToOthers, refuseTenantLinks } from "@appdb/system/files/tenant-files";
 import type { PodFolder } from "./pod-driver.ts";
 
-/** Folders by path, as they were when they were given. */
+/** Folders by path, with their identity when they were given. */
 export type GivenFolders = ReadonlyMap<string, EntryIdentity>;
 
 /**
- * Makes folders ready for a pod of that user: what it writes becomes the user's own, with all that is in it; what it reads and
- * is not the user's already can be entered by others, which says nothing of the folders above it. Only root does this.
- * @throws pod_failed for a folder that another one could have taken the place of
+ * Prepares folders for a pod's user. The user becomes the owner of writable folders and their contents. Read-only
+ * folders that the user does not own become accessible to others; their parents do not change. Only root does this.
+ * @throws pod_failed for a folder that could have been swapped
  */
 export function giveFolders(folders: readonly PodFolder[], uid: number): GivenFolders {
   const given = new Map<string, EntryIdentity>();
@@ -18,7 +18,10 @@ export function giveFolders(folders: readonly PodFolder[], uid: number): GivenFo
   return given;
 }
 
-/** Checks folders for pods that run as our own user: nothing is given. @throws pod_failed for a path through a link of a pod */
+/**
+ * Checks folders for pods that run as our own user, whose owner does not change.
+ * @throws pod_failed for a path through a pod's link
+ */
 export function refuseLinksTo(folders: readonly PodFolder[]): GivenFolders {
   for (const { mode, path } of folders) refuseTenantLinks(path, mode === "write");
   return new Map();

@@ -9,7 +9,7 @@ import { type PodEvent, watchPods } from "./pod-keeper.ts";
 
 const CRASH: PodExit = { code: 1, signal: null, is_out_of_memory: false, exceeded: null };
 
-/** A keeper over pods that the test makes up, and everything that it said. */
+/** A keeper of simulated pods, with all of its events. */
 function openKeeper() {
   const folder = mkdtempSync(join(tmpdir(), "keeper-"));
   const stopping = new AbortController();
@@ -63,7 +63,7 @@ const exited = (exit: PodExit, startedAt = STARTS[0] ?? ""): PodStatus => ({
   exit,
 });
 
-test("a pod is ready once it answers so, and said to be so once", async () => {
+test("reports a pod ready once, when it first answers so", async () => {
   const stage = openKeeper();
   stage.answer = "starting";
   stage.pods = [running()];
@@ -74,7 +74,7 @@ test("a pod is ready once it answers so, and said to be so once", async () => {
   await eventually(() => expect(stage.heard).toHaveLength(2));
 });
 
-test("a pod that ends is lost soon, with what it said last", async () => {
+test("reports an ended pod as lost with its last lines", async () => {
   const stage = openKeeper();
   stage.pods = [running()];
   await eventually(() => expect(stage.heard).toHaveLength(1));
@@ -90,7 +90,7 @@ test("a pod that ends is lost soon, with what it said last", async () => {
   });
 });
 
-test("a pod that was stopped by somebody is no loss", async () => {
+test("does not report a pod that was stopped on purpose", async () => {
   const stage = openKeeper();
   stage.pods = [running()];
   await eventually(() => expect(stage.heard).toHaveLength(1));
@@ -101,7 +101,7 @@ test("a pod that was stopped by somebody is no loss", async () => {
   expect(stage.heard.filter(({ event }) => event === "lost")).toEqual([]);
 });
 
-test("a pod that ended while nobody watched is lost as well", async () => {
+test("reports a pod that ended while unwatched as lost", async () => {
   const stage = openKeeper();
   stage.pods = [exited({ ...CRASH, code: null, signal: "SIGKILL", is_out_of_memory: true })];
   await eventually(() =>
@@ -109,7 +109,7 @@ test("a pod that ended while nobody watched is lost as well", async () => {
   );
 });
 
-test("a pod that ends again and again is given up", async () => {
+test("gives up a pod that ends repeatedly", async () => {
   const stage = openKeeper();
   for (let count = 0; count < 6; count++) {
     stage.now += 1_000;
@@ -119,7 +119,7 @@ test("a pod that ends again and again is given up", async () => {
   expect(stage.heard.map(({ event }) => event)).toEqual([...Array(5).fill("lost"), "failed"]);
 });
 
-test("a pod that does not answer any more is lost, ended after a while, and ready again when it answers", async () => {
+test("an unresponsive pod is lost, then ended, and ready when it answers again", async () => {
   const stage = openKeeper();
   stage.pods = [running()];
   await eventually(() => expect(stage.heard).toHaveLength(1));

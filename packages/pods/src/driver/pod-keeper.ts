@@ -7,7 +7,9 @@ import { readLastWords } from "./pod-log.ts";
 const LOOK_MS = 250;
 const PROBE_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** One that ran and does not answer for so long is lost, though it may come back; after the other, it is ended. */
+/**
+ * A running pod that does not answer for this long is lost, though it may recover. After the second time it is ended.
+ */
 const LOST_MS = 4_000;
 const SILENT_MS = 30_000;
 const STOP_GRACE_MS = 5_000;
@@ -15,11 +17,14 @@ const PROBES_AT_ONCE = 8;
 const LAST_LINES = 5;
 const FAILED_LOOK_MS = 2_000;
 
-/** What is heard of a pod. */
+/** Event of a pod. */
 export type PodEvent =
-  /** It answers that it is ready. Said again after each start of the keeper. */
+  /** It answers that it is ready. Repeated after each start of the keeper. */
   | { readonly event: "ready"; readonly database_id: string; readonly pod_id: string }
-  /** It was ready and is no more. `is_running`: its process runs, and heals by itself; else it is to be started after `pause_ms`. */
+  /**
+   * It was ready and no longer is. `is_running`: its process still runs and may recover; otherwise restart it after
+   * `pause_ms`.
+   */
   | {
       readonly event: "lost";
       readonly database_id: string;
@@ -29,12 +34,12 @@ export type PodEvent =
       readonly pause_ms: number;
       readonly exit: PodExit | null;
     }
-  /** It ended too often by its own doing; it is for a person to look at. */
+  /** It crashed too often. A person must look at it. */
   | {
       readonly event: "failed";
       readonly database_id: string;
       readonly pod_id: string;
-      /** With the last lines that it wrote. */
+      /** Includes the last lines that it wrote. */
       readonly reason: string;
       readonly exit: PodExit | null;
     };
@@ -43,35 +48,37 @@ export interface WatchPodsDeps {
   readonly driver: Pick<PodDriver, "list" | "stop">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Asks a pod for its health; `silent` when nobody answers, rejections count as that. The signal is its time-out. */
+  /**
+   * Asks a pod for its health. `silent` when it does not answer; rejections count as that. The signal is the timeout.
+   */
   probe(pod: PodStatus, signal: AbortSignal): Promise<"ready" | "starting" | "silent">;
   /**
-   * Whether the pod is to answer now, so that its end is a loss: not while it is being stopped, changed or started by somebody.
-   * Asked when a pod that was ready ends or is silent.
+   * Whether the pod is expected to answer now, so that its end is a loss. False while it is being stopped, changed or
+   * started. Called when a ready pod ends or is silent.
    */
   isWanted(pod: PodStatus): Promise<boolean>;
   logFolder(pod: PodStatus): string;
-  /** How often ends are looked for; 250 when left out. */
+  /** Interval of checks for ended pods in ms; defaults to 250. */
   readonly look_ms?: number;
 }
 
-/** One start of a pod as the keeper knows it. */
+/** The keeper's state of one start of a pod. */
 interface Watched {
   readonly started_at: string;
   state: "starting" | "ready" | "lost" | "over";
   ready_at: number | undefined;
-  /** Of the silences one after the other, when the first was heard. */
+  /** Start of the current silence. */
   silent_since: number | undefined;
   answer: "ready" | "starting" | "silent" | undefined;
-  /** Infinite while it is being asked. */
+  /** Infinite while a probe is running. */
   next_probe_at: number;
   is_being_ended: boolean;
 }
 
 /**
- * Watches all pods of a driver until the signal, and says what becomes of them: the end of one within a second, its silence
- * after a few. It starts nothing: whoever hears `lost` calls `ensure`. What is so is said again by the next keeper; losses are
- * counted by each anew.
+ * Watches all pods of a driver until the signal and yields their events: an end within a second, silence after a few.
+ * It starts nothing; callers call `ensure` after `lost`. The next keeper repeats current states and starts counting
+ * losses at zero.
  */
 export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): AsyncGenerator<PodEvent, void, void> {
   const watched = new Map<string, Watched>();
@@ -85,7 +92,7 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
     try {
       pod.answer = await deps.probe(status, AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]));
     } catch {
-      // whatever came instead of an answer
+      // any failure of the probe counts as silence
       pod.answer = "silent";
     } finally {
       probes -= 1;
@@ -133,14 +140,14 @@ async function look({ driver, log }: WatchPodsDeps, signal: AbortSignal): Promis
     try {
       return await driver.list({});
     } catch (error) {
-      log.error({ err: error }, "the pods could not be looked at");
+      log.error({ err: error }, "listing the pods failed");
       await sleep(FAILED_LOOK_MS, undefined, { signal }).catch(() => undefined);
     }
   }
   return [];
 }
 
-/** What the last answer of a pod that runs means; undefined when it is nothing new. */
+/** Evaluates the last answer of a running pod. Undefined when nothing changed. */
 function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEvent | undefined {
   const { answer } = pod;
   if (answer === undefined) return undefined;
@@ -154,7 +161,7 @@ function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEv
     pod.ready_at ??= now;
     return { event: "ready", ...who };
   }
-  // until it was ready once, whoever started it waits for it
+  // until its first ready answer, the code that started it waits for it
   if (pod.ready_at === undefined) return undefined;
   const silentMs = now - (pod.silent_since ?? now);
   if (silentMs >= SILENT_MS && !pod.is_being_ended) endSilent(deps, pod, status);
@@ -167,14 +174,14 @@ function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEv
 
 function endSilent({ driver, log }: WatchPodsDeps, pod: Watched, { id }: PodStatus): void {
   pod.is_being_ended = true;
-  log.warn({ pod: id, silent_ms: SILENT_MS }, "a pod that does not answer is ended");
+  log.warn({ pod: id, silent_ms: SILENT_MS }, "an unresponsive pod is ended");
   driver.stop(id, STOP_GRACE_MS).catch((error) => {
-    log.error({ err: error, pod: id }, "a pod that does not answer could not be ended");
+    log.error({ err: error, pod: id }, "an unresponsive pod could not be ended");
     pod.is_being_ended = false;
   });
 }
 
-/** What the end of a pod means; undefined when it was told, or when nobody waits for it to answer. */
+/** Evaluates the end of a pod. Undefined when it was reported before, or when the pod is not expected to answer. */
 async function hearEnd(
   deps: WatchPodsDeps,
   pod: Watched,
@@ -187,8 +194,8 @@ async function hearEnd(
   try {
     isWanted = await deps.isWanted(status);
   } catch (error) {
-    // looked at again the next time
-    deps.log.error({ err: error, pod: status.id }, "a pod ended, and whether it is wanted is not known");
+    // checked again in the next round
+    deps.log.error({ err: error, pod: status.id }, "a pod ended, and its desired state is unknown");
     return undefined;
   }
   pod.state = "over";

@@ -8,9 +8,10 @@ import { readRunNumber } from "./pod-state.ts";
 import { waitForChild } from "./shell-wait.ts";
 
 /**
- * Stands between the driver and the program: writes down who they are before the program runs, and how it ended after it, so
- * that any later driver knows. It runs nothing unless its folder is where it was told: moving the folder away calls a start
- * off. A shell, because one that waits takes a quarter of a megabyte. Signals that are sent to the whole group are not for it.
+ * Runs between the driver and the program. It records its own and the program's process before the program runs, and
+ * the exit status after it, so that later drivers know. It runs nothing when its folder has been moved away, which
+ * cancels a start. It is a shell because a waiting shell needs only a quarter of a megabyte. It ignores signals to the
+ * whole group.
  */
 const SHELL = `umask 077
 run=$1
@@ -25,13 +26,13 @@ echo $program >"$run/program"
 ${waitForChild("program")}
 echo $status >"$run/exit"`;
 
-/** The processes of a pod have it in their environment, wherever they went. */
+/** Variable in the environment of all processes of a pod, wherever they moved. */
 export const MARKER = "SERVICE_POD";
 const POLL_MS = 2;
 const START_TIMEOUT_MS = 10_000;
 
 export interface LaunchInput {
-  /** `<folder>/<id>/<run>`, not there yet. */
+  /** `<folder>/<id>/<run>`, not created yet. */
   readonly run_folder: string;
   readonly run: string;
   readonly argv: readonly string[];
@@ -41,8 +42,8 @@ export interface LaunchInput {
 }
 
 /**
- * Starts a program that outlives us, in a session of its own, and resolves when it runs and has its whole input; to null when
- * it has ended already.
+ * Starts a program in its own session, so that it outlives this process. Resolves when it runs and has its whole input;
+ * to null when it has already ended.
  * @throws pod_failed; the abort's reason
  */
 export async function launch(launched: LaunchInput, signal: AbortSignal): Promise<ProcessIdentity | null> {
@@ -55,7 +56,7 @@ export async function launch(launched: LaunchInput, signal: AbortSignal): Promis
   child.once("exit", (code) => {
     failure ??= `it ended with code ${code} before its program ran`;
   });
-  // a program that ends without reading its input says why by how it ends
+  // the exit status explains a program that ends without reading its input
   child.stdin?.on("error", () => undefined);
   const fed = new Promise<void>((resolve) => child.stdin?.end(launched.input, () => resolve()));
   const until = performance.now() + START_TIMEOUT_MS;

@@ -41,7 +41,7 @@ async function read(input: { tail?: number; since?: Date } = {}): Promise<string
   return lines;
 }
 
-/** What a follower has heard so far. */
+/** Lines that a follower has received so far. */
 function follow(tail?: number): PodLine[] {
   const heard: PodLine[] = [];
   const stopping = new AbortController();
@@ -58,7 +58,7 @@ function follow(tail?: number): PodLine[] {
 
 const texts = (heard: readonly PodLine[]) => heard.map(({ line }) => line);
 
-test("lines come in order from the rotated files and the one that is written, with their time and level", async () => {
+test("reads lines in order across rotations with time and level", async () => {
   write("pod.log.2", entry(1, "one"));
   write("pod.log.1", entry(2, "two", { level: "warn", rows: 3 }));
   write("pod.log", entry(3, "three", { level: 50 }), "a print\n", '{"not": "pino"}\n', '{"cut', "\n", "no end");
@@ -75,7 +75,7 @@ test("lines come in order from the rotated files and the one that is written, wi
   ]);
 });
 
-test("the last lines are found across files, however long they are", async () => {
+test("finds the last lines across files at any length", async () => {
   write("pod.log.1", ...Array.from({ length: 50 }, (_, at) => entry(1, `old ${at}`)));
   write("pod.log", ...Array.from({ length: 30 }, (_, at) => entry(2, `new ${at} ${"x".repeat(10_000)}`)));
   const found = await read({ tail: 32 });
@@ -89,13 +89,13 @@ test("the last lines are found across files, however long they are", async () =>
   expect(await read({ tail: 1000 })).toHaveLength(80);
 });
 
-test("lines from before a moment are left out", async () => {
+test("omits lines before a given time", async () => {
   write("pod.log", entry(1, "one"), entry(2, "two"), "print of two\n", entry(3, "three"));
   expect(await read({ since: new Date("2026-03-01T10:00:02Z") })).toEqual(["two", "print of two", "three"]);
   expect(await read({ since: new Date("2026-03-01T10:00:02Z"), tail: 1 })).toEqual(["three"]);
 });
 
-test("a log that is not there is empty, and its follower waits for it", async () => {
+test("treats a missing log as empty and waits for it when following", async () => {
   expect(await read()).toEqual([]);
   expect(await read({ tail: 5 })).toEqual([]);
   const heard = follow(5);
@@ -103,7 +103,7 @@ test("a log that is not there is empty, and its follower waits for it", async ()
   await eventually(() => expect(texts(heard)).toEqual(["first"]));
 });
 
-test("a follower gets every line once, through rotations, and no half of one", async () => {
+test("a follower gets each complete line once across rotations", async () => {
   write("pod.log", entry(1, "before"), entry(1, "last"));
   const heard = follow(1);
   await eventually(() => expect(texts(heard)).toEqual(["last"]));
@@ -111,7 +111,7 @@ test("a follower gets every line once, through rotations, and no half of one", a
   for (let round = 0; round < 30; round++) {
     const [start, end] = [entry(2, `${round}`).slice(0, 20), entry(2, `${round}`).slice(20)];
     write("pod.log", start);
-    // the writer's own way: what has grown moves on, several times between two looks
+    // rotates as the writer does, several times between two reads
     if (round % 3 === 2) {
       write("pod.log", end, entry(2, `last of ${round}`));
       for (const number of [3, 2, 1]) rename(number === 1 ? "pod.log" : `pod.log.${number - 1}`, `pod.log.${number}`);
@@ -125,7 +125,7 @@ test("a follower gets every line once, through rotations, and no half of one", a
   await eventually(() => expect(texts(heard)).toEqual(expected));
 });
 
-test("a log that somebody has emptied is read from its beginning", async () => {
+test("reads a truncated log from its beginning", async () => {
   write("pod.log", entry(1, "a long line that is gone soon"));
   const heard = follow();
   await eventually(() => expect(heard).toHaveLength(1));
@@ -134,7 +134,7 @@ test("a log that somebody has emptied is read from its beginning", async () => {
   await eventually(() => expect(texts(heard).at(-1)).toBe("new"));
 });
 
-test("the last words of a pod are those of its last start", async () => {
+test("returns the last words of the latest start only", async () => {
   write("pod.log", entry(1, "former start"), entry(5, "started"), entry(6, "broken"));
   write("output.log", "Error: of the former\n");
   writeFileSync(openOutput(folder), "Error: it broke\n\n  at here\n");
@@ -147,7 +147,7 @@ test("the last words of a pod are those of its last start", async () => {
   expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 1)).toEqual(["  at here"]);
 });
 
-test("what a program prints is bounded while it goes on printing", async () => {
+test("bounds the output file while the program keeps printing", async () => {
   const file = openOutput(folder);
   writeFileSync(file, "x".repeat(5_000_000));
   boundOutput(folder);
@@ -159,12 +159,12 @@ function rename(from: string, to: string): void {
   try {
     renameSync(join(folder, from), join(folder, to));
   } catch (error) {
-    // the first rounds have fewer files
+    // there are fewer files in the first rounds
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
 
-test("a pod that puts links in its log's place has nobody read, empty or write what they lead to", async () => {
+test("never reads, truncates or writes targets of links in the log folder", async () => {
   const secret = join(folder, "secret");
   const log = join(folder, "log");
   const texts = entry(1, "of the machine") + "x".repeat(5_000_000);
@@ -192,13 +192,13 @@ test("a pod that puts links in its log's place has nobody read, empty or write w
   symlinkSync(elsewhere, linked);
   expect(await words(linked)).toEqual([]);
   boundOutput(linked);
-  expect(() => openOutput(linked)).toThrow("something else has its name");
+  expect(() => openOutput(linked)).toThrow("it is not a folder");
   for (const path of [secret, join(elsewhere, "pod.log"), join(elsewhere, "output.log")])
     expect(readFileSync(path, "utf8")).toBe(texts);
   expect(readdirSync(elsewhere).sort()).toEqual(["output.log", "pod.log"]);
 });
 
-test("a folder in place of old words stays as it is, and what is printed is bounded", () => {
+test("leaves a folder in place of old output and bounds the output", () => {
   const inside = join(folder, "output.log.old", "of the pod");
   mkdirSync(inside, { recursive: true });
   writeFileSync(join(folder, "output.log"), "y".repeat(4_000_001));
@@ -207,7 +207,7 @@ test("a folder in place of old words stays as it is, and what is printed is boun
   expect(lstatSync(inside).isDirectory()).toBe(true);
 });
 
-test("a log is read from a bounded number of files", async () => {
+test("reads a log from a bounded number of files", async () => {
   for (let at = 1; at <= 99; at += 1) write(`pod.log.${at}`, entry(1, `old ${at}`));
   for (let at = 100; at <= 500; at += 1) write(`pod.log.${at}`, entry(0, `too old ${at}`));
   write("pod.log", entry(2, "new"));
@@ -215,7 +215,7 @@ test("a log is read from a bounded number of files", async () => {
   expect([lines.length, lines[0], lines.at(-1)]).toEqual([100, "old 99", "new"]);
 });
 
-test("the last words of a pod are none of the requests that it answered", async () => {
+test("excludes answered requests from a pod's last words", async () => {
   const requests = Array.from({ length: 30 }, (_, at) => entry(6 + at, "request", { status: 200 }));
   write("pod.log", entry(5, "its disk is full"), ...requests);
   expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 5)).toEqual(["its disk is full"]);

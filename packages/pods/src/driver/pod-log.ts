@@ -21,25 +21,25 @@ import { LogFiles } from "./log-files.ts";
 import { parseLogLine } from "./log-line.ts";
 import type { PodLine, PodLogsInput } from "./pod-driver.ts";
 
-/** What the pod writes, and rotates by itself to `pod.log.1` and on. */
+/** The pod's own log, which it rotates to `pod.log.1` and so on. */
 const LOG_FILE = "pod.log";
-/** What the program prints by itself: little, above all why it crashed. */
+/** Direct output of the program: little, mostly the reason of a crash. */
 const OUTPUT_FILE = "output.log";
 const MAX_OUTPUT_BYTES = 4_000_000;
 const MAX_LINE_LENGTH = 64 * 1024;
 const POLL_MS = 100;
-/** How a pod logs that it answered a request; it says nothing of why the pod ended. */
+/** Prefix of a pod's line about an answered request. It does not explain why the pod ended. */
 const REQUEST_LINE = "request {";
-/** Lines that are read for one that is no request's. */
+/** Number of lines to search for one that is not about a request. */
 const LINES_OF_REQUESTS = 100;
-/** Of ours from its first byte, whatever the pod has put in its place. */
+/** Creates a new file of ours, whatever the pod put in its place. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | TENANT_FILE;
-/** What the system says of a folder that is unlinked; other systems than Linux say the second. */
+/** Errors for unlinking a folder; systems other than Linux use the second. */
 const FOLDER = ["EISDIR", "EPERM"];
 
 /**
- * Reads a pod's log: lines of `pod.log` and of the files that it was rotated to, the oldest first. With `follow` it goes on until the
- * signal, through rotations, and waits for a log that is not there yet. It ends quietly when the signal comes.
+ * Reads a pod's log: lines of `pod.log` and its rotated files, oldest first. With `follow` it continues until the
+ * signal, across rotations, and waits for a missing log. It ends without an error when the signal aborts.
  */
 export async function* readPodLog(logFolder: string, input: PodLogsInput): AsyncGenerator<PodLine, void, void> {
   const { signal } = input;
@@ -52,7 +52,7 @@ export async function* readPodLog(logFolder: string, input: PodLogsInput): Async
   while (!signal.aborted) {
     const piece = await files.read();
     if (piece !== undefined) lines.push(piece.bytes);
-    // nothing follows a line in its file that has no end yet: the file was rotated, or nobody waits for the rest
+    // an unterminated last line is complete when the file was rotated or the caller does not follow
     if (piece === undefined ? !input.follow : piece.is_end) lines.end();
     for (const text of texts.splice(0)) {
       at ??= (await files.writtenAt()).toISOString();
@@ -66,7 +66,10 @@ export async function* readPodLog(logFolder: string, input: PodLogsInput): Async
   }
 }
 
-/** The last lines of a pod since it was started, what it printed by itself last: why it ended, if it could still say so. */
+/**
+ * The last lines of a pod since its start, with its direct output last. They explain why it ended, if it could still
+ * report it.
+ */
 export async function readLastWords(logFolder: string, startedAt: Date, count: number): Promise<string[]> {
   const input = {
     tail: count * LINES_OF_REQUESTS,
@@ -85,8 +88,8 @@ export async function readLastWords(logFolder: string, startedAt: Date, count: n
 }
 
 /**
- * Opens a new file for what a program prints by itself from now on; the former program's goes to `output.log.old`.
- * @throws pod_failed when something else than a folder has the folder's place
+ * Opens a new file for the program's direct output. The previous program's output moves to `output.log.old`.
+ * @throws pod_failed when the log folder is not a folder
  */
 export function openOutput(logFolder: string): number {
   mkdirSync(logFolder, { recursive: true, mode: 0o700 });
@@ -99,17 +102,17 @@ export function openOutput(logFolder: string): number {
   });
   if (file !== undefined) return file;
   throw appError("pod_failed", {
-    detail: `The folder ${logFolder} for a pod's log is none: something else has its name.`,
+    detail: `The folder ${logFolder} for a pod's log cannot be used: it is not a folder.`,
   });
 }
 
-/** Keeps what a program prints by itself from growing: what is older goes to `output.log.old` once there is much of it. */
+/** Bounds the size of a program's direct output: older output moves to `output.log.old`. */
 export function boundOutput(logFolder: string): void {
   inTenantFolderNow(logFolder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || !found.isFile() || found.size < MAX_OUTPUT_BYTES) return;
-    // the program has the file open to append to it, so that a renamed one would go on growing
+    // the program appends to the open file, so a renamed file would keep growing
     const file = openSync(path, constants.O_RDWR | TENANT_FILE);
     try {
       const words = Buffer.alloc(MAX_OUTPUT_BYTES);
@@ -122,7 +125,7 @@ export function boundOutput(logFolder: string): void {
   });
 }
 
-/** False for a folder, which a pod has put there: whoever removes one by its path can be led elsewhere meanwhile. */
+/** False for a folder that a pod created. Removing it by path would be unsafe, because the path can be swapped. */
 function isUnlinked(path: string): boolean {
   try {
     unlinkSync(path);
@@ -139,7 +142,7 @@ function keepWords(path: string, words: Buffer): void {
     writeFileSync(path, words, { flag: "wx", mode: 0o600 });
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    // room is worth more than old words
+    // disk space is worth more than old output
     unlinkSync(path);
   }
 }

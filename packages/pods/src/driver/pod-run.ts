@@ -16,17 +16,17 @@ import { MARKER } from "./pod-launch.ts";
 import { exitOf, type PodRecord, readRunNumber } from "./pod-state.ts";
 
 const KILL_TIMEOUT_MS = 10_000;
-/** For the shell to write down how its program ended. */
+/** Time for the shell to record how its program ended. */
 const NOTE_TIMEOUT_MS = 1_000;
 const POLL_MS = 5;
 
-/** One start of a pod as it is now. `unstarted`: whoever began it has not come to its process, or never will. */
+/** Current state of one start of a pod. `unstarted`: the process does not exist yet, or never will. */
 export type PodRun =
   | { readonly state: "unstarted" }
   | { readonly state: "running"; readonly program: ProcessIdentity | undefined }
   | { readonly state: "exited"; readonly exit: PodExit };
 
-/** Looks how a start of a pod is. The record is believed where it names the process, the run's own files where it does not yet. */
+/** Reads the state of a start. Uses the record once it names the process, and the run's own files before. */
 export function readRun(folder: string, record: PodRecord): PodRun {
   const runFolder = join(folder, record.id, record.run);
   const status = readRunNumber(runFolder, "exit");
@@ -37,13 +37,13 @@ export function readRun(folder: string, record: PodRecord): PodRun {
     const pid = readRunNumber(runFolder, "program");
     return { state: "running", program: pid === undefined ? undefined : identifyProcess(pid) };
   }
-  // it may have written between the two looks, as the last thing it did
+  // it may have written its last file between the two reads
   const late = readRunNumber(runFolder, "exit");
   if (late === undefined && record.process === null) return { state: "unstarted" };
   return { state: "exited", exit: exitOf(late) };
 }
 
-/** All processes of a start of a pod, but for the shell that stands before its program. `others` are known to belong to it. */
+/** All processes of a start except the shell around its program. `others` are processes known to belong to it. */
 export function runFamily(folder: string, record: PodRecord, others: readonly number[] = []): ProcessEntry[] {
   const shell = findShell(join(folder, record.id, record.run));
   const roots = [
@@ -59,9 +59,9 @@ export function runFamily(folder: string, record: PodRecord, others: readonly nu
 }
 
 /**
- * Ends a start of a pod with all of its processes: its program is asked first, everything is killed after `grace_ms`. One that
- * was only begun is called off, so that it never starts. `findOthers` as the others of `runFamily`.
- * @throws pod_failed when the system does not let go of a process
+ * Ends a start of a pod with all of its processes: asks the program first and kills everything after `grace_ms`. A
+ * start that has not begun is cancelled. `findOthers` returns the `others` of `runFamily`.
+ * @throws pod_failed when processes do not end
  */
 export async function endRun(
   folder: string,
@@ -82,18 +82,18 @@ export async function endRun(
   if (identity !== undefined) {
     await waitForEnd(identity, NOTE_TIMEOUT_MS);
     await endProcess(identity, [{ signal: "SIGKILL", wait_ms: KILL_TIMEOUT_MS }]);
-    // it may have begun the program while it was looked for
+    // it may have started the program during the search
     if (await killAll(family, KILL_TIMEOUT_MS)) return;
   } else if (isEnded) return;
   const left = family().map(({ pid }) => pid);
   throw appError("pod_failed", {
     detail: `Processes of the pod ${record.id} do not end: ${left.join(", ")}.`,
-    hint: "Look what they wait for: ps -o pid,stat,wchan,cmd",
+    hint: "Check what they wait for: ps -o pid,stat,wchan,cmd",
     meta: { id: record.id, pids: left },
   });
 }
 
-/** The shell writes into its folder before it runs anything, and gives up when that is gone. */
+/** The shell writes into its folder before it runs anything, and gives up when the folder is gone. */
 function callOff(runFolder: string): void {
   try {
     renameSync(runFolder, calledOff(runFolder));
@@ -111,7 +111,7 @@ async function waitForEnd(identity: ProcessIdentity, waitMs: number): Promise<vo
     await sleep(POLL_MS);
 }
 
-/** The pid of the run's shell while it lives: its number may have been given to another process, its arguments not. */
+/** Pid of the run's shell while it lives. Checks its arguments, because the pid may have been reused. */
 function findShell(folder: string): number | undefined {
   const pid = readRunNumber(folder, "shell");
   if (pid === undefined) return undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exitOf, readRunNumber } from "./pod-state.ts";
 
-test("a number of a run is read up to 32 bytes, and never through a link", () => {
+test("reads a run's number up to 32 bytes and never through links", () => {
   const folder = mkdtempSync(join(tmpdir(), "run-"));
   try {
     const note = join(folder, "exit");
@@ -22,7 +22,7 @@ test("a number of a run is read up to 32 bytes, and never through a link", () =>
   }
 });
 
-test("what the kernel ended for the size of a file wrote too much", () => {
+test("a process that the kernel ended for its file size exceeded the disk limit", () => {
   expect(exitOf(128 + 25)).toEqual({ code: null, signal: "SIGXFSZ", is_out_of_memory: false, exceeded: "disk" });
   expect(exitOf(128 + 9)).toMatchObject({ signal: "SIGKILL", exceeded: null });
 });

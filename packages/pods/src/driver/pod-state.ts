@@ -8,48 +8,48 @@ import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
 import type { PodDriver, PodExit, PodLabels } from "./pod-driver.ts";
 
 /**
- * What a driver on this machine keeps of a pod, in `<folder>/<id>/pod.json`; never the pod's input. It is written before anything is
- * started, with `process` null, and again when the process is known.
+ * A driver's record of a pod in `<folder>/<id>/pod.json`, never with the pod's input. Written before anything starts
+ * with `process` null, and again when the process is known.
  */
 export interface PodRecord {
   readonly id: string;
   readonly labels: PodLabels;
-  /** Whose it is; one of before it was written down is a plain process. */
+  /** The driver; old records without it belong to plain processes. */
   readonly driver?: PodDriver["name"];
   readonly spec_hash: string;
   readonly started_at: string;
   readonly log_folder: string;
-  /** Of this start alone: `<folder>/<id>/<run>` is where it writes, and its processes carry it in their environment. */
+  /** Id of this start: it writes into `<folder>/<id>/<run>`, and its processes have the id in their environment. */
   readonly run: string;
   readonly process: ProcessIdentity | null;
 }
 
 const FILE = "pod.json";
-/** More than any number has that a run's shell writes. */
+/** Longer than any number that a run's shell writes. */
 const NUMBER_BYTES = 32;
-/** What is being removed, and the driver's own files, begin with a dot, which no id does. */
+/** Folders being removed and the driver's own files begin with a dot; ids never do. */
 const ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** The pod's record; undefined when there is no such pod. */
+/** Reads the pod's record. Undefined when the pod does not exist. */
 export function readPodRecord(folder: string, id: string): PodRecord | undefined {
   if (!ID.test(id)) return undefined;
   const text = readIfThere(join(folder, id, FILE));
-  // we wrote it, whole or not at all
+  // the driver wrote it atomically
   return text === undefined ? undefined : (JSON.parse(text) as PodRecord);
 }
 
-/** Replaces the pod's record, so that readers see the old one or the new one. @throws disk_full */
+/** Replaces the pod's record atomically. @throws disk_full */
 export function writePodRecord(folder: string, record: PodRecord): void {
   writePrivateFile(join(folder, record.id, FILE), JSON.stringify(record));
 }
 
-/** The records of all pods of the folder, in the order of their ids. */
+/** Records of all pods in the folder, sorted by id. */
 export function listPodRecords(folder: string): PodRecord[] {
   const names = readIfExists(() => readdirSync(folder)) ?? [];
   return names.sort().flatMap((id) => readPodRecord(folder, id) ?? []);
 }
 
-/** Removes all that is kept of a pod; its name is free at once. */
+/** Removes everything kept of a pod. Its id is free immediately. */
 export function removePodRecord(folder: string, id: string, run: string): void {
   const gone = join(folder, `.${id}.${run}`);
   try {
@@ -60,12 +60,12 @@ export function removePodRecord(folder: string, id: string, run: string): void {
   rmSync(gone, { recursive: true, force: true });
 }
 
-/** Removes what a former start of a pod wrote. */
+/** Removes the files of a previous start of a pod. */
 export function removeRun(folder: string, { id, run }: PodRecord): void {
   for (const name of [run, `${run}.off`]) rmSync(join(folder, id, name), { recursive: true, force: true });
 }
 
-/** Whether a pod has all of the labels that are asked for. */
+/** Whether a pod has all requested labels. */
 export function hasLabels(labels: PodLabels, asked: Partial<PodLabels>): boolean {
   return (
     (asked.organization_id ?? labels.organization_id) === labels.organization_id &&
@@ -75,8 +75,9 @@ export function hasLabels(labels: PodLabels, asked: Partial<PodLabels>): boolean
 }
 
 /**
- * How a process ended by what a shell says of it: 128 and the signal's number, or its code. Null when nobody saw it. The kernel ends
- * what writes a larger file than a task may (`taskFileBytes`) before its folders are looked at.
+ * Decodes a process's end from a shell's exit status: 128 plus the signal number, or the exit code. Null when it was
+ * not recorded. The kernel ends a process that writes a file above the limit (`taskFileBytes`) before its folders are
+ * checked.
  */
 export function exitOf(shellStatus: number | undefined, isOutOfMemory = false): PodExit {
   const signal = Object.entries(constants.signals).find(([, number]) => number + 128 === shellStatus)?.[0] ?? null;
@@ -85,7 +86,8 @@ export function exitOf(shellStatus: number | undefined, isOutOfMemory = false): 
 }
 
 /**
- * A number that a run's shell wrote: its own pid, its program's, or how that ended. Undefined while it has not.
+ * A number that a run's shell wrote: its own pid, its program's pid, or the exit status. Undefined before it is
+ * written.
  */
 export function readRunNumber(runFolder: string, name: "shell" | "program" | "exit"): number | undefined {
   const found = /^(\d+)\n$/.exec(readTenantFile(join(runFolder, name), NUMBER_BYTES) ?? "")?.[1];

@@ -10,19 +10,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("each owner has a user id of its own, the same one every time", () => {
+test("gives each owner its own stable user id", () => {
   const range = { first: 200_000, count: 10 };
   expect(["a", "b", "a", "c"].map((owner) => allotUser(folder, owner, range))).toEqual([
     200_000, 200_001, 200_000, 200_002,
   ]);
 });
 
-test("a user id that was written down for nobody in the end is not given out again", () => {
+test("does not reuse a user id whose allotment was interrupted", () => {
   symlinkSync("a", join(folder, "200000"));
   expect(allotUser(folder, "a", { first: 200_000, count: 10 })).toBe(200_001);
 });
 
-test("an owner that is no more leaves nothing, and nobody gets its number", () => {
+test("a removed owner leaves nothing and its number is not reused", () => {
   const range = { first: 200_000, count: 10 };
   for (const owner of ["a", "b", "c"]) allotUser(folder, owner, range);
   for (const owner of ["a", "c", "c", "nobody"]) retireUser(folder, owner);
@@ -33,7 +33,7 @@ test("an owner that is no more leaves nothing, and nobody gets its number", () =
   expect(allotUser(folder, "d", range)).toBe(200_004);
 });
 
-test("a range that is used up is said with its numbers", () => {
+test("reports an exhausted range with its numbers", () => {
   const range = { first: 300_000, count: 2 };
   for (const owner of ["a", "b"]) allotUser(folder, owner, range);
   expect(() => allotUser(folder, "c", range)).toThrow("All 2 user ids from 300000 on were given to databases.");

@@ -3,20 +3,20 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { PodTask } from "./pod-driver.ts";
 
-/** User ids that nobody else on the machine has. */
+/** A range of user ids that nothing else on the machine uses. */
 export interface UserRange {
   readonly first: number;
   readonly count: number;
 }
 
-/** User ids of databases and organizations, unless the operator says others. */
+/** Default range of user ids for databases and organizations. */
 export const POD_USERS: UserRange = { first: 200_000, count: 100_000 };
 
 /**
- * The user id of an owner (a database, an organization): given out once and never again, so that a file that was forgotten
- * somewhere never becomes somebody else's. Kept in `folder` as two links, whose making is exclusive: from the number to
- * the owner, then from the owner to the number. A start that is killed between both takes another number the next time.
- * @throws pod_failed when the range has no number left
+ * User id of an owner (a database or an organization). An id is never reused, so that a leftover file never becomes
+ * another owner's. `folder` stores two links, each created exclusively: number to owner, then owner to number. A start
+ * killed between both takes another number next time.
+ * @throws pod_failed when the range is exhausted
  */
 export function allotUser(folder: string, owner: string, range: UserRange): number {
   const known = readLink(join(folder, ownerName(owner)));
@@ -30,7 +30,7 @@ export function allotUser(folder: string, owner: string, range: UserRange): numb
   ) {
     if (!link(owner, join(folder, String(uid)))) continue;
     if (link(String(uid), join(folder, ownerName(owner)))) return uid;
-    // somebody else was quicker for the same owner
+    // a concurrent call for the same owner was faster
     return allotUser(folder, owner, range);
   }
   throw appError("pod_failed", {
@@ -40,8 +40,8 @@ export function allotUser(folder: string, owner: string, range: UserRange): numb
 }
 
 /**
- * Forgets an owner that is no more and leaves no file. Its number is not given out again: of those without an owner the highest is
- * kept, and new ones are above it. Safe to repeat.
+ * Removes an owner that has no files left. Its number is not reused: the highest number without an owner stays
+ * recorded, and new ones are above it. Safe to repeat.
  */
 export function retireUser(folder: string, owner: string): void {
   const known = readLink(join(folder, ownerName(owner)));
@@ -55,7 +55,7 @@ export function retireUser(folder: string, owner: string): void {
   rmSync(join(folder, ownerName(owner)), { force: true });
 }
 
-/** By whose name a task has its user. */
+/** Owner name of a task's user. */
 export function taskOwner({ labels, user }: Pick<PodTask, "labels" | "user">): string {
   return user === undefined ? `organization-${labels.organization_id}` : `service-${user}`;
 }

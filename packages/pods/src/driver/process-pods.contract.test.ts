@@ -20,22 +20,19 @@ testPods(driver);
 testTasks(driver);
 testKilledOwners(driver);
 
-test.runIf(process.getuid?.() === 0)(
-  "what a driver gave to a user of the pod's own is the server's again",
-  async () => {
-    await using stage = openPodStage(driver);
-    const pods = await stage.open();
-    const spec = stage.spec();
-    const [data = ""] = spec.folders.map(({ path }) => path);
-    const files = [data, join(data, "kept"), spec.run_folder];
-    writeFileSync(join(data, "kept"), "");
-    for (const path of files) chownSync(path, 234_567, 234_567);
-    await pods.ensure(spec, AbortSignal.timeout(60_000));
-    expect(files.map((path) => statSync(path).uid)).toEqual([0, 0, 0]);
-  },
-);
+test.runIf(process.getuid?.() === 0)("takes back folders that another driver gave to a pod's user", async () => {
+  await using stage = openPodStage(driver);
+  const pods = await stage.open();
+  const spec = stage.spec();
+  const [data = ""] = spec.folders.map(({ path }) => path);
+  const files = [data, join(data, "kept"), spec.run_folder];
+  writeFileSync(join(data, "kept"), "");
+  for (const path of files) chownSync(path, 234_567, 234_567);
+  await pods.ensure(spec, AbortSignal.timeout(60_000));
+  expect(files.map((path) => statSync(path).uid)).toEqual([0, 0, 0]);
+});
 
-test("pods and builds of a second organization are refused while those of the first are there, and say no name", async () => {
+test("refuses pods and builds of a second organization without naming the first", async () => {
   await using stage = openPodStage(driver);
   const pods = await stage.open();
   const signal = AbortSignal.timeout(60_000);

@@ -7,9 +7,9 @@ import { runFamily } from "./pod-run.ts";
 import { runProcessTask } from "./process-task.ts";
 
 /**
- * Pods as processes of the user that we are, each in a session of its own. It keeps nothing apart and bounds nothing but a
- * task's time and disk; so it serves one organization. A process that leaves its session is still found by its environment
- * (Linux), unless it threw that away too.
+ * Pods as processes of our own user, each in its own session. It isolates nothing and limits only a task's time and
+ * disk, so it serves one organization. A process that leaves its session is found by its environment (Linux), unless it
+ * replaced that too.
  */
 export function createProcessPods(input: PodDriverInput): PodDriver {
   const { file, node_options: nodeOptions } = input.program;
@@ -19,12 +19,12 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
     admit(organizationId, others) {
       if (others.every((other) => other === organizationId)) return;
       throw appError("pods_one_organization", {
-        detail: "The driver `process` keeps nothing apart, and pods of another organization are on this machine.",
+        detail: "The driver `process` does not isolate pods, and pods of another organization are on this machine.",
         hint: "Run the server with the driver `sandbox` to serve several organizations.",
       });
     },
     async prepare(spec) {
-      // of a driver that had given them to a user of the pod's own
+      // another driver may have given them to a pod's user
       if (process.getuid?.() === 0) giveFolders(writtenBy(spec), 0);
       return { argv: [process.execPath, ...nodeOptions, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
     },

@@ -10,10 +10,7 @@ import { MARKER } from "./pod-launch.ts";
 import { exitOf } from "./pod-state.ts";
 import { watchTask } from "./task-watch.ts";
 
-/**
- * Runs the program as it is, and kills its group when our end of the pipe closes: a task does not outlive whoever waits for it,
- * however that ended.
- */
+/** Runs the program, and kills its group when our end of the pipe closes, so that a task never outlives its caller. */
 const SHELL = `exec 3<&0 </dev/null
 (read -r line <&3; kill -KILL 0) >/dev/null 2>&1 &
 watcher=$!
@@ -23,14 +20,14 @@ status=$?
 kill -KILL $watcher
 exit $status`;
 
-/** How a task's program is run, and what else belongs to it. */
+/** How to run a task's program, and which other processes belong to it. */
 export interface TaskRun {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What it may read from descriptor 5; in no file and no argument. */
+  /** Text that it may read from descriptor 5; never in a file or an argument. */
   readonly options?: string;
-  /** Processes that are not found by whom they come from. */
+  /** Processes that are not found by their ancestry. */
   processes?(): number[];
 }
 
@@ -38,8 +35,8 @@ const KILL_TIMEOUT_MS = 10_000;
 const DRAIN_TIMEOUT_MS = 1_000;
 
 /**
- * Runs a task as a process group of ours, bounded in time and in what it writes. Its environment is the task's, and a variable by
- * which its processes are known. When it ends, all that it started is killed.
+ * Runs a task as a child process group with limits on time and written bytes. Its environment is the task's, with a
+ * variable that marks its processes. Everything that it started is killed when it ends.
  * @throws pod_failed when it could not be started; the abort's reason
  */
 export async function runProcessTask(task: PodTask, signal: AbortSignal): Promise<PodExit> {
@@ -47,7 +44,7 @@ export async function runProcessTask(task: PodTask, signal: AbortSignal): Promis
   return await runTask(task, { argv: [program, ...args], env, cwd }, signal);
 }
 
-/** As `runProcessTask`, of a program that is run in another way than it is named. */
+/** Like `runProcessTask`, for a program that is started in another way. */
 export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal): Promise<PodExit> {
   signal.throwIfAborted();
   const run = randomBytes(8).toString("hex");
@@ -74,7 +71,7 @@ export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal):
   signal.removeEventListener("abort", abort);
   const exceeded = await watch.finish();
   const isOver = await endAll();
-  // who left the family with an environment of its own may hold the pipes for ever
+  // a detached process with its own environment may hold the pipes open forever
   if (!(await Promise.race([drained.then(() => true), sleep(DRAIN_TIMEOUT_MS, false, { ref: false })]))) {
     child.stdout?.destroy();
     child.stderr?.destroy();
@@ -93,19 +90,19 @@ function giveOptions(child: ChildProcess, options: string | undefined): void {
   const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
   const pipe = pipes[5];
   if (options === undefined || !(pipe instanceof Writable)) return;
-  // a program that ends without reading them says why by how it ends
+  // the exit status explains a program that ends without reading them
   pipe.on("error", () => undefined);
   pipe.end(options);
 }
 
-/** As a shell would say of itself when it was killed with its group. */
+/** A shell's status when it was killed with its group. */
 const SIGKILL_STATUS = 128 + 9;
 
 function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 
-/** Why it could not be started; undefined once it has ended. */
+/** Why it could not be started. Undefined once it has ended. */
 function endOf(child: ChildProcess): Promise<string | undefined> {
   return new Promise((resolve) => {
     child.once("error", (error) => resolve(error.message));

@@ -6,16 +6,16 @@ function statusOf(script: string): number | null {
   return spawnSync("/bin/sh", ["-c", `${script}\n${waitForChild("child")}\nexit "$status"`]).status;
 }
 
-test("the status of a child that ends while a signal is handled is its own", () => {
-  // the trap takes longer than the child, and the shell collects the child meanwhile
+test("keeps the status of a child that ends during a signal trap", () => {
+  // the trap runs longer than the child, so the shell reaps the child meanwhile
   const trap = "trap 'told=$(sleep 0.3; echo told)' TERM";
   expect(statusOf(`${trap}\n(sleep 0.15; exit 7) & child=$!\n(sleep 0.05; kill -TERM $$) &`)).toBe(7);
 });
 
-test.each([0, 3, 127, 143])("a child that ends with %i has that status", (code) => {
+test.each([0, 3, 127, 143])("returns status %i of a child", (code) => {
   expect(statusOf(`(sleep 0.05; exit ${code}) & child=$!`)).toBe(code);
 });
 
-test("a child that a signal kills has the signal's status", () => {
+test("returns the signal status of a killed child", () => {
   expect(statusOf("sleep 60 & child=$!\nkill -KILL $child")).toBe(128 + 9);
 });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { PodSpec } from "./pod-driver.ts";
 
-/** Which spec a pod runs by: equal for equal specs, whatever the order of their members. Tells nothing of the input. */
+/** Hash of a pod's spec: equal for equal specs regardless of member order. Reveals nothing about the input. */
 export function specHash(spec: PodSpec): string {
   const { labels, limits } = spec;
   const parts = [

@@ -6,7 +6,7 @@ import { type TaskWatch, watchTask } from "./task-watch.ts";
 
 const LIMITS = { cpu: 1, memory_mb: 64, tasks: 10, timeout_ms: 60_000, disk_bytes: 1024 ** 4, files: 100 };
 
-test("a task that makes more files than it may is ended, however small they are", async () => {
+test("ends a task that exceeds its file limit with small files", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-watch-"));
   try {
     const begin = async (name: string, end: () => void) => {

@@ -4,20 +4,23 @@ import { deletedBytes } from "@appdb/system/files/deleted-files";
 import { folderUse } from "@appdb/system/files/folder-size";
 import type { PodExit, PodTask } from "./pod-driver.ts";
 
-/** A file may be somewhat larger than all that a task may write: its growth is looked at now and then, and this is meanwhile. */
+/**
+ * A single file may exceed the task's limit by this much. Growth is checked periodically, and the kernel's file limit
+ * applies in between.
+ */
 const FILE_SPARE_BYTES = 64 * 1024 * 1024;
 const FIRST_PAUSE_MS = 200;
-/** Looking at large folders takes at most a part of the time. */
+/** Limits the share of time spent scanning large folders. */
 const PAUSES_PER_LOOK = 5;
-/** What others may free on a disk while a task runs, which would hide as much that it wrote. */
+/** Space that others may free while a task runs. It would hide the same amount written by the task. */
 const FREED_MEANWHILE = { bytes: 2 * 1024 ** 3, files: 100_000 };
-/** File systems stamp files by a clock that ticks less often than ours. */
+/** File systems stamp files with a coarser clock than ours. */
 const TICK_MS = 20;
 
 /**
- * Watches what a task may not exceed although nothing else bounds it: its time, and what it writes. `end` is called when it does.
- * The folders are looked at five times a second, less often when that takes long, and once after its end; not while their disks have
- * lost less than the task may write and make: a cache of packages has more files than can be looked at for each build.
+ * Enforces the limits that nothing else enforces: a task's time and its writes. Calls `end` when the task exceeds one.
+ * Scans the folders five times a second, less often when a scan is slow, and once after the end. It skips scans while
+ * the disks have lost less space than the limit, because package caches have too many files to scan for each build.
  */
 export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: () => void): Promise<TaskWatch> {
   const { disk_bytes: diskBytes, files: mostFiles, timeout_ms: timeoutMs } = task.limits;
@@ -40,7 +43,7 @@ export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: 
     if (lost("bytes") < diskBytes && lost("files") < mostFiles) return null;
     const used = await folderUse(folders, { most_files: mostFiles, written_since: started });
     if (used.files > mostFiles) return "files";
-    // files that were deleted while they are written to are in no folder, and fill the disk all the same
+    // deleted files that are still open are in no folder but use disk space
     return used.bytes + deletedBytes(folders) > diskBytes ? "disk" : null;
   }
 
@@ -68,12 +71,12 @@ export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: 
   };
 }
 
-/** The largest file that a task may write, as a limit of the kernel: a task writes faster than its folders are looked at. */
+/** Maximum size of a single file, enforced by the kernel, because a task writes faster than its folders are scanned. */
 export function taskFileBytes({ disk_bytes: diskBytes }: Pick<PodTask["limits"], "disk_bytes">): number {
   return diskBytes + FILE_SPARE_BYTES;
 }
 
-/** What is free, by file system. One that makes places for files as they are needed says of each that none is lost. */
+/** Free space by file system. A file system that creates inodes on demand reports no loss of inodes. */
 async function findFree(folders: readonly string[]): Promise<Map<string, { bytes: number; files: number }>> {
   const disks = await Promise.all(folders.map((folder) => statfs(folder)));
   return new Map(
@@ -89,6 +92,6 @@ function sum(numbers: readonly number[]): number {
 }
 
 export interface TaskWatch {
-  /** Stops watching; what it was ended for, or has exceeded by its end. */
+  /** Stops watching. Returns the limit that ended the task, or that it had exceeded at its end. */
   finish(): Promise<PodExit["exceeded"]>;
 }

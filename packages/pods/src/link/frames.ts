@@ -1,55 +1,55 @@
 import type { Duplex } from "node:stream";
 import { FRAME_BYTES } from "./link.ts";
 
-/** Kinds of frames. What a head is, is JSON: an array, because names would be sent with each request. */
+/** Kinds of frames. Heads are JSON arrays, because names would be repeated in each request. */
 export const KIND = {
-  /** JSON: `{versions, token}` of the caller, `{version, about}` of the pod. */
+  /** JSON: `{versions, token}` from the caller, `{version, about}` from the pod. */
   hello: 1,
   /** u32 length of the head, `[method, path, search, id, caller id, caller name, headers]`, the body. */
   request: 2,
   /** u32 length of the head, `[status, is_whole, headers]`, the body or its first piece. */
   answer: 3,
-  /** More of an answer's body. */
+  /** A further piece of an answer's body. */
   piece: 4,
-  /** Nothing more of an answer's body comes. */
+  /** End of an answer's body. */
   end: 5,
-  /** The answer broke off. */
+  /** The answer was aborted. */
   abort: 6,
-  /** u32 bytes that were taken. */
+  /** u32 number of consumed bytes. */
   window: 7,
-  /** Nobody waits for the answer any more. */
+  /** The caller no longer waits for the answer. */
   cancel: 8,
-  /** The pod asks for no further requests; those that are under way end. */
+  /** The pod accepts no further requests and finishes running ones. */
   drain: 9,
 } as const;
 export type FrameKind = (typeof KIND)[keyof typeof KIND];
 
-/** Counts bytes from when they are kept until they are not. */
+/** Counts bytes while they are kept in memory. */
 export interface CountBytes {
   add(bytes: number): void;
   give(bytes: number): void;
 }
 
-/** Takes a frame. `payload` is of the reader's memory: it stays what it is. */
+/** Handles a frame. `payload` is a slice of the reader's memory that is never overwritten. */
 export type TakeFrame = (kind: number, request: number, payload: Buffer) => void;
 
 /** Length, kind and number. */
 const HEAD_BYTES = 9;
-/** What of the length counts. */
+/** Bytes of the head that the length includes. */
 const COUNTED = 5;
 
-/** Takes frames out of what comes, however it was cut. */
+/** Splits an incoming byte stream into frames. */
 export class FrameReader {
   #parts: Buffer[] = [];
   #bytes = 0;
   #needed = HEAD_BYTES;
 
-  /** What is kept of a frame whose rest has not come. */
+  /** Bytes of an incomplete frame. */
   get held_bytes(): number {
     return this.#bytes;
   }
 
-  /** @throws Error for what no end of a link sends, what `take` throws: nothing is to be read behind it */
+  /** @throws Error for an invalid frame, and errors of `take`; the stream must not be read further */
   read(chunk: Buffer, take: TakeFrame): void {
     let all = chunk;
     if (this.#bytes > 0) {
@@ -76,18 +76,18 @@ export class FrameReader {
   }
 }
 
-/** Frames are written into pieces of memory of this size, one after the other; a longer one has its own. */
+/** Size of the memory chunks that frames are written into. A longer frame gets its own chunk. */
 const CHUNK_BYTES = 65_536;
-/** Of UTF-8, for each unit of a text. */
+/** Maximum UTF-8 bytes per UTF-16 unit. */
 const MAX_BYTES = 3;
 const NOTHING = Buffer.alloc(0);
 
-/** Writes frames to a socket: those of one turn of the event loop together. */
+/** Writes frames to a socket. Frames of one event-loop turn go out together. */
 export class FrameWriter {
   readonly #socket: Duplex;
-  /** Of this turn, before `#chunk`. */
+  /** Full chunks of this turn, before `#chunk`. */
   #full: Buffer[] = [];
-  /** What is before `#from` was given to the socket, what is before `#at` is to be. */
+  /** Bytes before `#from` were given to the socket; those up to `#at` are pending. */
   #chunk = NOTHING;
   #from = 0;
   #at = 0;
@@ -99,13 +99,13 @@ export class FrameWriter {
 
   readonly #counted: CountBytes | undefined;
 
-  /** `counted` counts what was written until the system has it, or the socket is gone. */
+  /** `counted` counts written bytes until the system accepts them or the socket closes. */
   constructor(socket: Duplex, counted?: CountBytes) {
     this.#socket = socket;
     this.#counted = counted;
   }
 
-  /** What waits to be sent. */
+  /** Bytes waiting to be sent. */
   get waiting_bytes(): number {
     return this.#socket.writableLength;
   }
@@ -115,10 +115,10 @@ export class FrameWriter {
     this.#end(kind, request, beginsAt, beginsAt + HEAD_BYTES + payload.copy(this.#chunk, beginsAt + HEAD_BYTES));
   }
 
-  /** A head of JSON, its length before it, and a body. */
+  /** Writes a JSON head with its length, and a body. */
   sendHead(kind: FrameKind, request: number, head: unknown, body: Buffer): void {
     const json = JSON.stringify(head);
-    // how long it is shows once it is written
+    // the length is known only after writing
     const beginsAt = this.#begin(HEAD_BYTES + 4 + json.length * MAX_BYTES + body.length);
     const headAt = beginsAt + HEAD_BYTES + 4;
     const headBytes = this.#chunk.write(json, headAt);
@@ -151,11 +151,11 @@ export class FrameWriter {
     }
     const { length } = bytes;
     counted.add(length);
-    // it is called in any case, also where the socket is destroyed first
+    // the callback also runs when the socket is destroyed first
     this.#socket.write(bytes, () => counted.give(length));
   }
 
-  /** Makes room for a whole frame and says where it begins. */
+  /** Makes room for a whole frame and returns its start. */
   #begin(mostBytes: number): number {
     if (this.#chunk.length - this.#at < mostBytes) {
       if (this.#at > this.#from) this.#full.push(this.#chunk.subarray(this.#from, this.#at));
@@ -166,7 +166,7 @@ export class FrameWriter {
     return this.#at;
   }
 
-  /** Writes what a frame begins with before what was written of it. */
+  /** Writes a frame's header in front of its content. */
   #end(kind: FrameKind, request: number, beginsAt: number, endsAt: number): void {
     this.#chunk.writeUInt32BE(endsAt - beginsAt - 4, beginsAt);
     this.#chunk.writeUInt8(kind, beginsAt + 4);
@@ -184,7 +184,7 @@ export function numberOf(value: number): Buffer {
   return bytes;
 }
 
-/** The head of a request or an answer, and what stands behind it. @throws Error for what is none */
+/** Splits a payload into the head of a request or an answer, and the rest. @throws Error for an invalid payload */
 export function splitHead(payload: Buffer): { readonly head: unknown; readonly body: Buffer } {
   if (payload.length < 4) throw new Error("a head without its length");
   const end = 4 + payload.readUInt32BE(0);

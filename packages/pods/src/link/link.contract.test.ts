@@ -71,7 +71,7 @@ const echo: Handle = async ({ body, ...head }) => ({
 });
 
 describe("both ends of a link", () => {
-  test("a request comes as it was sent, and its answer goes back as it was made", async () => {
+  test("delivers a request and its answer unchanged", async () => {
     await serve(echo);
     const link = await open();
     expect(link.about).toEqual(ABOUT);
@@ -84,7 +84,7 @@ describe("both ends of a link", () => {
     expect(headers.slice(2)).toEqual(["set-cookie", "a=1", "set-cookie", "b=2"]);
   });
 
-  test("a thousand at once are answered each with its own, of whatever length", async () => {
+  test("answers a thousand concurrent requests of any length", async () => {
     await serve(async ({ body }) => {
       if (body.length % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
       return { status: 200, headers: [], body };
@@ -96,7 +96,7 @@ describe("both ends of a link", () => {
     expect(link.in_flight).toBe(0);
   });
 
-  test("an answer that streams waits for its reader and holds up no other", async () => {
+  test("a streamed answer waits for its reader without blocking others", async () => {
     let made = 0;
     await serve(async ({ path }) => {
       if (path !== "/long") return { status: 200, headers: [], body: Buffer.from("short") };
@@ -113,7 +113,7 @@ describe("both ends of a link", () => {
     expect((await textOf(long)).length).toBe(6_553_600);
   });
 
-  test("whoever leaves an answer, or gives a request up, ends it at the other end", async () => {
+  test("cancelling an answer or a request ends it at the other end", async () => {
     let left = 0;
     await serve(async ({ path }, { signal }) => {
       signal.addEventListener("abort", () => {
@@ -141,7 +141,7 @@ describe("both ends of a link", () => {
     expect(link.in_flight).toBe(0);
   });
 
-  test("an answer that comes after its caller has left is ended as well", async () => {
+  test("ends an answer that arrives after its caller has left", async () => {
     let hasEnded = false;
     await serve(async (_, { signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
@@ -159,7 +159,7 @@ describe("both ends of a link", () => {
     await eventually(() => expect(hasEnded).toBe(true));
   });
 
-  test("a pod that drains is asked for nothing further, and answers what it was asked for", async () => {
+  test("a draining pod gets no new requests and answers running ones", async () => {
     const waiting: ((answer: LinkAnswer) => void)[] = [];
     const server = await serve(() => new Promise((resolve) => waiting.push(resolve)));
     const link = await open();
@@ -173,7 +173,7 @@ describe("both ends of a link", () => {
     expect(await running).toBe("late");
   });
 
-  test("of a link that is cut nobody knows what became of its requests; an answer that breaks off says so", async () => {
+  test("reports unknown outcomes after a cut and incomplete answers as such", async () => {
     const server = await serve(async ({ path }) => {
       if (path === "/silent") return await new Promise<never>(() => undefined);
       const breaking = async function* () {
@@ -195,8 +195,8 @@ describe("both ends of a link", () => {
   });
 });
 
-describe("a pod's end", () => {
-  test("hangs up on another token, on no hello, and on what no caller sends", async () => {
+describe("pod end", () => {
+  test("closes on another token, a missing hello and invalid frames", async () => {
     await serve(echo);
     await expect(open("another")).rejects.toMatchObject({ outcome: "not_sent" });
     const hello = Buffer.from(JSON.stringify({ versions: [1], token: TOKEN }));
@@ -221,15 +221,15 @@ describe("a pod's end", () => {
       send(new FrameWriter(raw), raw);
       await new Promise((resolve) => raw.once("close", resolve));
     }
-    // others are served all the while
+    // other connections are served meanwhile
     expect((await (await open()).request(request(), undefined)).status).toBe(200);
   });
 });
 
-describe("a caller's end", () => {
+describe("caller end", () => {
   const RANDOM_CASES = 300;
 
-  /** A pod that answers the hello, and then whatever `say` writes to the first request. */
+  /** A pod that answers the hello and then replies to the first request with the bytes of `say`. */
   async function garble(say: (writer: FrameWriter, raw: Socket) => void): Promise<void> {
     const server = createServer((raw) => {
       const reader = new FrameReader();
@@ -246,7 +246,7 @@ describe("a caller's end", () => {
     servers.push({ [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) });
   }
 
-  test("ends a link whose pod answers garbage, and fails its requests by a typed error", async () => {
+  test("ends a link whose pod sends garbage and fails its requests", async () => {
     let seed = 20_261_123;
     const random = (most: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -268,7 +268,7 @@ describe("a caller's end", () => {
     }
   });
 
-  test("takes no more of an answer than it made room for", async () => {
+  test("accepts no more of an answer than the window allows", async () => {
     await garble((writer) => {
       writer.sendHead(KIND.answer, 1, [200, false, []], Buffer.alloc(0));
       for (let piece = 0; piece < 6; piece += 1) writer.send(KIND.piece, 1, Buffer.alloc(65_536));
@@ -279,7 +279,7 @@ describe("a caller's end", () => {
     await expect(textOf(answer)).rejects.toBeInstanceOf(LinkBroken);
   });
 
-  test("takes no status or header that is none, and no piece of what has not begun", async () => {
+  test("refuses an invalid status or header and an early piece", async () => {
     const answers: readonly ((writer: FrameWriter) => void)[] = [
       (writer) => writer.sendHead(KIND.answer, 1, [99, true, []], Buffer.alloc(0)),
       (writer) => writer.sendHead(KIND.answer, 1, [200, true, ["name"]], Buffer.alloc(0)),

@@ -9,47 +9,53 @@ export interface OpenLinkInput {
   connect(): Duplex;
   readonly token: Secret;
   readonly log: Logger;
-  /** Counts what the link keeps in memory; without it nothing is counted. */
+  /** Counts the memory of the link; optional. */
   readonly memory?: LinkMemory;
 }
 
-/** Where the bytes count that a link keeps: frames that the pod has not read, and answers that nobody has taken. */
+/** Memory budget for frames that the pod has not read and answers that are not consumed. */
 export interface LinkMemory extends CountBytes {
-  /** Counts nothing and returns false when there is no room. */
+  /** Returns false and counts nothing when the budget is exhausted. */
   take(bytes: number): boolean;
 }
 
-/** A link of a caller's, once the pod has answered its hello. */
+/** The caller's end of a link, after the pod's hello. */
 export interface Link extends Disposable {
-  /** What the pod said of itself. */
+  /** Data from the pod's hello. */
   readonly about: unknown;
-  /** The pod asked for no further requests, the link is full, or it is broken: what comes goes another way. */
+  /** False when the pod drains, the link is full or it is broken. Requests then take another way. */
   readonly is_open: boolean;
   readonly in_flight: number;
   /**
-   * Sends a request; it is never sent again. An answer's body is to be read to its end or left (`return`).
+   * Sends a request once, without retries. Read the answer's body to its end or cancel it (`return`).
    * @throws LinkBroken; the signal's reason
    */
   request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer>;
-  /** The same for whoever sends many: a signal costs as much as the rest of a request. @throws LinkBroken (`not_sent`) at once */
+  /**
+   * The same for callers with many requests, because a signal costs as much as the rest of a request.
+   * @throws LinkBroken (`not_sent`) synchronously
+   */
   start(request: LinkRequest): LinkCall;
 }
 
-/** A request that was sent. */
+/** A sent request. */
 export interface LinkCall {
-  /** @throws LinkBroken; what it was cancelled for */
+  /** @throws LinkBroken; the reason of the cancellation */
   readonly answer: Promise<LinkAnswer>;
-  /** Nobody waits for it any more; what has ended stays as it is, and pieces of the answer that were not taken are gone. */
+  /** Stops waiting for the answer and drops its unconsumed pieces. Does nothing after the end. */
   cancel(reason: unknown): void;
 }
 
-/** How long a pod may take to answer the hello. */
+/** Timeout of the pod's hello. */
 const HELLO_MS = 5_000;
-/** What may wait in memory for a pod that does not read. */
+/** Maximum bytes waiting for a pod that does not read. */
 const WAITING_BYTES = 16_777_216;
 const MAX_REQUESTS = 0xffff_ffff;
 
-/** Connects to a pod and says hello. @throws LinkBroken (`not_sent`) when the pod cannot be had, or takes another for its caller */
+/**
+ * Connects to a pod and exchanges hellos.
+ * @throws LinkBroken (`not_sent`) when the pod is unreachable or refuses the caller
+ */
 export function openLink(input: OpenLinkInput): Promise<Link> {
   return new Promise((resolve, reject) => {
     try {
@@ -73,7 +79,7 @@ class LinkCaller implements Link {
   readonly #socket: Duplex;
   readonly #log: Logger;
   readonly #memory: LinkMemory;
-  /** Of the reader, as it was counted last. */
+  /** Bytes unread by the reader, as counted last. */
   #unread = 0;
   readonly #reader = new FrameReader();
   readonly #writer: FrameWriter;
@@ -103,9 +109,9 @@ class LinkCaller implements Link {
         this.#reader.read(chunk, take);
         this.#countUnread(this.#reader.held_bytes);
       } catch (error) {
-        // what a pod says that is none of ours stays short in the log
+        // limits the log line when the pod sends arbitrary text
         why = String(error).slice(0, 300);
-        this.#log.warn({ why }, "a link was ended: what came is not of a pod's");
+        this.#log.warn({ why }, "the pod sent an invalid frame; the link was closed");
         socket.destroy();
       }
     });
@@ -139,7 +145,7 @@ class LinkCaller implements Link {
   }
 
   async request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer> {
-    if (!this.is_open) throw new LinkBroken("not_sent", "the link takes no requests");
+    if (!this.is_open) throw new LinkBroken("not_sent", "the link accepts no requests");
     signal?.throwIfAborted();
     const call = this.start(request);
     signal?.addEventListener("abort", () => call.cancel(signal.reason), { once: true });
@@ -147,7 +153,7 @@ class LinkCaller implements Link {
   }
 
   start(request: LinkRequest): LinkCall {
-    if (!this.is_open) throw new LinkBroken("not_sent", "the link takes no requests");
+    if (!this.is_open) throw new LinkBroken("not_sent", "the link accepts no requests");
     this.#last += 1;
     const number = this.#last;
     const { body, caller, headers, id, method, path, search } = request;
@@ -189,7 +195,7 @@ class LinkCaller implements Link {
     }
     if (request === 0 || request > this.#last) throw new Error(`an answer to the request ${request}`);
     const waiting = this.#waiting.get(request);
-    // of one that was cancelled the rest may be on its way
+    // the rest of a cancelled answer may still arrive
     if (waiting === undefined) return;
     switch (kind) {
       case KIND.answer:
@@ -197,7 +203,7 @@ class LinkCaller implements Link {
         return;
       case KIND.piece:
         if (waiting.body === undefined) throw new Error("a piece before its answer");
-        if (!waiting.body.push(payload)) this.#cancel(request, new LinkBroken("unknown", "no memory is left for it"));
+        if (!waiting.body.push(payload)) this.#cancel(request, new LinkBroken("unknown", "no memory left for it"));
         return;
       case KIND.end:
         if (waiting.body === undefined) throw new Error("an end before its answer");
@@ -240,26 +246,26 @@ class LinkCaller implements Link {
   }
 }
 
-/** What a pod says of itself. @throws Error for what is no hello of a version that is spoken here */
+/** Reads a pod's hello. @throws Error for an invalid hello or an unsupported version */
 function readHello(payload: Buffer): unknown {
   const said: unknown = JSON.parse(payload.toString("utf8"));
   if (typeof said !== "object" || said === null || !("version" in said) || !("about" in said))
     throw new Error("no hello");
-  if (!LINK_VERSIONS.some((version) => version === said.version)) throw new Error("a version that is not spoken here");
+  if (!LINK_VERSIONS.some((version) => version === said.version)) throw new Error("an unsupported version");
   return said.about;
 }
 
-/** @throws Error for what is no head of an answer */
+/** @throws Error for an invalid head of an answer */
 function readAnswer(head: unknown): {
   readonly status: number;
   readonly is_whole: boolean;
   readonly headers: string[];
 } {
-  if (!Array.isArray(head)) throw new Error("no head of an answer");
+  if (!Array.isArray(head)) throw new Error("an invalid head of an answer");
   const [status, isWhole, headers] = head;
   const isStatus = Number.isInteger(status) && status >= 200 && status <= 599;
   const areHeaders = Array.isArray(headers) && headers.every((text) => typeof text === "string");
-  if (!isStatus || !areHeaders || headers.length % 2 !== 0) throw new Error("no head of an answer");
+  if (!isStatus || !areHeaders || headers.length % 2 !== 0) throw new Error("an invalid head of an answer");
   return { status, is_whole: isWhole === true, headers };
 }
 
@@ -268,7 +274,10 @@ function fail(waiting: Waiting, error: unknown): void {
   else waiting.body.end(error);
 }
 
-/** The body of an answer as it comes; what is taken makes room for more. @throws LinkBroken where it broke off */
+/**
+ * The body of an answer as it arrives. Consuming it opens the window further.
+ * @throws LinkBroken when the answer was aborted
+ */
 class Body implements AsyncIterable<Uint8Array> {
   readonly #memory: LinkMemory;
   readonly #took: (bytes: number) => void;
@@ -285,9 +294,9 @@ class Body implements AsyncIterable<Uint8Array> {
     this.#left = left;
   }
 
-  /** False when there is no memory for it. */
+  /** False when the memory budget is exhausted. */
   push(piece: Buffer): boolean {
-    if (this.#bytes + piece.length > LINK_WINDOW_BYTES) throw new Error("more of an answer than there is room for");
+    if (this.#bytes + piece.length > LINK_WINDOW_BYTES) throw new Error("more of an answer than the window allows");
     if (!this.#memory.take(piece.length)) return false;
     this.#bytes += piece.length;
     this.#pieces.push(piece);
@@ -324,13 +333,13 @@ class Body implements AsyncIterable<Uint8Array> {
     }
   }
 
-  /** Lets go of the pieces that nobody takes any more. */
+  /** Drops pieces that will not be consumed. */
   drop(): void {
     this.#pieces.length = 0;
     this.#letGo(this.#bytes);
   }
 
-  /** A piece that is taken after a drop counts no more. */
+  /** Stops counting a piece. A piece consumed after a drop is not counted twice. */
   #letGo(bytes: number): void {
     const counted = Math.min(bytes, this.#bytes);
     this.#bytes -= counted;

@@ -6,35 +6,38 @@ import { FrameReader, FrameWriter, KIND, splitHead, type TakeFrame } from "./fra
 import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, type LinkRequest } from "./link.ts";
 
 export interface ServeLinkInput {
-  /** Path of a unix socket, of which nothing is left by a server before. */
+  /** Path of a unix socket. A leftover of a previous server must be removed before. */
   readonly socket: string;
   readonly token: Secret;
-  /** What a caller is told of the pod: JSON. */
+  /** JSON data about the pod for callers. */
   readonly about: unknown;
   readonly log: Logger;
   /** Answers a request; never rejects. */
   handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer>;
 }
 
-/** Whoever asked. */
+/** State of the caller. */
 export interface LinkAsked {
-  /** Nobody waits any more. */
+  /** True when the caller has disconnected or cancelled. */
   readonly is_gone: boolean;
-  /** Aborts then; made when it is asked for, because it costs as much as the rest of a short request. */
+  /** Aborts when the caller is gone. Created on first use, because it costs as much as the rest of a short request. */
   readonly signal: AbortSignal;
 }
 
 export interface LinkServer extends AsyncDisposable {
-  /** Asks callers for no further requests; what comes all the same is answered. */
+  /** Asks callers to send no further requests. Requests that still arrive are answered. */
   drain(): void;
 }
 
-/** Members of a request's head. */
+/** Number of members of a request's head. */
 const REQUEST_HEAD = 7;
-/** How long a caller may take to say hello. */
+/** Timeout of a caller's hello. */
 const HELLO_MS = 5_000;
 
-/** Takes links on a socket. Disposing hangs up. @throws what the system says of a socket that cannot be had */
+/**
+ * Serves links on a socket. Disposing closes all connections.
+ * @throws the system's error when the socket cannot be opened
+ */
 export async function serveLink(input: ServeLinkInput): Promise<LinkServer> {
   const ends = new Set<LinkEnd>();
   let is_draining = false;
@@ -61,7 +64,7 @@ export async function serveLink(input: ServeLinkInput): Promise<LinkServer> {
 }
 
 class Running implements LinkAsked {
-  /** Bytes that may be sent before the caller says that it took some. */
+  /** Bytes that may be sent before the caller confirms consumption. */
   window = LINK_WINDOW_BYTES;
   wake: () => void = NOBODY;
   is_gone = false;
@@ -73,7 +76,7 @@ class Running implements LinkAsked {
     return this.#stop.signal;
   }
 
-  /** So many bytes more may be sent. */
+  /** Allows that many more bytes to be sent. */
   widen(bytes: number): void {
     this.window += bytes;
     this.wake();
@@ -119,7 +122,7 @@ class LinkEnd {
       try {
         this.#reader.read(chunk, take);
       } catch (error) {
-        input.log.warn({ why: String(error) }, "a link was ended: what came is not of a caller's");
+        input.log.warn({ why: String(error) }, "the caller sent an invalid frame; the link was closed");
         socket.destroy();
       }
     });
@@ -143,7 +146,7 @@ class LinkEnd {
   #take(kind: number, request: number, payload: Buffer): void {
     switch (kind) {
       case KIND.request:
-        if (request <= this.#last) throw new Error("a request's number came again");
+        if (request <= this.#last) throw new Error("a repeated request number");
         this.#last = request;
         this.#begin(request, payload);
         return;
@@ -163,13 +166,13 @@ class LinkEnd {
     const { token, versions } = readHello(payload);
     if (!isSame(token, this.#input.token.reveal())) throw new Error("another token");
     const version = LINK_VERSIONS.findLast((known) => versions.includes(known));
-    if (version === undefined) throw new Error("no version that both speak");
+    if (version === undefined) throw new Error("no common version");
     this.#isKnown = true;
     this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version, about: this.#input.about })));
     if (this.#isDraining()) this.drain();
   }
 
-  /** Has a request answered; a short answer goes out without another promise. */
+  /** Starts answering a request. A short answer is sent without an additional promise. */
   #begin(number: number, payload: Buffer): void {
     const running = new Running();
     this.#running.set(number, running);
@@ -222,7 +225,7 @@ class LinkEnd {
   }
 }
 
-/** @throws Error for what is no hello */
+/** @throws Error for an invalid hello */
 function readHello(payload: Buffer): { readonly token: string; readonly versions: readonly unknown[] } {
   const said: unknown = JSON.parse(payload.toString("utf8"));
   if (typeof said === "object" && said !== null && "token" in said && "versions" in said) {
@@ -232,16 +235,19 @@ function readHello(payload: Buffer): { readonly token: string; readonly versions
   throw new Error("a hello without token and versions");
 }
 
-/** Whoever has shown the token is believed in the shape of what it asks. @throws Error for what is no request */
+/**
+ * Parses a request. Callers with the token are trusted with the shape of their requests.
+ * @throws Error for an invalid request
+ */
 function readRequest(payload: Buffer): LinkRequest {
   const { body, head } = splitHead(payload);
-  if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("no head of a request");
+  if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("an invalid head of a request");
   const [method, path, search, id, callerId, callerName, headers] = head;
   const caller = callerId === null ? null : { id: callerId, name: callerName };
   return { method, path, search, id, headers, body, caller };
 }
 
-/** Nobody reads it: what makes it ends. It is begun first, because a generator that was never begun would not come to its end. */
+/** Ends an unread body. Starts it first, because a generator that never started would not run its cleanup. */
 async function leave({ body }: LinkAnswer): Promise<void> {
   if (Buffer.isBuffer(body)) return;
   for await (const _ of body) break;

@@ -5,13 +5,13 @@ import { writeShown } from "./sandbox-files.ts";
 import { boxOptions, CODE_UID, type Sight, systemPrograms } from "./sandbox-layout.ts";
 import { type FilterMachine, seccompFilter } from "./seccomp-filter.ts";
 
-/** Where a pod finds what its driver made for it: what the sandbox of the application's code is made from. */
+/** Folder in which a pod finds the files that its driver made for the application's code sandbox. */
 export const PLACE = "/.pod";
-/** Of its memory, what may lie in a temporary folder. */
+/** Share of the memory that a temporary folder may use. */
 const TEMPORARY_SHARE = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** What a pod makes the sandbox of the application's code from; written into `shown`, and seen at `PLACE`. */
+/** Prepares the files from which a pod makes the code sandbox. They are written into `shown` and visible at `PLACE`. */
 export function codeMounts(
   machine: FilterMachine,
   shown: string,

@@ -8,7 +8,7 @@ const FIRST = `31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
 35 31 0:32 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw`;
 const SECOND = "31 23 0:28 / /sys/fs/cgroup\\040here rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate";
 
-test("controllers of version 1 are found each in its own tree, with the group that we are in", () => {
+test("finds version 1 controllers in their own trees with our group", () => {
   const trees = findGroupTrees(FIRST, "3:pids:/\n2:memory:/a/b\n1:cpu,cpuacct:/\n0::/\n", () => "hugetlb\n");
   expect(trees).toEqual({
     cpu: { version: 1, root: "/sys/fs/cgroup/cpu,cpuacct", own: "/sys/fs/cgroup/cpu,cpuacct/" },
@@ -18,12 +18,12 @@ test("controllers of version 1 are found each in its own tree, with the group th
   expect(hasAllTrees(trees)).toBe(true);
 });
 
-test("controllers of version 2 are found in the one tree", () => {
+test("finds version 2 controllers in one tree", () => {
   const tree = { version: 2, root: "/sys/fs/cgroup here", own: "/sys/fs/cgroup here/user.slice/x" };
   const trees = findGroupTrees(SECOND, "0::/user.slice/x\n", () => "cpuset cpu io memory pids\n");
   expect(trees).toEqual({ cpu: tree, memory: tree, pids: tree });
 });
 
-test("controllers that the machine does not offer are named", () => {
+test("names controllers that the machine does not offer", () => {
   expect(missingControllers(findGroupTrees(SECOND, "0::/\n", () => "cpu\n"))).toEqual(["memory", "pids"]);
 });

@@ -4,16 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readIfExists } from "@appdb/system/files/read-if-exists";
 import type { PodLimits } from "../driver/pod-driver.ts";
 
-/** What bounds a group of processes. */
+/** Controllers that limit a group of processes. */
 const CONTROLLERS = ["cpu", "memory", "pids"] as const;
 export type Controller = (typeof CONTROLLERS)[number];
 
-/** Where a controller's groups are on this machine: in a tree of its own (version 1), or in the one of all (version 2). */
+/** Location of a controller's groups: a separate tree (version 1) or the unified tree (version 2). */
 export interface GroupTree {
   readonly version: 1 | 2;
-  /** The folder that stands for the group of everything that we may see. */
+  /** Folder of the topmost visible group. */
   readonly root: string;
-  /** The group that this process is in. */
+  /** Group of this process. */
   readonly own: string;
 }
 export type GroupTrees = Readonly<Record<Controller, GroupTree>>;
@@ -23,12 +23,12 @@ const LEAST_CPU_US = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 const REMOVE_TIMEOUT_MS = 5_000;
 const POLL_MS = 5;
-/** As version 1 says of a group without a bound. */
+/** Value of version 1 for a group without a limit. */
 const UNBOUNDED_BYTES = 2 ** 60;
 
 /**
- * Finds the controllers; those that the machine does not offer are missing. `mounts` and `own` are the texts of
- * /proc/self/mountinfo and /proc/self/cgroup.
+ * Finds the controllers that the machine offers. `mounts` and `own` are the texts of /proc/self/mountinfo and
+ * /proc/self/cgroup.
  */
 export function findGroupTrees(
   mounts: string,
@@ -38,7 +38,7 @@ export function findGroupTrees(
   const groups = own.split("\n").map((line) => line.split(":"));
   const found: Partial<Record<Controller, GroupTree>> = {};
   for (const line of mounts.split("\n")) {
-    // fields up to a dash that differ in number, then the kind of file system, its source and its options
+    // a variable number of fields up to a dash, then file system type, source and options
     const [before = "", after = ""] = line.split(" - ");
     const [, , , mountedGroup = "", point = ""] = before.split(" ");
     const [kind, , options = ""] = after.split(" ");
@@ -69,15 +69,15 @@ export function missingControllers(trees: Partial<GroupTrees>): Controller[] {
   return CONTROLLERS.filter((controller) => trees[controller] === undefined);
 }
 
-/** Groups of a machine below one of them. A group is named by its path from there: `db-1/pod-1/engine`. */
+/** Control groups below one parent group. A group is named by its path from there: `db-1/pod-1/engine`. */
 export class ControlGroups {
   readonly #trees: GroupTrees;
   readonly #parent: string;
   readonly #given: string;
 
   /**
-   * `parent`: a path below every tree's root, `/appdb`; made on demand. `given`: the folder from which on groups are ours, where
-   * those above it are another's (version 2 alone): they are left as they are.
+   * `parent`: path below each tree's root, `/appdb`; created on demand. `given`: delegated folder; the groups above it
+   * belong to others and are not changed (version 2 only).
    */
   constructor(trees: GroupTrees, parent: string, given = "") {
     this.#trees = trees;
@@ -85,7 +85,7 @@ export class ControlGroups {
     this.#given = given;
   }
 
-  /** Makes the group with those above it. Safe to repeat. */
+  /** Creates the group and its parents. Safe to repeat. */
   make(group: string): void {
     const parts = join(this.#parent, group)
       .split("/")
@@ -100,7 +100,10 @@ export class ControlGroups {
     }
   }
 
-  /** Bounds all processes of the group together; of a running one, too. Groups without a bound are bounded by those above. */
+  /**
+   * Limits all processes of the group together; also works for a running group. Groups without a limit inherit those
+   * above.
+   */
   bound(group: string, limits: PodLimits): void {
     const cpuUs = Math.max(LEAST_CPU_US, Math.round(limits.cpu * CPU_PERIOD_US));
     if (this.#trees.cpu.version === 1) {
@@ -111,7 +114,10 @@ export class ControlGroups {
     this.#write("pids", group, "pids.max", String(limits.tasks));
   }
 
-  /** Bounds the memory of all processes of the group together, swap included; fails in version 1 where more is in use. */
+  /**
+   * Limits the memory of the group's processes together, swap included. Version 1 refuses a limit below the current
+   * use.
+   */
   boundMemory(group: string, memoryMb: number): void {
     const memoryBytes = String(memoryMb * BYTES_PER_MB);
     if (this.#trees.memory.version === 1) {
@@ -122,30 +128,30 @@ export class ControlGroups {
     this.#writeIfThere("memory", group, "memory.swap.max", "0");
   }
 
-  /** Of several groups below one that want all of its processors, each gets a part by its weight; 1 to 100, 10 is usual. */
+  /** Sets a group's share when sibling groups compete for processors: 1 to 100, usually 10. */
   weigh(group: string, weight: number): void {
     if (this.#trees.cpu.version === 1)
       this.#write("cpu", group, "cpu.shares", String(Math.round((weight * 1024) / 10)));
     else this.#write("cpu", group, "cpu.weight", String(weight * 10));
   }
 
-  /** Lets a user move processes of theirs between this group and those below it. */
+  /** Lets a user move their processes between this group and its subgroups. */
   delegate(group: string, uid: number): void {
     for (const file of this.entrances(group)) chownSync(file, uid, uid);
   }
 
-  /** The files into which a process's id is written so that it is in the group. */
+  /** Files that put a process into the group when its id is written to them. */
   entrances(group: string): string[] {
     const folders = this.#each().map(([controller]) => this.folder(controller, group));
     return [...new Set(folders)].map((folder) => join(folder, "cgroup.procs"));
   }
 
-  /** The folder that stands for the group. */
+  /** Folder of the group. */
   folder(controller: Controller, group: string): string {
     return join(this.#trees[controller].root, this.#parent, group);
   }
 
-  /** Processes of the group and of those below it; none of a group that is not there. */
+  /** Processes of the group and its subgroups; empty when the group does not exist. */
   processes(group: string): number[] {
     const pids = new Set<number>();
     for (const folder of walk(this.folder("pids", group))) {
@@ -155,7 +161,7 @@ export class ControlGroups {
     return [...pids];
   }
 
-  /** Bytes that its processes need, files that the system may drop from memory left out; undefined for no group. */
+  /** Memory of its processes in bytes, without reclaimable file cache. Undefined when the group does not exist. */
   memoryBytes(group: string): number | undefined {
     const folder = this.folder("memory", group);
     const isFirst = this.#trees.memory.version === 1;
@@ -167,7 +173,7 @@ export class ControlGroups {
     return Math.max(0, Number(used) - idle);
   }
 
-  /** How many of the group's own processes were killed because memory had run out. */
+  /** Number of the group's own processes that the out-of-memory killer ended. */
   memoryKills(group: string): number {
     const file = this.#trees.memory.version === 1 ? "memory.oom_control" : "memory.events";
     const text = readIfThere(join(this.folder("memory", group), file)) ?? "";
@@ -175,8 +181,8 @@ export class ControlGroups {
   }
 
   /**
-   * Removes the group and those below it, once they are empty; false when processes are left after some seconds. The system
-   * says that a group is busy for a moment after its last process.
+   * Removes the group and its subgroups once they are empty. False when processes remain after some seconds. The kernel
+   * reports a group as busy for a moment after its last process.
    */
   async remove(group: string): Promise<boolean> {
     const folders = new Set(this.#each().map(([controller]) => this.folder(controller, group)));
@@ -188,12 +194,15 @@ export class ControlGroups {
     }
   }
 
-  /** Removes the group if nothing is in it: neither processes nor other groups. */
+  /** Removes the group if it has no processes and no subgroups. */
   removeIfEmpty(group: string): void {
     for (const [controller] of this.#each()) removeControlGroup(this.folder(controller, group));
   }
 
-  /** Memory alone may not be over memory with swap at any time: which of both goes first depends on what was before. */
+  /**
+   * The memory limit may never exceed the limit of memory plus swap, so the order of the writes depends on the previous
+   * values.
+   */
   #boundMemory(group: string, bytes: string): void {
     const files = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
     const folder = this.folder("memory", group);
@@ -206,7 +215,7 @@ export class ControlGroups {
     writeFileSync(join(this.folder(controller, group), file), value, { flag: "r+" });
   }
 
-  /** Kernels without swap accounting have no such file, and then there is nothing to bound. */
+  /** Kernels without swap accounting lack this file and need no limit. */
   #writeIfThere(controller: Controller, group: string, file: string, value: string): void {
     if (readIfThere(join(this.folder(controller, group), file)) !== undefined)
       this.#write(controller, group, file, value);
@@ -217,14 +226,14 @@ export class ControlGroups {
   }
 }
 
-/** In version 2 a group may use what the one above it offers. */
+/** In version 2, a group may use only controllers that its parent enables. */
 function enable(folder: string, controller: Controller): void {
   const file = join(folder, "cgroup.subtree_control");
   if ((readIfThere(file) ?? "").trim().split(" ").includes(controller)) return;
   writeFileSync(file, `+${controller}`, { flag: "r+" });
 }
 
-/** The folder with those below it, the deepest first; none when it is not there. */
+/** The folder and its subfolders, deepest first. Empty when it does not exist. */
 function walk(folder: string): string[] {
   if (!(statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false)) return [];
   try {
@@ -236,7 +245,7 @@ function walk(folder: string): string[] {
   }
 }
 
-/** Removes an empty folder; false when something is still in it. */
+/** Removes an empty group folder. False when it is not empty. */
 export function removeControlGroup(folder: string): boolean {
   try {
     rmdirSync(folder);
@@ -249,12 +258,12 @@ export function removeControlGroup(folder: string): boolean {
   }
 }
 
-/** Undefined of a group, or of what counts in it, that went meanwhile. */
+/** Undefined when the group or its counter disappeared. */
 function readIfThere(path: string): string | undefined {
   return readIfExists(() => readFileSync(path, "utf8"), ["ENOENT", "ENODEV"]);
 }
 
-/** Blanks of a path stand as octal numbers in the kernel's tables. */
+/** The kernel's tables escape blanks in paths as octal numbers. */
 function unescapePath(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -7,7 +7,7 @@ import { takeOwnGroup } from "./open-groups.ts";
 
 const FILES = ["cgroup.procs", "cgroup.subtree_control", "cpu.max", "cpu.weight", "memory.max", "pids.max"];
 
-/** A folder that looks like groups of version 2, with those below it that are named. */
+/** A folder that looks like version 2 groups, with the named subgroups. */
 function makeTree(groups: readonly string[], controllers = "cpu io memory pids") {
   const root = mkdtempSync(join(tmpdir(), "groups-"));
   for (const group of ["", ...groups]) {
@@ -23,7 +23,7 @@ function makeTree(groups: readonly string[], controllers = "cpu io memory pids")
   };
 }
 
-/** Members of one group, of which another is born while the first round moves. */
+/** Members of one group; more processes appear while the first round moves them. */
 function membersOf(first: readonly number[], born: readonly number[], relatives: readonly number[]) {
   const here = new Set(first);
   const moved: (readonly [string, number])[] = [];
@@ -39,7 +39,7 @@ function membersOf(first: readonly number[], born: readonly number[], relatives:
   };
 }
 
-test("an ordinary user's server leaves the group that it was given to those of its pods, with all its processes", () => {
+test("moves an ordinary user's server out of its delegated group", () => {
   using tree = makeTree(["unit"]);
   const members = membersOf([10, 11], [12], [10, 11, 12]);
   const server = join(tree.root, "unit/appdb-server");
@@ -48,7 +48,7 @@ test("an ordinary user's server leaves the group that it was given to those of i
   expect(takeOwnGroup({ pids: tree.treeOf("unit/appdb-server") }, membersOf([], [], []))).toBe(join(tree.root, "unit"));
 });
 
-test("a group that holds the processes of others, or offers too little, is refused and none is moved", () => {
+test("refuses a group with foreign processes or too few controllers", () => {
   using tree = makeTree(["session"], "memory pids");
   const members = membersOf([10, 99], [], [10]);
   const take = () => takeOwnGroup({ pids: tree.treeOf("session") }, members);
@@ -58,7 +58,7 @@ test("a group that holds the processes of others, or offers too little, is refus
   expect(members.moved).toEqual([]);
 });
 
-test("groups below one that was given leave those above it alone, and are bounded in the words of version 2", () => {
+test("subgroups of a delegated group use version 2 files and leave parents unchanged", () => {
   const group = "system/unit/appdb/db-1";
   using tree = makeTree(["system", "system/unit", "system/unit/appdb", group]);
   const one = tree.treeOf("system/unit");
@@ -80,7 +80,7 @@ test("groups below one that was given leave those above it alone, and are bounde
   expect(groups.entrances("db-1")).toEqual([join(tree.root, group, "cgroup.procs")]);
 });
 
-test("what has ended for want of memory, and what memory a group needs, is read as version 2 tells it", () => {
+test("reads out-of-memory kills and memory use in version 2 format", () => {
   using tree = makeTree(["appdb", "appdb/db-1"]);
   const one = tree.treeOf("");
   const groups = new ControlGroups({ cpu: one, memory: one, pids: one }, "/appdb");

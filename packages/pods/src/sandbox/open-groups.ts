@@ -11,16 +11,16 @@ import {
   missingControllers,
 } from "./control-groups.ts";
 
-/** Beside those of pods: where an ordinary user's server is itself. */
+/** Group of an ordinary user's server, next to those of pods. */
 const SERVER_GROUP = "appdb-server";
 const MAX_ROUNDS = 100;
 
-/** How processes are looked at and moved. */
+/** Lists and moves processes. */
 export interface GroupMembers {
-  /** Those in the group itself. */
+  /** Processes in the group itself, without subgroups. */
   list(folder: string): number[];
   move(folder: string, pid: number): void;
-  /** Of the given processes our own and those that we come from, with all that come from these. */
+  /** Of the given processes, our own, its ancestors and all their descendants. */
   relatives(pids: readonly number[]): ReadonlySet<number>;
 }
 
@@ -30,7 +30,7 @@ const MEMBERS: GroupMembers = {
     try {
       writeFileSync(join(folder, "cgroup.procs"), String(pid), { flag: "r+" });
     } catch (error) {
-      // it has ended meanwhile
+      // the process has ended
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   },
@@ -38,10 +38,10 @@ const MEMBERS: GroupMembers = {
 };
 
 /**
- * The groups of this machine below `group`, a path such as `/appdb`. Root's are below the root of all. An ordinary user has those of a
- * unit with `Delegate=yes` (version 2 alone): `group` is below the one that this process was started in. A group that
- * has others below it may have no process itself, so this process goes into a group beside `group`, with its relatives.
- * @throws pods_unavailable where groups or rights to make them are missing
+ * Opens the control groups below `group`, a path such as `/appdb`. Root's groups are below the root group. An ordinary
+ * user needs a unit with `Delegate=yes` (version 2 only); `group` is then below the group that this process was started
+ * in. A group with subgroups may have no processes, so this process and its relatives move to a sibling of `group`.
+ * @throws pods_unavailable where groups or the rights to make them are missing
  */
 export function openControlGroups(group: string): ControlGroups {
   const read = (path: string) => readFileSync(path, "utf8");
@@ -49,7 +49,7 @@ export function openControlGroups(group: string): ControlGroups {
   if (!hasAllTrees(trees)) {
     throw appError("pods_unavailable", {
       detail: `This machine has no control groups for ${missingControllers(trees).join(", ")}.`,
-      hint: "Start the server with SERVICE_PODS=sandbox: it says all that this machine lacks",
+      hint: "Start the server with SERVICE_PODS=sandbox. It reports everything that this machine lacks",
     });
   }
   const isOfRoot = process.getuid?.() === 0 || trees.pids.version === 1;
@@ -61,10 +61,7 @@ function openOwnGroups(trees: GroupTrees, group: string): ControlGroups {
   return new ControlGroups(trees, join("/", relative(trees.pids.root, own), group), own);
 }
 
-/**
- * Makes the group that this process was started in one that may have others below it; gives its folder.
- * @throws pods_unavailable
- */
+/** Prepares the group of this process for subgroups and returns its folder. @throws pods_unavailable */
 export function takeOwnGroup(trees: { readonly pids: GroupTree }, members: GroupMembers): string {
   const { own: now } = trees.pids;
   const own = basename(now) === SERVER_GROUP ? dirname(now) : now;
@@ -74,7 +71,7 @@ export function takeOwnGroup(trees: { readonly pids: GroupTree }, members: Group
   const server = join(own, SERVER_GROUP);
   try {
     mkdirSync(server, { recursive: true });
-    // whoever starts another process meanwhile has it in the group that is being left
+    // new processes may appear in the old group while others are moved
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const left = members.list(own);
       if (left.length === 0) return own;
@@ -88,7 +85,7 @@ export function takeOwnGroup(trees: { readonly pids: GroupTree }, members: Group
     if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
     throw notOurs(own, "is not this user's", error);
   }
-  throw notOurs(own, "has ever new processes");
+  throw notOurs(own, "keeps getting new processes");
 }
 
 function readOffered(folder: string): string[] {

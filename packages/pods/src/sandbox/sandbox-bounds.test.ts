@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Groups that look like those of a version, each with the files that bound it. */
+/** Groups in the format of a version, each with its limit files. */
 function groupsOf(version: 1 | 2, groups: readonly string[]): ControlGroups {
   const files =
     version === 2
@@ -30,7 +30,7 @@ function groupsOf(version: 1 | 2, groups: readonly string[]): ControlGroups {
 test.each([
   [2, "memory.max", "memory.swap.max"],
   [1, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"],
-] as const)("bounds all pods together, version %i", (version, memory, swap) => {
+] as const)("limits all pods together, version %i", (version, memory, swap) => {
   const names = podGroups("d", "p");
   const groups = groupsOf(version, [names.database, names.pod, names.engine, names.code]);
   boundPod(groups, names, { cpu: 1, memory_mb: 512, tasks: 64 }, null);
@@ -39,11 +39,11 @@ test.each([
   expect(readFileSync(join(root, "appdb", swap), "utf8")).toBe(version === 2 ? "0" : most);
 });
 
-test("leaves a share of the machine to the server", () => {
+test("reserves a share of the machine for the server", () => {
   expect([512, 4_096, 65_536].map(podsMemory)).toEqual([256, 3_584, 61_440]);
 });
 
-test("starts pods while older ones use more than the bound", () => {
+test("starts pods while older ones exceed the limit", () => {
   const refuse = (code: string) => ({
     boundMemory: () => {
       throw Object.assign(new Error(code), { code });

@@ -8,7 +8,7 @@ import { isTunnelClosed, openSandboxHost, type SandboxPodsInput } from "./sandbo
 import { runSandboxTask } from "./sandbox-task.ts";
 import { isFilterMachine } from "./seccomp-filter.ts";
 
-/** Programs of which sandboxes are made, and the package of Debian that has each. */
+/** Programs for sandboxes, with their Debian packages. */
 const PROGRAMS = {
   bwrap: "bubblewrap",
   cat: "coreutils",
@@ -22,10 +22,10 @@ const PROGRAMS = {
   unshare: "util-linux",
   xargs: "findutils",
 } as const;
-/** The first one that can forbid further namespaces. */
+/** First version that can forbid nested namespaces. */
 const LEAST_BWRAP = [0, 8] as const;
 
-/** Settings of the kernel by which namespaces are closed to ordinary users. */
+/** Kernel settings that deny namespaces to ordinary users. */
 const SETTINGS = [
   { file: "/proc/sys/user/max_user_namespaces", bad: "0", setting: "user.max_user_namespaces=10000" },
   { file: "/proc/sys/kernel/unprivileged_userns_clone", bad: "0", setting: "kernel.unprivileged_userns_clone=1" },
@@ -39,13 +39,14 @@ const SETTINGS = [
 const TRIAL_TIMEOUT_MS = 20_000;
 
 /**
- * Looks what this machine lacks for sandboxes: programs, kernel settings, control groups. When nothing seems to be missing, a
- * sandbox with a network is made and left again (a tenth of a second), so that an empty answer means that it works.
+ * Finds what this machine lacks for sandboxes: programs, kernel settings, control groups. When nothing is missing, it
+ * creates a sandbox with a network as a test (a tenth of a second). An empty result therefore means that sandboxes
+ * work.
  */
 export async function checkSandbox(input: SandboxPodsInput): Promise<MissingPart[]> {
   if (process.platform !== "linux") return [{ what: "sandboxes are made of parts of Linux", remedy: "" }];
   if (!isFilterMachine(process.arch)) {
-    return [{ what: `no system call filter for machines of the kind ${process.arch}`, remedy: "" }];
+    return [{ what: `no system call filter for the architecture ${process.arch}`, remedy: "" }];
   }
   const missing = [...missingPrograms(), ...closedSettings(), ...missingGroups(), ...missingTunnel()];
   return missing.length > 0 ? missing : await tryOut(input);
@@ -61,7 +62,7 @@ function missingPrograms(): MissingPart[] {
   return bwrap === undefined ? parts : [...parts, ...oldBwrap(bwrap)];
 }
 
-/** Where a program is that pods are started with; they know no other folders. */
+/** Finds a program in the folders that are searched when pods start. */
 function findProgram(name: string): string | undefined {
   return POD_ENVIRONMENT.PATH.split(":")
     .map((folder) => join(folder, name))
@@ -72,7 +73,9 @@ function oldBwrap(path: string): MissingPart[] {
   const text = execFileSync(path, ["--version"], { encoding: "utf8", timeout: TRIAL_TIMEOUT_MS }).trim();
   const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text)?.slice(1) ?? []).map(Number);
   if (major > LEAST_BWRAP[0] || (major === LEAST_BWRAP[0] && minor >= LEAST_BWRAP[1])) return [];
-  return [{ what: `${text} is too old: ${LEAST_BWRAP.join(".")} is needed`, remedy: "install a newer bubblewrap" }];
+  return [
+    { what: `${text} is too old; ${LEAST_BWRAP.join(".")} or newer is required`, remedy: "install a newer bubblewrap" },
+  ];
 }
 
 function closedSettings(): MissingPart[] {
@@ -98,13 +101,13 @@ function missingGroups(): MissingPart[] {
 
 function missingTunnel(): MissingPart[] {
   if (process.getuid?.() !== 0 && isTunnelClosed()) {
-    return [{ what: "/dev/net/tun is root's alone", remedy: "chmod 0666 /dev/net/tun, as udev does" }];
+    return [{ what: "only root may use /dev/net/tun", remedy: "chmod 0666 /dev/net/tun, as udev does" }];
   }
   if (existsSync("/dev/net/tun")) return [];
   return [{ what: "there is no /dev/net/tun", remedy: "modprobe tun, or give the container that device" }];
 }
 
-/** Makes a sandbox with all that one can have, which does nothing. */
+/** Creates a complete sandbox that does nothing. */
 async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
   const lines: string[] = [];
   const task = {
@@ -128,7 +131,7 @@ async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
   }
   const isRoot = process.getuid?.() === 0;
   const remedy = isRoot
-    ? "run the service where root may make namespaces and control groups; in a container, give it those rights"
+    ? "run the service where root may make namespaces and control groups; grant these rights to a container"
     : "run the service as root, or give its user its own control groups: a unit with Delegate=yes";
   return [{ what: `a sandbox cannot be made: ${lines.join("; ")}`, remedy }];
 }
@@ -138,7 +141,7 @@ function isAllowed(path: string, mode: number): boolean {
     accessSync(path, mode);
     return true;
   } catch {
-    // not there, or not for us: an answer either way
+    // missing or inaccessible
     return false;
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { writeShown } from "./sandbox-files.ts";
 
-test("whoever reads a file of a pod while it is written again reads all of the one before", () => {
+test("readers get the complete previous file during a rewrite", () => {
   const folder = mkdtempSync(join(tmpdir(), "shown-"));
   try {
     const path = writeShown(folder, "filter.json", "the whole text of the one before");

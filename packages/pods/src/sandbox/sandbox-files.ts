@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CODE_UID, POD_UID, type Sight } from "./sandbox-layout.ts";
 import { type AllowedHost, RESOLVER } from "./sandbox-network.ts";
 
-/** Names of users and hosts as every pod sees them: nothing of this machine's. */
+/** Users and hosts visible to every pod; nothing of this machine. */
 const SETTINGS = {
   passwd: `root:x:0:0::/:/usr/sbin/nologin
 pod:x:${POD_UID}:${POD_UID}::/tmp:/usr/sbin/nologin
@@ -22,8 +22,8 @@ nogroup:x:65534:
 };
 
 /**
- * Writes the files of /etc that differ from the system's into a folder, and says where they are to be seen. Names of the
- * operator's hosts are in them, since the machine that asks for one may be answered otherwise than the pod.
+ * Writes the files of /etc that differ from the system's, and returns where to mount them. They include the operator's
+ * host names, because this machine may resolve them differently from the pod.
  */
 export function writeSettings(folder: string, hasNetwork: boolean, allowed: readonly AllowedHost[]): Sight[] {
   const hosts = allowed.flatMap(({ addresses, name }) =>
@@ -40,8 +40,8 @@ export function writeSettings(folder: string, hasNetwork: boolean, allowed: read
 }
 
 /**
- * Writes a file that others may read, whatever this process gives its own files; gives its path. Whoever reads it sees all of it
- * or of the one before: several starts at once write files of one name.
+ * Writes a world-readable file regardless of the umask and returns its path. Replaces it atomically, because concurrent
+ * starts write files of the same name.
  */
 export function writeShown(folder: string, name: string, content: string | Buffer): string {
   mkdirSync(folder, { recursive: true });
@@ -54,7 +54,7 @@ export function writeShown(folder: string, name: string, content: string | Buffe
   return path;
 }
 
-/** Lines of the system's table of file systems that bind each folder to the place of its number below `place`. */
+/** Lines of a mount table that bind each folder to its numbered folder below `place`. */
 export function bindTable(folders: readonly string[], place: string): string {
   const escapePath = (path: string) =>
     path.replace(/[\s\\#]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`);

@@ -11,25 +11,25 @@ import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
 const GROUP = "/appdb";
 
 export interface SandboxPodsInput extends PodDriverInput {
-  /** The control group below which those of pods are made, as a path from the root of the groups (`openControlGroups`); `/appdb` when left out. */
+  /** Parent control group of pods, as a path from the root group (`openControlGroups`); defaults to `/appdb`. */
   readonly group?: string;
 }
 
-/** What all sandboxes of a driver are made with. */
+/** Common parts of all sandboxes of a driver. */
 export interface SandboxHost {
   readonly folder: string;
   readonly users: UserRange;
   readonly groups: ControlGroups;
   readonly machine: FilterMachine;
-  /** Whether each database has a user of its own; else pods run as the user that we are. */
+  /** Whether each database has its own user; otherwise pods run as our user. */
   readonly is_root: boolean;
 }
 
-/** Looks what sandboxes are made with here. @throws pods_unavailable */
+/** Finds the parts that sandboxes need on this machine. @throws pods_unavailable */
 export function openSandboxHost({ folder, group, users }: SandboxPodsInput): SandboxHost {
   if (!isFilterMachine(process.arch)) {
     throw appError("pods_unavailable", {
-      detail: `No system call filter for machines of the kind ${process.arch}.`,
+      detail: `No system call filter for the architecture ${process.arch}.`,
       hint: "Run the service with another driver: SERVICE_PODS=process",
     });
   }
@@ -37,14 +37,14 @@ export function openSandboxHost({ folder, group, users }: SandboxPodsInput): San
   return { folder, groups, machine: process.arch, users: users ?? POD_USERS, is_root: process.getuid?.() === 0 };
 }
 
-/** The network of a sandbox as its entry makes it, with the machine's addresses as they are now. */
+/** Network of a sandbox for its entry program, with the machine's current addresses. */
 export function entryNetwork(network: PodSpec["network"], allowed: readonly AllowedHost[]): EntryInput["network"] {
   if (network === "none") return null;
   const machine = machineAddresses();
   return { rules: networkRules(machine, allowed), uplink_options: uplinkOptions(machine) };
 }
 
-/** Whether the device by which networks are made is root's alone here; most systems give it to everybody, since it gives no right. */
+/** Whether only root may use the tunnel device here. Most systems allow everyone, because it grants no right. */
 export function isTunnelClosed(): boolean {
   const device = statSync("/dev/net/tun", { throwIfNoEntry: false });
   return device !== undefined && (device.mode & 0o006) !== 0o006;

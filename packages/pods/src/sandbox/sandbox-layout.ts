@@ -2,20 +2,22 @@ import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { sep } from "node:path";
 import { environmentOptions } from "@appdb/system/processes/bubblewrap-options";
 
-/** Who a pod's own programs are in it, and who the application's code is: neither is the system's first user. */
+/** User id of a pod's programs, and of the application's code. Neither is root. */
 export const POD_UID = 1000;
 export const CODE_UID = 1001;
 
-/** A folder or a file, and the path under which it is seen. */
+/** A folder or a file with the path at which it is visible. */
 export interface Sight {
   readonly source: string;
   readonly target: string;
   readonly mode: "read" | "write";
 }
 
-/** Programs and libraries, where most systems of today have links that lead into /usr. */
+/** Folders of programs and libraries. Most current systems have links into /usr there. */
 export const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/** Tables that programs read: how libraries are found, who is trusted, what time it is. None that tells of this machine. */
+/**
+ * Configuration files that programs read: library paths, trusted certificates, time zone. None describes this machine.
+ */
 const SYSTEM_SETTINGS = [
   "/etc/alternatives",
   "/etc/ca-certificates",
@@ -33,7 +35,7 @@ const SYSTEM_SETTINGS = [
   "/etc/ssl",
 ];
 
-/** The programs of the system, read-only, as options of bubblewrap: its folders as they lie here. */
+/** bubblewrap options that mount the system's program folders read-only. */
 export function systemPrograms(): string[] {
   const folders = SYSTEM_FOLDERS.flatMap((path) => {
     const found = lstatSync(path, { throwIfNoEntry: false });
@@ -43,7 +45,7 @@ export function systemPrograms(): string[] {
   return ["--ro-bind", "/usr", "/usr", ...folders];
 }
 
-/** The settings of the system that a pod sees. */
+/** System configuration files visible to a pod. */
 export function systemSettings(): Sight[] {
   const there = SYSTEM_SETTINGS.filter((path) => existsSync(path));
   return there.map((path) => ({ source: path, target: path, mode: "read" }));
@@ -51,26 +53,26 @@ export function systemSettings(): Sight[] {
 
 export interface BoxInput {
   readonly uid: number;
-  /** As `systemPrograms` gives them. */
+  /** Result of `systemPrograms`. */
   readonly programs: readonly string[];
-  /** Whatever else is seen. */
+  /** Everything else that is visible. */
   readonly sights: readonly Sight[];
   /** The folder /tmp: in memory, or a folder of the machine. */
   readonly temporary: { readonly size_bytes: number } | { readonly source: string };
-  /** `own`: none but a loopback of its own. `given`: that of whoever starts it. */
+  /** `own`: only a private loopback. `given`: the network of the process that starts it. */
   readonly network: "own" | "given";
-  /** Whether a further sandbox can be made in it; if so it stays in the machine's namespace of control groups. */
+  /** Whether a nested sandbox can be made in it. It then stays in the machine's control-group namespace. */
   readonly is_outer: boolean;
-  /** Null: where its starter is, if that is seen. */
+  /** Null for the starter's working directory, if visible. */
   readonly cwd: string | null;
-  /** Null: its starter's, or what further options say. */
+  /** Null for the starter's environment, or that of further options. */
   readonly env: Readonly<Record<string, string>> | null;
 }
 
 /**
- * A sandbox as options of bubblewrap: a user without privileges, namespaces of its own, the system read-only, and nothing of
- * the machine but what is given. It ends with the process that starts it. Who moves processes between groups (the pod, with
- * the application's code) would lose sight of them in a namespace of its own for control groups.
+ * bubblewrap options of a sandbox: an unprivileged user, its own namespaces, a read-only system, and only the given
+ * parts of the machine. It ends with the process that starts it. A process that moves others between groups (the pod,
+ * for the application's code) keeps the outer control-group namespace, otherwise it would not see them.
  */
 export function boxOptions(box: BoxInput): string[] {
   return [
@@ -88,7 +90,7 @@ export function boxOptions(box: BoxInput): string[] {
     "--hostname",
     "pod",
     ...(box.network === "own" ? ["--unshare-net"] : []),
-    // a session of its own: code that signals its process group reaches nobody around its sandbox
+    // its own session, so that signals to the process group stay inside
     ...(box.is_outer ? [] : ["--unshare-cgroup", "--disable-userns", "--new-session"]),
     ...box.programs,
     "--proc",
@@ -115,7 +117,7 @@ export function boxOptions(box: BoxInput): string[] {
   ];
 }
 
-/** The outer ones first, so that none hides another. */
+/** Outer folders first, so that none hides another. */
 function inOrder(sights: readonly Sight[]): Sight[] {
   const depth = ({ target }: Sight) => target.split(sep).length;
   return [...sights].sort((one, other) => depth(one) - depth(other));

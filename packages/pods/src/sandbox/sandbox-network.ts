@@ -4,12 +4,12 @@ import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { appError } from "@appdb/contract/errors";
 import { DENIED_NETWORKS } from "../driver/pod-driver.ts";
 
-/** The network between a pod and its way out: of those that are for documents, so that no machine is hidden by it. */
+/** Network between a pod and its uplink. It is reserved for documentation, so it hides no machine. */
 const CIDR = "192.0.2.0/24";
-/** Who answers for names there: the machine's own resolver, and nothing else of that machine. */
+/** Resolver address in that network. It forwards to the machine's resolver only. */
 export const RESOLVER = "192.0.2.3";
 
-/** A host of the operator's that may be reached although its network is denied. */
+/** An operator's host that is reachable although its network is denied. */
 export interface AllowedHost {
   readonly name: string;
   readonly addresses: readonly string[];
@@ -17,9 +17,9 @@ export interface AllowedHost {
 }
 
 /**
- * Finds where the operator's hosts are, `host:port` or `[address]:port`. The pod asks nobody for their names: what they are at
- * its start holds until its end.
- * @throws pod_failed for one that cannot be reached from a network of its own, or is not found
+ * Resolves the operator's hosts, `host:port` or `[address]:port`. The pod does not resolve these names itself;
+ * addresses found at its start hold until its end.
+ * @throws pod_failed for a host that is not found or not reachable from a separate network
  */
 export async function findAllowedHosts(hosts: readonly string[]): Promise<AllowedHost[]> {
   return await Promise.all(hosts.map(findAllowedHost));
@@ -32,48 +32,48 @@ async function findAllowedHost(host: string): Promise<AllowedHost> {
     throw unreachable(host, "expected host:port", "Name it with its port: packages.example.com:443");
   }
   const found = await lookup(name, { all: true }).catch((error: unknown) => {
-    throw unreachable(host, "its name is not known here", "Look how it is written, or name it by its address.", error);
+    throw unreachable(host, "its name cannot be resolved here", "Check its spelling, or use its address.", error);
   });
   const addresses = [...new Set(found.map(({ address }) => address))];
   if (addresses.some((address) => address === "::1" || address.startsWith("127."))) {
     throw unreachable(
       host,
       "it is this machine's own loopback, which a pod's network does not have",
-      "Let it listen on another address of this machine, and name that one.",
+      "Let it listen on another address of this machine, and use that address.",
     );
   }
   return { name, addresses, port: Number(port) };
 }
 
 function unreachable(host: string, why: string, hint: string, cause?: unknown): Error {
-  const detail = `The host ${host} cannot be let through: ${why}.`;
+  const detail = `The host ${host} cannot be allowed: ${why}.`;
   return appError("pod_failed", { detail, hint, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** What of this machine's own addresses matters to a pod. */
+/** Addresses of this machine that matter to a pod. */
 export interface MachineAddresses {
-  /** Without those of its loopback, which no pod reaches anyway. */
+  /** Without loopback addresses, which no pod can reach. */
   readonly ipv4: readonly string[];
   readonly ipv6: readonly string[];
-  /** Whether it is in the internet of version 6. */
+  /** Whether it has a public IPv6 address. */
   readonly has_ipv6: boolean;
 }
 
-/** The addresses of this machine now. */
+/** The machine's current addresses. */
 export function machineAddresses(interfaces = networkInterfaces()): MachineAddresses {
   const all = Object.values(interfaces).flatMap((entries) => entries ?? []);
   const of = (family: NetworkInterfaceInfo["family"]) => [
     ...new Set(all.filter((entry) => entry.family === family && !entry.internal).map(({ address }) => address)),
   ];
   const ipv6 = of("IPv6");
-  // 2000::/3 is what is given out for the internet
+  // 2000::/3 is the range for public internet addresses
   return { ipv4: of("IPv4"), ipv6, has_ipv6: ipv6.some((address) => /^[23]/.test(address)) };
 }
 
 /**
- * The rules of a pod's network, for `nft -f -`. They are made by the namespace that owns the network, in which nothing of the pod
- * has any right: it cannot change them. They decide by what the kernel sends, however the program wrote the address. Of the
- * machines that answer for names (`resolvers`) nothing else is reached.
+ * Rules of a pod's network for `nft -f -`. The namespace that owns the network installs them. The pod has no rights
+ * there, so it cannot change them. They match packets, however a program wrote the address. The `resolvers` are
+ * reachable for DNS only.
  */
 export function networkRules(
   machine: MachineAddresses,
@@ -94,7 +94,7 @@ export function networkRules(
     "icmpv6 type { nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert } accept",
     ...reject("ip", DENIED_NETWORKS.ipv4),
     ...reject("ip6", DENIED_NETWORKS.ipv6),
-    // apart from the networks: a set may not hold an address and the network that it is in
+    // separate from the networks: a set may not contain an address and its network
     ...reject("ip", machine.ipv4),
     ...reject("ip6", machine.ipv6),
     "accept",
@@ -109,7 +109,7 @@ function reject(family: "ip" | "ip6", networks: readonly string[]): string[] {
   return [`${family} daddr { ${networks.join(", ")} } reject with icmpx type admin-prohibited`];
 }
 
-/** Options of slirp4netns, by which packets leave the pod's network. */
+/** Options of slirp4netns, which forwards packets from the pod's network. */
 export function uplinkOptions(machine: MachineAddresses): string[] {
   return [`--cidr=${CIDR}`, ...(machine.has_ipv6 ? ["--enable-ipv6"] : [])];
 }

@@ -26,7 +26,7 @@ import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
 import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 
-/** Of its memory, what may lie in a pod's temporary folder. */
+/** Share of a pod's memory that its temporary folder may use. */
 const TEMPORARY_SHARE = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
 
@@ -35,10 +35,9 @@ const POLL_MS = 2;
 const LAST_LINES = 5;
 
 /**
- * Pods as sandboxes of Linux: a user of the database's own, namespaces, a filter of system calls, bounds by control groups.
- * Within a pod the application's code has a sandbox of its own. See docs/pods.md. What tasks of a killed driver have left is
- * ended first.
- * @throws pods_unavailable where sandboxes cannot be made at all
+ * Pods as Linux sandboxes with a user per database, namespaces, a system-call filter and control-group limits. Within a
+ * pod, the application's code has its own sandbox. See docs/pods.md. Tasks of a killed driver are ended first.
+ * @throws pods_unavailable where sandboxes cannot be made
  */
 export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDriver> {
   const host = openSandboxHost(input);
@@ -75,10 +74,10 @@ export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDri
 }
 
 const USERS = ".users";
-/** Outlives the group that counted: the pod was killed because memory had run out. */
+/** Outlives the counting group: the number of out-of-memory kills of the pod. */
 const KILLS = "memory-kills";
 
-/** Makes what one start of a pod needs; gives how its program is run. */
+/** Prepares one start of a pod. Returns how to run its program. */
 function preparePod(
   host: SandboxHost,
   program: SandboxPodsInput["program"],
@@ -124,13 +123,13 @@ function preparePod(
   return [...entry, process.execPath, ...program.node_options, program.file, ...spec.args.slice(1)];
 }
 
-/** All that a pod of this spec sees of the machine, beside system and program. */
+/** Folders of the machine visible to a pod of this spec, besides system and program. */
 function foldersOf({ folders, log_folder: logFolder, run_folder }: PodSpec): PodFolder[] {
   const own = [run_folder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
   return [...folders.filter(({ path }) => path !== run_folder && path !== logFolder), ...own];
 }
 
-/** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */
+/** Waits until the program runs. @throws pod_failed with the output of earlier steps when they end first */
 async function waitForBegin(folder: string, record: PodRecord, run_folder: string, signal: AbortSignal): Promise<void> {
   const hasBegun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
   for (const until = performance.now() + BEGIN_TIMEOUT_MS; !hasBegun(); await sleep(POLL_MS)) {
@@ -140,8 +139,8 @@ async function waitForBegin(folder: string, record: PodRecord, run_folder: strin
     const said = await readLastWords(record.log_folder, new Date(record.started_at), LAST_LINES);
     const ofNetwork = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
     throw appError("pod_failed", {
-      detail: `The sandbox of the pod ${record.id} was not made: ${[...said, ...ofNetwork].filter(Boolean).join("; ")}`,
-      hint: "Restart the server with SERVICE_PODS=sandbox: it reports everything that this machine lacks",
+      detail: `The sandbox of the pod ${record.id} could not be created: ${[...said, ...ofNetwork].filter(Boolean).join("; ")}`,
+      hint: "Restart the server with SERVICE_PODS=sandbox. It reports everything that this machine lacks",
     });
   }
 }

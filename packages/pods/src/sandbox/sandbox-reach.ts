@@ -6,10 +6,10 @@ import type { Sight } from "./sandbox-layout.ts";
 import { GATHERED } from "./sandbox-scripts.ts";
 
 /**
- * Says where a pod's user finds what the pod is to see. It may not enter the folders above (a home is its owner's alone), so
- * root gathers those folders under one that everybody may enter; the tables for this are written into `run_folder`. `open` are
- * the folders whose way is open to everybody; nothing is gathered for a user who starts pods as itself. The pod does not start
- * when a folder that is gathered is not the one that was given (`given`): its user may exchange what lies in a folder of its own.
+ * Plans where a pod's user finds the pod's folders. The user may not enter private parents such as a home, so root
+ * mounts those folders below a public one. The mount tables are written into `run_folder`. `open` lists folders that
+ * are already accessible to everyone. A user that starts pods as itself needs no mounts. The pod does not start when a
+ * mounted folder differs from the given one (`given`), because its user may swap entries of its own folders.
  */
 export function stageMounts(
   sights: readonly Sight[],
@@ -21,7 +21,7 @@ export function stageMounts(
   if (!isRoot) return [...sights];
   const gathered = [...new Set(folders)];
   const found = gathered.map((path) => statSync(path, { bigint: true }));
-  // a file is bound to a file, a folder to a folder
+  // files are bound to files, folders to folders
   const names = found.map((one, at) => `${one.isDirectory() ? "folder" : "file"} ${at}\n`);
   writeFileSync(join(runFolder, "names"), names.join(""));
   const identities = found.map((one, at) => given.get(gathered[at] ?? "") ?? one);
@@ -37,7 +37,7 @@ function reachable(source: string, gathered: readonly string[]): string {
   return join(GATHERED, String(gathered.indexOf(nearest)), source.slice(nearest.length));
 }
 
-/** Whether a sandbox has it anyway, among the system's own programs. */
+/** Whether a sandbox already has the path among the system's programs. */
 export function isOfSystem(path: string): boolean {
   return path.startsWith("/usr/");
 }

@@ -1,19 +1,19 @@
 import { waitForChild } from "../driver/shell-wait.ts";
 
 /**
- * The steps by which a program comes into its sandbox, each a shell that becomes the next one. They share descriptors:
- * 3 the program's input, 4 what the way to the network says, 5 options of bubblewrap, 6 where it is said that the program
- * runs, 7 the filter of system calls, 8 and 9 pipes by which the network's two ends wait for each other.
+ * The steps that start a program in its sandbox. Each is a shell that replaces itself by the next step. They share
+ * descriptors: 3 is the program's input, 4 the uplink's output, 5 the bubblewrap options, 6 the report that the program
+ * runs, 7 the system-call filter. 8 and 9 are pipes that synchronize the two ends of the network.
  */
 
-/** Where what was gathered is found, in the view of the one who gathered it alone. */
+/** Mount point of the collected folders, visible only in the private mount namespace. */
 export const GATHERED = "/mnt";
 
-/** Root: becomes the pod's user. Nothing is left by which it could become more. */
+/** Root: becomes the pod's user and drops every way to gain privileges. */
 const BECOME =
   'exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all --';
 
-/** Who runs the pod, and lives as long: waits for the sandbox, and passes the request to end on to the program in it. */
+/** Supervises the pod and lives as long: waits for the sandbox and forwards the termination signal to its program. */
 const MONITOR = `network=$1 inside=$2 uplink=$3 rules=$4 options=$5
 shift 5
 exec 3<&0 </dev/null
@@ -38,7 +38,7 @@ exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
 ${waitForChild("box")}
 exit "$status"`;
 
-/** In the pod's network, as the one who made it: bounds it before anything of the pod runs, and waits for the way out. */
+/** In the pod's network, as its owner: installs the rules before the pod runs, and waits for the uplink. */
 const INSIDE = `set -eu
 rules=$1
 shift
@@ -47,7 +47,7 @@ printf '%s' "$rules" | nft -f -
 head -c 1 <&9 >/dev/null
 exec bwrap --args 5 --seccomp 7 -- "$@" 8<&- 9<&-`;
 
-/** The way out, which ends with the monitor, and the monitor with it. */
+/** The uplink. It ends with the monitor, and the monitor with it. */
 const UPLINK = `box=$1
 shift
 setpriv --pdeathsig KILL -- slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox --enable-seccomp \\
@@ -55,7 +55,7 @@ setpriv --pdeathsig KILL -- slirp4netns --configure --mtu=65520 --disable-host-l
 echo "the way to the network ended with code $?"
 kill -TERM "$PPID"`;
 
-/** Root, in a view of the machine of its own: gathers what the pod's user could not reach by itself under one folder. */
+/** Root, in a private mount namespace: binds folders that the pod's user cannot reach below one folder. */
 const GATHER = `set -eu
 uid=$1 run=$2 monitor=$3 tunnel=$4
 shift 4
@@ -74,7 +74,7 @@ fi
 mount --move "$run/gather" ${GATHERED}
 ${BECOME} /bin/sh -c "$monitor" monitor "$@"`;
 
-/** First: into its groups, so that everything after it is bounded. */
+/** First step: joins its groups, so that every later step is limited. */
 const ENTER = `set -eu
 uid=$1 run=$2 gather=$3 monitor=$4 tunnel=$5
 shift 5
@@ -88,12 +88,13 @@ exec 8<>"$run/one" 9<>"$run/other"
 if [ "$gather" = none ]; then exec /bin/sh -c "$monitor" monitor "$@"; fi
 exec unshare --mount --propagation private -- /bin/sh -c "$gather" gather "$uid" "$run" "$monitor" "$tunnel" "$@"`;
 
-/** Last, in the sandbox: says that it is there. */
+/** Last step, in the sandbox: reports that the program runs. */
 const BEGIN = 'echo begun >&6; exec 5<&- 6>&- 7<&-; exec "$@"';
 
 /**
- * The sandbox of the application's code, made in its pod: first into its own group, and first in line when memory runs out. What its
- * environment is to be comes by descriptor 3: a variable that says how programs are loaded would be obeyed here too.
+ * Sandbox of the application's code inside its pod. It first joins its own group and becomes the first choice of the
+ * out-of-memory killer. Its environment comes by descriptor 3, because variables that control program loading would
+ * affect these steps too.
  */
 const CODE = `set -eu
 place=$1
@@ -103,17 +104,17 @@ echo 900 >/proc/self/oom_score_adj
 exec /usr/bin/bwrap --args 8 --args 3 --seccomp 9 -- "$@" 8<"$place/code.options" 9<"$place/code.filter"`;
 
 export interface EntryInput {
-  /** Folder of this start, in which lie `groups`, `filter` and what else the steps read. */
+  /** Folder of this start with `groups`, `filter` and other files of the steps. */
   readonly run_folder: string;
-  /** Null where there is no other user to become: everything is reached as it is. */
+  /** Null when there is no other user; all paths are then directly reachable. */
   readonly uid: number | null;
-  /** Whether the device by which a network is made is closed to other users here. */
+  /** Whether other users may not open the tunnel device here. */
   readonly makes_tunnel: boolean;
-  /** Null: none but a loopback. */
+  /** Null for a loopback only. */
   readonly network: { readonly rules: string; readonly uplink_options: readonly string[] } | null;
 }
 
-/** How a program is run in a sandbox: what stands before it. */
+/** Command prefix that runs a program in a sandbox. */
 export function entryCommand({ makes_tunnel: makesTunnel, network, run_folder: runFolder, uid }: EntryInput): string[] {
   const user = uid === null ? ["none", runFolder, "none"] : [String(uid), runFolder, GATHER];
   const way = network === null ? ["none", "", "", "", ""] : ["internet", INSIDE, UPLINK, network.rules];
@@ -134,8 +135,8 @@ export function entryCommand({ makes_tunnel: makesTunnel, network, run_folder: r
 }
 
 /**
- * What stands before the application's Python in a pod (SERVICE_POD_LAUNCHER). `place` holds `code.options`, `code.filter`
- * and `groups`, in which each file is one to write a process's id into.
+ * Command prefix of the application's Python in a pod (SERVICE_POD_LAUNCHER). `place` contains `code.options`,
+ * `code.filter` and `groups`; each file in `groups` accepts a process id.
  */
 export function codeCommand(place: string): string[] {
   return ["/bin/sh", "-c", CODE, "code", place];

@@ -21,16 +21,16 @@ import { entryCommand } from "./sandbox-scripts.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 
 const TASKS = ".tasks";
-/** A group may not be named as one of the files in it, which `tasks` is. */
+/** A group's name must differ from the files in a group, such as `tasks`. */
 const GROUPS = "task-groups";
 const OWNER = "owner.json";
 const KILL_TIMEOUT_MS = 10_000;
-/** Of the shell that sets the bound. */
+/** Unit of the shell's file size limit. */
 const FILE_UNIT_BYTES = 512;
 
 /**
- * Runs a task in a sandbox of its own, as a user of its organization's or the one that it names, bounded like a pod; it is the application's code
- * from its first step. Its environment, in which there may be secrets, is in no file and no argument.
+ * Runs a task in its own sandbox as its organization's user, or the user that it names, with the limits of a pod. Its
+ * first step already counts as application code. Its environment may contain secrets and is in no file or argument.
  * @throws pod_failed when it could not be started; the abort's reason
  */
 export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: AbortSignal): Promise<PodExit> {
@@ -104,7 +104,7 @@ export async function endLeftTasks(host: SandboxHost): Promise<void> {
   for (const name of names) if (!hasOwner(join(folder, name))) await endTask(host, name);
 }
 
-/** Its folder is there before its group, so that a killed driver's next one finds both. */
+/** Created before its group, so that the next driver after a kill finds both. */
 function makeRunFolder(runFolder: string, temporary: string): void {
   mkdirSync(join(runFolder, "gather"), { recursive: true, mode: 0o700 });
   writeFileSync(join(runFolder, OWNER), JSON.stringify(identifyProcess(process.pid)));
@@ -129,7 +129,7 @@ async function endTask({ folder, groups }: SandboxHost, name: string): Promise<v
   await removeFolder(join(folder, TASKS, name));
 }
 
-/** The program itself, where it is in no folder that the task sees. */
+/** The program itself, when no visible folder contains it. */
 function programSights({ folders, program }: PodTask): Sight[] {
   const isSeen = isOfSystem(program) || folders.some(({ path }) => program.startsWith(`${path}/`));
   return isSeen || !existsSync(program) ? [] : [{ source: program, target: program, mode: "read" }];

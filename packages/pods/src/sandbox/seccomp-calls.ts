@@ -1,12 +1,14 @@
-/** Numbers of a system call: on x86-64, and on those with the kernel's generic table (arm64). Null where there is none. */
+/**
+ * Numbers of a system call: on x86-64, and in the kernel's generic table (arm64). Null where the call does not exist.
+ */
 export type CallNumbers = readonly [x64: number | null, arm64: number | null];
 
 /**
- * What no program of a pod calls: it reaches beyond its namespaces, or is a large piece of the kernel that none needs.
- * Container runtimes leave the same ones out of their lists.
+ * Calls denied to every program of a pod. They reach outside its namespaces or expose large kernel subsystems that no
+ * program needs. Container runtimes deny the same calls.
  */
 export const DENIED_CALLS = {
-  // the kernel's own: modules, another kernel, power, swap, accounting, clocks, log, hardware
+  // system administration: modules, kexec, power, swap, accounting, clocks, log, hardware
   create_module: [174, null],
   init_module: [175, 105],
   delete_module: [176, 106],
@@ -28,7 +30,7 @@ export const DENIED_CALLS = {
   iopl: [172, null],
   ioperm: [173, null],
   modify_ldt: [154, null],
-  // other processes: their memory, files, and what the kernel knows of them
+  // other processes: their memory, files and kernel information
   ptrace: [101, 117],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
@@ -36,28 +38,28 @@ export const DENIED_CALLS = {
   kcmp: [312, 272],
   perf_event_open: [298, 241],
   setns: [308, 268],
-  // keys are shared by all who have the same user id, and are in no namespace
+  // keyrings are shared by all processes with the same user id and have no namespace
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // files by what no path leads to
+  // file access by handle, which bypasses paths
   name_to_handle_at: [303, 264],
   open_by_handle_at: [304, 265],
   fanotify_init: [300, 262],
   lookup_dcookie: [212, 18],
-  // programs in the kernel, and calls that pass by this filter
+  // programs in the kernel, and calls that bypass this filter
   bpf: [321, 280],
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
   userfaultfd: [323, 282],
-  // where memory lies is the machine's to say
+  // the machine controls memory placement
   mbind: [237, 235],
   set_mempolicy: [238, 237],
   set_mempolicy_home_node: [450, 450],
   migrate_pages: [256, 238],
   move_pages: [279, 239],
-  // of former times
+  // obsolete calls
   uselib: [134, null],
   ustat: [136, null],
   sysfs: [139, null],
@@ -66,7 +68,7 @@ export const DENIED_CALLS = {
   nfsservctl: [180, 42],
 } as const satisfies Readonly<Record<string, CallNumbers>>;
 
-/** What the application's code does not call either: of these an inner sandbox is made. */
+/** Calls additionally denied to the application's code. A pod needs them to create the inner sandbox. */
 export const DENIED_CALLS_OF_CODE = {
   unshare: [272, 97],
   mount: [165, 40],
@@ -86,7 +88,7 @@ export const DENIED_CALLS_OF_CODE = {
   listmount: [458, 458],
 } as const satisfies Readonly<Record<string, CallNumbers>>;
 
-/** Calls of which an argument decides. */
+/** Calls that are decided by an argument. */
 export const CHECKED_CALLS = {
   clone: [56, 220],
   clone3: [435, 435],
@@ -95,7 +97,7 @@ export const CHECKED_CALLS = {
   ioctl: [16, 29],
 } as const satisfies Readonly<Record<string, CallNumbers>>;
 
-/** Every call up to here was looked at (`mseal`); what a newer kernel adds does not exist in a pod. */
+/** Newest reviewed call (`mseal`). Calls that newer kernels add do not exist in a pod. */
 export const LAST_CALL = 462;
-/** Between the old numbers and those that all machines share there are calls of 32-bit machines, and some that came later. */
+/** Numbers between the old tables and the shared one. They belong to 32-bit systems and some later calls. */
 export const UNUSED_CALLS = { x64: [335, 423], arm64: [295, 423] } as const;

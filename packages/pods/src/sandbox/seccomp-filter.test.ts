@@ -7,7 +7,7 @@ const I386 = 0x40000003;
 const CLONE_NEWUSER = 0x10000000;
 const SIGCHLD = 17;
 
-/** What the kernel would do with a call: runs the filter's instructions as linux/filter.h says. */
+/** The kernel's decision about a call: executes the filter's instructions as linux/filter.h defines them. */
 function decide(filter: Buffer, number: number, args: readonly number[] = [], machine = X64): string {
   const data = new DataView(new ArrayBuffer(64));
   data.setUint32(0, number, true);
@@ -43,13 +43,13 @@ function decide(filter: Buffer, number: number, args: readonly number[] = [], ma
   throw new Error("the filter ends without an answer");
 }
 
-describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (machine: FilterMachine) => {
+describe.each(["x64", "arm64"] as const)("system-call filter on %s", (machine: FilterMachine) => {
   const architecture = machine === "x64" ? X64 : 0xc00000b7;
   const column = machine === "x64" ? 0 : 1;
   const pod = seccompFilter(machine, "pod");
   const code = seccompFilter(machine, "code");
 
-  it("refuses exactly what is listed, in a pod and for the application's code", () => {
+  it("denies exactly the listed calls, in a pod and for application code", () => {
     const denied = Object.values(DENIED_CALLS).map((call) => call[column]);
     const deniedOfCode = Object.values(DENIED_CALLS_OF_CODE).map((call) => call[column]);
     const checked = Object.values(CHECKED_CALLS).map((call) => call[column]);
@@ -64,17 +64,17 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (ma
     }
   });
 
-  it("answers that newer calls do not exist", () => {
+  it("reports newer calls as not implemented", () => {
     expect(decide(pod, LAST_CALL + 1, [], architecture)).toBe("error 38");
     expect(decide(code, 0x3fffffff, [], architecture)).toBe("error 38");
   });
 
-  it("kills programs of another machine", () => {
+  it("kills programs of another architecture", () => {
     expect(decide(pod, 1, [], I386)).toBe("killed");
     expect(decide(code, 1, [], machine === "x64" ? 0xc00000b7 : X64)).toBe("killed");
   });
 
-  it("lets sockets of local and internet families through alone", () => {
+  it("allows only sockets of local and internet families", () => {
     const socket = CHECKED_CALLS.socket[column];
     const families = Array.from({ length: 50 }, (_, family) => family);
     expect(families.filter((family) => decide(code, socket, [family, 1, 0], architecture) === "allowed")).toEqual([
@@ -85,7 +85,7 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (ma
     expect(decide(pod, socket, [40, 1, 0], architecture)).toBe("error 97");
   });
 
-  it("lets the application's code start threads and processes, none in new namespaces", () => {
+  it("application code may start threads and processes but no namespaces", () => {
     const [clone, clone3] = [CHECKED_CALLS.clone[column], CHECKED_CALLS.clone3[column]];
     expect(decide(code, clone, [SIGCHLD], architecture)).toBe("allowed");
     expect(decide(code, clone, [SIGCHLD | CLONE_NEWUSER], architecture)).toBe("error 1");
@@ -94,7 +94,7 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (ma
     expect(decide(pod, clone3, [], architecture)).toBe("allowed");
   });
 
-  it("lets nobody put keys into a terminal, or take on an old personality", () => {
+  it("denies injecting terminal input and obsolete personalities", () => {
     const [ioctl, personality] = [CHECKED_CALLS.ioctl[column], CHECKED_CALLS.personality[column]];
     expect(decide(code, ioctl, [0, 0x5412], architecture)).toBe("error 1");
     expect(decide(code, ioctl, [0, 0x5401], architecture)).toBe("allowed");
@@ -103,7 +103,7 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls on %s", (ma
   });
 });
 
-it("refuses calls with short pointers on x86-64", () => {
+it("denies calls with short pointers on x86-64", () => {
   expect(decide(seccompFilter("x64", "pod"), 0x40000000)).toBe("error 38");
   expect(decide(seccompFilter("x64", "code"), 0x40000001)).toBe("error 38");
 });

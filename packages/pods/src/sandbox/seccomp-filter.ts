@@ -7,12 +7,12 @@ import {
   UNUSED_CALLS,
 } from "./seccomp-calls.ts";
 
-/** The machines that a filter can be made for, as Node names them. */
+/** Architectures that have a filter, as Node names them. */
 export type FilterMachine = "x64" | "arm64";
 
-/** Tells the kernel's calls of one machine from those of another: AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
+/** Identifies the architecture of a call: AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
 const ARCHITECTURES = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
-/** From here on x86-64 has its calls again, for programs with short pointers. */
+/** x86-64 repeats its calls from this number for programs with short pointers (x32). */
 const X32_CALLS = 0x40000000;
 
 const KILL_PROCESS = 0x80000000;
@@ -22,26 +22,26 @@ const EPERM = 1;
 const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
 
-/** Of struct seccomp_data: the call's number, the machine, and the lower half of each argument. */
+/** Offsets in struct seccomp_data: call number, architecture, and the lower half of each argument. */
 const NUMBER_AT = 0;
 const MACHINE_AT = 4;
 const argumentAt = (index: number) => 16 + 8 * index;
 
-/** AF_UNIX, AF_INET, AF_INET6; the rest (vsock, alg, packet, bluetooth ...) is in no namespace, or needed by nobody. */
+/** AF_UNIX, AF_INET, AF_INET6. Others (vsock, alg, packet, bluetooth ...) have no namespace or no use. */
 const ALLOWED_FAMILIES = [1, 2, 10];
 const AF_NETLINK = 16;
 /** NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWNS and NEWTIME of linux/sched.h. */
 const NEW_NAMESPACES =
   0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x00020000 | 0x00000080;
-/** Linux itself, and the question which one it is. */
+/** Linux itself, and the query for the current personality. */
 const ALLOWED_PERSONALITIES = [0, 0xffffffff];
-/** Put keys into a terminal's input. */
+/** Inject characters into a terminal's input. */
 const DENIED_IOCTLS = [0x5412, 0x541c];
 
 /**
- * The kernel's filter of system calls (seccomp) as `bwrap --seccomp` reads it: denied calls answer EPERM, calls that were not
- * looked at ENOSYS, and a program made for another machine is killed. `pod` may make namespaces, because the sandbox of the
- * application's code is made in it; `code` may not.
+ * Builds the seccomp filter that `bwrap --seccomp` reads. Denied calls return EPERM, unreviewed calls ENOSYS, and a
+ * program of another architecture is killed. `pod` may create namespaces for the sandbox of the application's code;
+ * `code` may not.
  */
 export function seccompFilter(machine: FilterMachine, level: "pod" | "code"): Buffer {
   return assemble([
@@ -57,12 +57,12 @@ export function seccompFilter(machine: FilterMachine, level: "pod" | "code"): Bu
   ]);
 }
 
-/** Whether a filter can be made for this machine. */
+/** Whether a filter exists for this architecture. */
 export function isFilterMachine(architecture: string): architecture is FilterMachine {
   return architecture in ARCHITECTURES;
 }
 
-/** An instruction, or some that are jumped over together. */
+/** One instruction, or several that a jump skips together. */
 type Part =
   | { readonly code: number; readonly value: number; readonly yes?: number; readonly no?: number }
   | readonly Part[];
@@ -91,14 +91,14 @@ function whenBetween([first, last]: readonly [number, number], then: readonly Pa
   return [below, { code: 0x25, value: last, yes: size(then), no: 0 }, ...then];
 }
 
-/** Each check loads an argument over the call's number, and so ends with an answer. */
+/** Each check loads an argument over the call number, so it must end with a decision. */
 function checks(machine: FilterMachine, level: "pod" | "code"): Part[] {
   const when = (call: CallNumbers, then: Part[]) => {
     const number = numberOf(call, machine);
     return number === null ? [] : [whenEqual(number, [...then, answer(ALLOW)])];
   };
   const families = ALLOWED_FAMILIES.map((family) => whenEqual(family, [answer(ALLOW)]));
-  // routes alone: by other protocols of netlink the kernel tells of firewalls, audits and devices
+  // routing only: other netlink protocols reveal firewalls, audits and devices
   const routes = whenEqual(AF_NETLINK, [load(argumentAt(2)), whenEqual(0, [answer(ALLOW)])]);
   const personalities = ALLOWED_PERSONALITIES.map((value) => whenEqual(value, [answer(ALLOW)]));
   return [
@@ -116,7 +116,7 @@ function checksOfCode(machine: FilterMachine, when: (call: CallNumbers, then: Pa
   return [
     ...numbersOf(DENIED_CALLS_OF_CODE, machine).map((number) => whenEqual(number, [answer(ERROR | EPERM)])),
     ...when(CHECKED_CALLS.clone, [load(argumentAt(0)), whenAnyBit(NEW_NAMESPACES, [answer(ERROR | EPERM)])]),
-    // its flags lie in memory, where no filter looks; the C library then takes clone
+    // its flags are in memory, which a filter cannot read; the C library then falls back to clone
     ...when(CHECKED_CALLS.clone3, [answer(ERROR | ENOSYS)]),
   ];
 }
@@ -133,7 +133,7 @@ function size(parts: readonly Part[]): number {
   return parts.reduce((total, part) => total + ("code" in part ? 1 : size(part)), 0);
 }
 
-/** Eight bytes an instruction, in the order of bytes of both machines. */
+/** Eight bytes per instruction, little-endian on both architectures. */
 function assemble(parts: readonly Part[]): Buffer {
   const bytes = Buffer.alloc(8 * size(parts));
   let offset = 0;

@@ -2,13 +2,13 @@ import type { SqlConnection } from "@appdb/engine/ports";
 
 export interface FoundConnections {
   readonly others: number;
-  /** Changes with every statement of those that were left out by their names; null when there are none. */
+  /** Changes with each statement of the excluded connections; null when there are none. */
   readonly mark: string | null;
-  /** What those call themselves. */
+  /** Application names of the other connections. */
   readonly names: readonly string[];
 }
 
-/** How many clients are connected to the server, those left out that call themselves `own` or something that begins with `prefix`. */
+/** Counts the server's client connections, except those named `own` or with a name that begins with `prefix`. */
 export async function countConnections(sql: SqlConnection, own: string, prefix: string): Promise<FoundConnections> {
   const { rows } = await sql.query({
     text: `select count(*) filter (where not is_left_out), max(state_change) filter (where is_left_out),

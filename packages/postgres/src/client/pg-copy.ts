@@ -5,8 +5,8 @@ import { from } from "pg-copy-streams";
 import { statementError } from "./pg-errors.ts";
 
 /**
- * Runs `COPY ... FROM STDIN`; gives how many rows there were. What the source of the rows throws is told to PostgreSQL, which
- * then ends the statement, and passes as it is.
+ * Runs `COPY ... FROM STDIN` and returns the number of rows. An error of the row source ends the statement and is
+ * passed on.
  * @throws SqlError, commit_unknown
  */
 export async function copyRows(

@@ -2,15 +2,15 @@ import { AppError, appError } from "@appdb/contract/errors";
 import { SqlError } from "@appdb/engine/ports";
 import { DatabaseError } from "pg";
 
-/** Says whether the connection that threw this cannot be used again. */
+/** Whether the connection that threw this error is unusable. */
 export function isLost(error: unknown): boolean {
   if (error instanceof DatabaseError) return error.severity === "FATAL" || error.severity === "PANIC";
   return error instanceof AppError && (error.code === "commit_unknown" || error.code === "database_unavailable");
 }
 
 /**
- * Turns what the driver threw for a statement into SqlError (PostgreSQL refused it) or `commit_unknown` (the connection
- * broke while it ran; a FATAL of a server that shuts down may come after the commit, so it counts as unknown too).
+ * Converts a driver error of a statement to SqlError (PostgreSQL refused it) or `commit_unknown` (the connection broke
+ * while it ran). A FATAL error during a shutdown may come after the commit, so it counts as unknown too.
  */
 export function statementError(error: unknown): unknown {
   if (error instanceof AppError || error instanceof SqlError) return error;
@@ -27,19 +27,20 @@ export function statementError(error: unknown): unknown {
   if (isNeverSent(error)) return unavailableError(error);
   if (isMisuse(error)) return error;
   return appError("commit_unknown", {
-    detail: "The connection to PostgreSQL broke while a statement was running; it may or may not have been done.",
-    hint: "Look whether the row is there before sending it again.",
+    detail:
+      "The connection to PostgreSQL broke while a statement was running. The statement may or may not have been executed.",
+    hint: "Check whether the row exists before you send it again.",
     cause: error,
   });
 }
 
-/** PostgreSQL has been told to take no writes (refuse-writes.ts). */
+/** PostgreSQL refuses writes (refuse-writes.ts). */
 const READ_ONLY = "25006";
 
 function writesRefused(cause: DatabaseError): AppError {
   return appError("disk_full", {
     detail:
-      "PostgreSQL takes no writes now, as it does while the disk of its database is full. Nothing was stored; rows can be read.",
+      "PostgreSQL refuses writes now because the disk of its database is full. Nothing was stored. Rows can be read.",
     hint: "Raise disk_gb in the database's entry (cli db update), or drop tables, then send the request again.",
     cause,
   });
@@ -51,29 +52,32 @@ function lineOf(where: string | undefined): number | undefined {
   return line === undefined ? undefined : Number(line);
 }
 
-/** The driver's own words for a connection that it already knew to be dead: nothing went out. */
+/** Messages of the driver for a connection that it knew to be closed: nothing was sent. */
 function isNeverSent(error: unknown): boolean {
   return error instanceof Error && / is not queryable$/.test(error.message);
 }
 
-/** Mistakes of ours that the driver finds before it sends anything. */
+/** Programming errors that the driver finds before sending. */
 function isMisuse(error: unknown): boolean {
   return error instanceof Error && /^(Prepared statements must be unique|Query values must be)/.test(error.message);
 }
 
-/** No connection could be had: the server is away, starting, stopping, full, or refuses the role. `status_command` tells more of it. */
+/**
+ * No connection was possible: the server is down, starting, stopping, full, or refuses the role. `status_command` shows
+ * more.
+ */
 export function unavailableError(error: unknown, statusCommand?: string): AppError {
   if (error instanceof AppError) return error;
   const sqlstate = error instanceof DatabaseError ? error.code : undefined;
   return appError("database_unavailable", {
     detail: `PostgreSQL does not accept connections (${reason(error)}).`,
-    hint: `Try again in a moment.${statusCommand === undefined ? "" : ` How it is: ${statusCommand}`}`,
+    hint: `Try again in a moment.${statusCommand === undefined ? "" : ` Check its status: ${statusCommand}`}`,
     meta: sqlstate === undefined ? {} : { sqlstate },
     cause: error,
   });
 }
 
-/** A word for people without addresses or paths, which the driver's messages contain. */
+/** A short reason without the addresses and paths in the driver's messages. */
 function reason(error: unknown): string {
   if (error instanceof DatabaseError) {
     if (error.code === "57P03") return "it is starting up or shutting down";

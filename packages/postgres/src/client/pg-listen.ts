@@ -14,9 +14,9 @@ export interface ListenInput {
 }
 
 /**
- * Listens on a connection of its own until the signal aborts; resolves once the first LISTEN is made. A broken
- * connection is made again as often as needed, and then `onNotify("")` says that messages may have been missed.
- * @throws database_unavailable when the first connection cannot be had
+ * Listens on a separate connection until the signal aborts. Resolves once the first LISTEN succeeded. A broken
+ * connection is reopened as often as needed; `onNotify("")` then reports that messages may have been missed.
+ * @throws database_unavailable when the first connection fails
  */
 export async function listenOn(input: ListenInput): Promise<void> {
   const first = await openListener(input).catch((error: unknown) => {
@@ -36,7 +36,10 @@ async function keepListening(input: ListenInput, first: Listener): Promise<void>
     await sleep(RELISTEN_DELAY_MS, undefined, { signal: input.signal }).catch(() => undefined);
     if (input.signal.aborted) return;
     listener = await openListener(input).catch((error: unknown) => {
-      input.log?.debug({ channel: input.channel, error: String(error) }, "PostgreSQL cannot be listened to yet");
+      input.log?.debug(
+        { channel: input.channel, error: String(error) },
+        "listening to PostgreSQL failed, trying again",
+      );
       return undefined;
     });
     if (listener !== undefined) input.onNotify("");
@@ -46,7 +49,7 @@ async function keepListening(input: ListenInput, first: Listener): Promise<void>
 async function openListener(input: ListenInput): Promise<Listener> {
   const client = new Client({ ...input.config, keepAlive: true });
   const ended = new Promise<void>((resolve) => client.once("end", () => resolve()));
-  // The 'end' event follows and says enough; an unheard 'error' would end the process.
+  // The 'end' event follows; an unhandled 'error' event would end the process.
   client.on("error", (error) => input.log?.debug({ error: error.message }, "listening connection lost"));
   client.on("notification", (message) => {
     if (!input.signal.aborted) input.onNotify(message.payload ?? "");

@@ -26,7 +26,7 @@ async function killVictims(): Promise<void> {
   });
 }
 
-test("values come back as PostgreSQL writes them, in UTC and ISO form", async () => {
+test("returns values as PostgreSQL writes them, in UTC and ISO format", async () => {
   const result = await pool.query({
     text: "select 9223372036854775807::int8, 0.1::float8, true, null::text, '2024-05-01 12:00+02'::timestamptz, '{\"b\":1,\"a\":2.50}'::json",
   });
@@ -35,7 +35,7 @@ test("values come back as PostgreSQL writes them, in UTC and ISO form", async ()
   ]);
 });
 
-test("a named statement is prepared once and keeps its plan", async () => {
+test("prepares a named statement once and keeps its plan", async () => {
   await pool.withConnection(async (connection) => {
     for (const value of [1, 2, 3]) {
       const result = await connection.query({ name: "twice", text: "select $1::int8 * 2", values: [value] });
@@ -48,7 +48,7 @@ test("a named statement is prepared once and keeps its plan", async () => {
   });
 });
 
-test("a refused statement says its SQLSTATE and constraint, and the connection stays usable", async () => {
+test("reports SQLSTATE and constraint and keeps the connection usable", async () => {
   await pool.query({ text: "create table keyed (id int8 constraint keyed_key unique)" });
   await pool.query({ text: "insert into keyed values (1)" });
   await expect(pool.query({ text: "insert into keyed values (1)" })).rejects.toMatchObject({
@@ -69,7 +69,7 @@ test("a transaction that throws leaves nothing behind", async () => {
   expect((await pool.query({ text: "select count(*) from notes" })).rows).toEqual([["0"]]);
 });
 
-test("rows are copied within a transaction, and a refused one is named by its line", async () => {
+test("copies rows in a transaction and names a refused line", async () => {
   await pool.query({ text: "create table copied (id int primary key, word text)" });
   const copy = "copy copied (id, word) from stdin";
   const count = await pool.transaction(async (connection) => {
@@ -100,7 +100,7 @@ test("rows are copied within a transaction, and a refused one is named by its li
   ]);
 });
 
-test("a transaction whose failed statement was overlooked does not look committed", async () => {
+test("a transaction with an ignored failure does not appear committed", async () => {
   const overlooked = pool.transaction(async (connection) => {
     await connection.query({ text: "insert into notes values (2)" });
     await connection.query({ text: "select 1/0" }).catch(() => undefined);
@@ -108,7 +108,7 @@ test("a transaction whose failed statement was overlooked does not look committe
   await expect(overlooked).rejects.toMatchObject({ name: "SqlError", sqlstate: "25P02" });
 });
 
-test("a transaction that was begun by hand and not ended does not reach the next caller", async () => {
+test("an open manual transaction does not reach the next caller", async () => {
   await using single = createPgPool({ dsn: database.dsn, max: 1, application_name: "by hand" });
   await single.withConnection(async (connection) => {
     await connection.query({ text: "begin" });
@@ -117,7 +117,7 @@ test("a transaction that was begun by hand and not ended does not reach the next
   expect((await single.query({ text: "select count(*) from notes where n = 9" })).rows).toEqual([["0"]]);
 });
 
-test("a statement whose connection breaks while it runs ends with commit_unknown", async () => {
+test("a connection lost during a statement gives commit_unknown", async () => {
   await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
   const running = victims.query({ text: "select pg_sleep(20)" });
   const outcome = expect(running).rejects.toMatchObject({ code: "commit_unknown" });
@@ -132,7 +132,7 @@ test("a statement whose connection breaks while it runs ends with commit_unknown
   expect((await victims.query({ text: "select 1" })).rows).toEqual([["1"]]);
 });
 
-test("a transaction whose connection breaks before its commit is known to be undone", async () => {
+test("a connection lost before COMMIT means a rollback", async () => {
   await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
   const broken = victims.transaction(async (connection) => {
     await connection.query({ text: "insert into notes values (3)" });
@@ -143,14 +143,14 @@ test("a transaction whose connection breaks before its commit is known to be und
   expect((await pool.query({ text: "select count(*) from notes where n = 3" })).rows).toEqual([["0"]]);
 });
 
-test("an idle connection that the server ended harms nobody", async () => {
+test("an idle connection ended by the server causes no error", async () => {
   await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
   await victims.query({ text: "select 1" });
   await killVictims();
   await eventually(async () => expect((await victims.query({ text: "select 7" })).rows).toEqual([["7"]]));
 });
 
-test("a server that is not there is database_unavailable without its address", async () => {
+test("reports database_unavailable without the server's address", async () => {
   await using nobody = createPgPool({
     dsn: "postgresql:///main?host=/tmp/appdb-no-such-folder&user=postgres",
     max: 1,
@@ -162,14 +162,14 @@ test("a server that is not there is database_unavailable without its address", a
   expect(String(error)).not.toContain("no-such-folder");
 });
 
-test("more callers than connections wait for their turn", async () => {
+test("callers without a free connection wait", async () => {
   const results = await Promise.all(
     Array.from({ length: 20 }, (_, i) => pool.query({ text: "select $1::int8, pg_sleep(0.01)", values: [i] })),
   );
   expect(results.map((result) => result.rows[0]?.[0])).toEqual(Array.from({ length: 20 }, (_, i) => String(i)));
 });
 
-test("notifications arrive, and after a broken connection they arrive again, with a word that some may be missing", async () => {
+test("delivers notifications and reports a gap after a reconnect", async () => {
   await using listening = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
   const heard: string[] = [];
   const stop = new AbortController();
@@ -187,7 +187,7 @@ test("notifications arrive, and after a broken connection they arrive again, wit
   });
 });
 
-test("a pool whose PostgreSQL was killed says database_unavailable, and works again when it is back", async () => {
+test("recovers after PostgreSQL was killed and restarted", async () => {
   await using dead = await startTestPostgres();
   await using orphan = createPgPool({ dsn: dead.dsn, max: 2, application_name: "orphan" });
   await orphan.query({ text: "select 1" });

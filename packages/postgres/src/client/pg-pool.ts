@@ -12,34 +12,33 @@ import { connectionOf, type PostgresAddress } from "./server-address.ts";
 
 export interface PgPoolOptions {
   /**
-   * A PostgreSQL URI. Over TCP `postgresql://user:password@host:5432/main`; over a unix socket its folder goes into the
-   * query, percent-encoded: `postgresql:///main?host=/run/appdb&user=postgres` (`port` names the socket, 5432 unless told).
-   * An address of somebody who is not trusted comes as the fields that `parseServerAddress` made of it.
+   * A PostgreSQL URI. For TCP: `postgresql://user:password@host:5432/main`. For a unix socket, its percent-encoded
+   * folder goes into the query: `postgresql:///main?host=/run/appdb&user=postgres` (`port` names the socket, default
+   * 5432). Pass an untrusted address as the fields that `parseServerAddress` returns.
    */
   readonly dsn: string | PostgresAddress;
-  /** Most connections at a time. A caller beyond it waits; how many wait is the caller's to bound. */
+  /** Maximum number of connections. Further callers wait; the caller bounds how many. */
   readonly max: number;
   readonly application_name: string;
   readonly statement_timeout_ms?: number;
-  /** After this a connection that nothing uses is closed; a minute unless told. */
+  /** Closes connections that are idle for this long; default one minute. */
   readonly idle_timeout_ms?: number;
   readonly log?: Logger;
-  /** The command by which a person sees how this PostgreSQL is; a caller reads it who gets no connection. */
+  /** Command that shows the state of this PostgreSQL, for callers who get no connection. */
   readonly status_command?: string;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_TIMEOUT_MS = 60_000;
 
-/** Values leave the driver as PostgreSQL wrote them: the engine decodes by the column's type. */
+/** Returns values as PostgreSQL writes them; the engine decodes them by column type. */
 const RAW_TYPES = { getTypeParser: () => (text: string | Buffer) => text };
 
 /**
- * A pool on `pg`. Nothing connects before the first statement, and it heals by itself when PostgreSQL was away: broken
- * connections are dropped, the next statement opens a new one.
- * A statement throws SqlError when PostgreSQL refuses it, database_unavailable when no connection could be had,
- * commit_unknown when the connection broke while it ran. A transaction that broke before its COMMIT was sent is surely
- * undone and throws database_unavailable.
+ * A pool on `pg`. It connects with the first statement and recovers after an outage: it drops broken connections, and
+ * the next statement opens a new one. A statement throws SqlError when PostgreSQL refuses it, database_unavailable when
+ * no connection is possible, and commit_unknown when the connection broke while it ran. A transaction that broke before
+ * its COMMIT was sent is certainly rolled back and throws database_unavailable.
  */
 export function createPgPool(options: PgPoolOptions): SqlPool {
   return new PgPool(options);
@@ -67,7 +66,7 @@ class PgPool implements SqlPool {
     this.#pool = new Pool({
       max: options.max,
       idleTimeoutMillis: options.idle_timeout_ms ?? IDLE_TIMEOUT_MS,
-      // The pool's own connect time-out would also count the wait for a free connection, which is no failure.
+      // The pool's own connect timeout would include the wait for a free connection, which is not a failure.
       Client: class extends Client {
         constructor() {
           super(config);
@@ -82,8 +81,8 @@ class PgPool implements SqlPool {
       tapOf: (client) => this.#tapOf(client),
       cancel: (client) => this.#cancel(client),
     });
-    // Idle connections whose server went away, and lent ones to which the pool does not listen: the pool drops them and
-    // a running statement tells its caller, but an unheard 'error' event would end the process.
+    // Handles idle connections whose server went away and lent ones without a pool listener. The pool drops them, and a
+    // running statement reports the error. An unhandled 'error' event would end the process.
     this.#pool.on("error", (error) => this.#noteLoss(error));
     this.#pool.on("connect", (client) => client.on("error", (error) => this.#noteLoss(error)));
   }
@@ -156,11 +155,11 @@ class PgPool implements SqlPool {
 
   #tapOf(client: PoolClient): RawRowReader {
     const tap = this.#taps.get(client);
-    if (tap === undefined) throw new TypeError("A connection of the pool has no tap.");
+    if (tap === undefined) throw new TypeError("A connection of the pool has no row reader.");
     return tap;
   }
 
-  /** Resolves once PostgreSQL has been told, so that the next statement of the connection is not hit. */
+  /** Resolves once PostgreSQL got the request, so that it cannot hit the connection's next statement. */
   async #cancel(client: PoolClient): Promise<void> {
     const messenger = new Client({ ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
     messenger.on("error", (error) => this.#noteLoss(error));
@@ -168,7 +167,7 @@ class PgPool implements SqlPool {
       await messenger.connect();
       await messenger.query("select pg_cancel_backend($1)", [backendOf(client)]);
     } catch (error) {
-      // The statement then ends by itself, at its time limit at the latest.
+      // The statement then ends at its time limit at the latest.
       this.#options.log?.warn({ err: error }, "a statement could not be cancelled");
     } finally {
       await messenger.end().catch((error: unknown) => this.#noteLoss(error as Error));
@@ -190,7 +189,7 @@ class PgPool implements SqlPool {
   }
 }
 
-/** What is read and written must not hang on the server's or the role's own settings. */
+/** Reads and writes must not depend on settings of the server or the role. */
 async function prepareSession(client: ClientBase, options: PgPoolOptions): Promise<void> {
   const timeout = options.statement_timeout_ms ?? 0;
   await client.query(
@@ -200,12 +199,12 @@ async function prepareSession(client: ClientBase, options: PgPoolOptions): Promi
   );
 }
 
-/** The server's process of a connection, which the driver knows and its types do not name. */
+/** The server's process id of a connection, which the driver's types omit. */
 function backendOf(client: ClientBase): number | null {
   return "processID" in client && typeof client.processID === "number" ? client.processID : null;
 }
 
-/** Before COMMIT is sent nothing of a transaction can stay: a lost connection is no unknown commit. */
+/** Before COMMIT is sent nothing can be committed, so a lost connection is not an unknown commit. */
 async function uncommitted<T>(statement: () => Promise<T>): Promise<T> {
   try {
     return await statement();
@@ -229,7 +228,7 @@ async function commit(client: ClientBase): Promise<void> {
   throw new SqlError("the transaction had failed and was rolled back at its commit", { sqlstate: "25P02" });
 }
 
-/** Somebody's open transaction must not become that of the next who gets the connection. */
+/** An open transaction must not pass to the next user of the connection. */
 function isInTransaction(client: ClientBase): boolean {
   return client.getTransactionStatus() !== "I";
 }
@@ -240,7 +239,7 @@ async function rollback(client: ClientBase): Promise<boolean> {
     await client.query("rollback");
     return true;
   } catch {
-    // The connection is closed by the caller, which undoes the transaction; the first error is the one to tell.
+    // The caller closes the connection, which rolls back; the first error is reported.
     return false;
   }
 }

@@ -16,8 +16,9 @@ export async function runStatement(client: ClientBase, statement: Statement): Pr
 }
 
 /**
- * Runs a statement whose result may be too large, whose rows are taken as bytes, or whose caller may go away. Rows beyond `most_bytes` are dropped as
- * they come; `cancel` tells PostgreSQL to stop, and the statement is over only when that is done.
+ * Runs a statement with limits: its result may be too large, its rows are read as bytes, or its caller may leave. Rows
+ * beyond `most_bytes` are dropped as they arrive. `cancel` asks PostgreSQL to stop, and the call returns only after
+ * that.
  * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown
  */
 export async function runBounded(

@@ -6,7 +6,7 @@ import { createPgPool } from "./pg-pool.ts";
 
 let database: TestDatabase;
 let pool: SqlPool;
-/** One connection: whoever comes while it is busy goes with others. */
+/** A pool with one connection: reads that arrive while it is busy are sent together. */
 let single: SqlPool;
 
 beforeAll(async () => {
@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Runs a statement whose rows are taken, and gives the texts of their first fields. */
+/** Runs a statement with a row reader and returns the texts of the first fields. */
 async function read(sql: SqlPool, statement: Statement): Promise<(string | null)[]> {
   let rows: (string | null)[] = [];
   const { row_count: rowCount } = await sql.query({
@@ -38,7 +38,7 @@ async function read(sql: SqlPool, statement: Statement): Promise<(string | null)
   return rows;
 }
 
-/** Every connection has the statement, and it is known to be quick. */
+/** Prepares the statement on every connection and records it as fast. */
 async function warm(sql: SqlPool, statement: Statement): Promise<void> {
   for (let times = 0; times < 40; times++) await read(sql, statement);
 }
@@ -49,7 +49,7 @@ function sleeping(seconds: number): Statement {
   return { name: "sleep", text: "select $1::float8::text, pg_sleep($1::float8)", values: [seconds] };
 }
 
-test("reads that wait together get each their own rows, in order", async () => {
+test("reads that wait together each get their own rows in order", async () => {
   const of = (rows: number, tail: string | null): Statement => ({ name: "series", text: SERIES, values: [rows, tail] });
   await warm(single, of(1, ""));
   for (const sql of [single, pool]) {
@@ -61,7 +61,7 @@ test("reads that wait together get each their own rows, in order", async () => {
   }
 });
 
-test("a read that PostgreSQL refuses is refused alone", async () => {
+test("a refused read does not affect the others", async () => {
   const of = (by: number): Statement => ({ name: "divide", text: "select 12 / $1::int", values: [by] });
   await warm(single, of(1));
   const outcomes = await Promise.allSettled([1, 0, 2, 0, 3].map((by) => read(single, of(by))));
@@ -75,7 +75,7 @@ test("a read that PostgreSQL refuses is refused alone", async () => {
   expect(await read(single, of(4))).toEqual(["3"]);
 });
 
-test("a result that is too large is refused alone, and those behind it get all their rows once", async () => {
+test("refuses only a result that is too large", async () => {
   const of = (rows: number): Statement => ({ name: "series", text: SERIES, values: [rows, ""], most_bytes: 100_000 });
   await warm(single, of(1));
   const sizes = [5, 3_000_000, 5000, 3_000_000, 7, 9000];
@@ -91,7 +91,7 @@ test("a result that is too large is refused alone, and those behind it get all t
   ]);
 });
 
-test("a caller that goes away takes its own read with it, running or waiting, and no other", async () => {
+test("cancelling a caller affects only its own running or waiting read", async () => {
   await warm(single, sleeping(0));
   const away = [new AbortController(), new AbortController(), new AbortController()];
   const [before, running, waiting] = away.map(({ signal }) => signal);
@@ -117,7 +117,7 @@ test("a caller that goes away takes its own read with it, running or waiting, an
   expect(await outcomes).toMatchObject([left, { value: ["0"] }, left, { value: ["0"] }, left, { value: ["0"] }]);
 });
 
-test("a connection that breaks ends the reads that were sent, and the next ones get another", async () => {
+test("a broken connection ends sent reads and the next use another", async () => {
   await warm(single, sleeping(0));
   const outcomes = Promise.allSettled([read(single, sleeping(60)), read(single, sleeping(60))]);
   for (let ended = 0; ended < 2; ) {

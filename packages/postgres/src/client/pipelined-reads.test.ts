@@ -4,7 +4,7 @@ import { PipelinedReads } from "./pipelined-reads.ts";
 import type { RawRowReader } from "./raw-row-reader.ts";
 import type { NamedRead, ReadPipeline } from "./read-pipeline.ts";
 
-/** A connection whose driver sends when the test lets it, as it does while the statement before has not ended. */
+/** A connection that sends when the test allows it, as the driver does while a statement is running. */
 function fakeConnection() {
   const sent: ReadPipeline[] = [];
   const tap = { listener: undefined, hasPrepared: () => true } as unknown as RawRowReader;
@@ -26,7 +26,7 @@ function aRead(rows: number[], signal?: AbortSignal): NamedRead {
 
 const SOCKET = { stream: { write: () => true } };
 
-test("the late end of the statement before is not taken for the answer of a read", async () => {
+test("ignores the late end of the previous statement", async () => {
   const { trips, tap, sent } = fakeConnection();
   const rows: number[] = [];
   const reading = trips.read(aRead(rows));
@@ -41,7 +41,7 @@ test("the late end of the statement before is not taken for the answer of a read
   expect(rows).toEqual([5]);
 });
 
-test("a read that is left before it is sent cancels nothing of others, and itself once it runs", async () => {
+test("a cancelled read cancels only itself, before or after it is sent", async () => {
   const { trips, sent, cancelled } = fakeConnection();
   const away = new AbortController();
   const reading = trips.read(aRead([], away.signal)).catch(() => "left");

@@ -12,27 +12,27 @@ import {
   type ReadValue,
 } from "./read-pipeline.ts";
 
-/** What the trips need of the pool. */
+/** What the pipelines need of the pool. */
 export interface TripPool {
-  /** Most trips of one statement at a time. */
+  /** Maximum number of concurrent pipelines of one statement. */
   readonly connections: number;
   acquire(): Promise<PoolClient>;
   tapOf(client: PoolClient): RawRowReader;
   cancel(client: PoolClient): Promise<void>;
 }
 
-/** Reads of one statement that go in one piece, if all of them together take no longer than this by what runs took of late. */
+/** Maximum number of reads in one batch, provided that recent run times predict that the whole batch is fast. */
 const MAX_TOGETHER = 16;
 const TRIP_MS = 30;
-/** Trips of a statement that goes with others: one is written, one runs, one is read. Others go on all connections. */
+/**
+ * Concurrent batches of a batched statement: one being written, one running, one being read. Other statements use all
+ * connections.
+ */
 const SHARED_AT_A_TIME = 3;
-/** How much a run counts that was quicker than those before. */
+/** Weight of a run that was faster than the average. */
 const RECENT = 0.1;
 
-/**
- * Sends reads of one statement that wait for a connection together. A read that finds a connection free goes at once and
- * alone.
- */
+/** Sends waiting reads of one statement together. A read that finds a free connection is sent immediately and alone. */
 export class PipelinedReads {
   readonly #pool: TripPool;
   readonly #queues = new Map<string, Queue>();
@@ -41,7 +41,7 @@ export class PipelinedReads {
     this.#pool = pool;
   }
 
-  /** @throws as SqlPool.query */
+  /** @throws the same errors as SqlPool.query */
   read(statement: NamedRead): Promise<SqlResult> {
     const queue = this.#queueOf(statement.name);
     return new Promise((resolve, reject) => {
@@ -63,12 +63,15 @@ export class PipelinedReads {
     return queue;
   }
 
-  /** Goes as long as reads wait. The connection is given back each time: others may wait for it. It never rejects. */
+  /**
+   * Runs while reads are waiting. Returns the connection after each batch, because others may wait for it. Never
+   * rejects.
+   */
   async #travel(queue: Queue): Promise<void> {
     queue.trips += 1;
     while (queue.waiting.length > 0) {
       await this.#trip(queue);
-      // Runs that have become slower go on more connections.
+      // Runs that became slower use more connections.
       if (queue.waiting.length > 1) this.#start(queue);
     }
     queue.trips -= 1;
@@ -96,7 +99,7 @@ export class PipelinedReads {
     client.release(isLost(broke));
   }
 
-  /** The first read on a connection has the driver prepare the statement. */
+  /** On the first read of a connection, the driver prepares the statement. */
   async #goFirst(client: PoolClient, tap: RawRowReader, read: WaitingRead): Promise<unknown> {
     try {
       const { row_count: rowCount } = await runBounded(client, tap, read.statement, () => this.#pool.cancel(client));
@@ -134,7 +137,7 @@ export class PipelinedReads {
 interface Queue {
   readonly waiting: WaitingRead[];
   trips: number;
-  /** A run of late, the waiting for PostgreSQL included; endless before the first. */
+  /** Recent run time including the wait for PostgreSQL; infinite before the first run. */
   took_ms: number;
 }
 
@@ -142,7 +145,7 @@ function together({ took_ms: tookMs }: Queue): number {
   return Math.min(Math.max(Math.trunc(TRIP_MS / tookMs), 1), MAX_TOGETHER);
 }
 
-/** Takes those that go next; who was left meanwhile goes nowhere. */
+/** Takes the next reads and skips those whose caller left. */
 function takeNext(queue: Queue, isPrepared: (read: WaitingRead) => boolean): WaitingRead[] {
   const reads: WaitingRead[] = [];
   let most = 1;
@@ -172,7 +175,7 @@ class WaitingRead implements PendingRead {
     return this.statement.signal?.aborted === true;
   }
 
-  /** Tells the trip when the caller goes away before the read is over. */
+  /** Tells the pipeline when the caller leaves before the read has ended. */
   listen(trip: ReadPipeline): void {
     const { signal } = this.statement;
     if (signal === undefined) return;
@@ -206,14 +209,14 @@ class WaitingRead implements PendingRead {
   }
 }
 
-/** How long runs take of late: a longer one counts at once, a shorter one little by little. */
+/** Average of recent run times. A longer time counts fully at once, a shorter one gradually. */
 function recent(before: number, now: number): number {
   return now < before && Number.isFinite(before) ? before + (now - before) * RECENT : now;
 }
 
 const NO_ROWS: SqlResult["rows"] = [];
 
-/** Whether a statement can go on shared trips: it may run again, and its values are plain. */
+/** Whether a statement can be pipelined: it may be repeated, and its values are plain. */
 export function isNamedRead(statement: Statement): statement is NamedRead {
   const { name, take_row: takeRow, restart, values = [] } = statement;
   return name !== undefined && takeRow !== undefined && restart !== undefined && values.every(isPlain);

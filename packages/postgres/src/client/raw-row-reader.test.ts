@@ -11,7 +11,9 @@ function message(type: string, body: string): Buffer {
   return bytes;
 }
 
-/** What a tap gives to whoever takes rows and to the driver when a stream brings `chunks`, each in the same memory as the last. */
+/**
+ * Output of a reader for the row consumer and for the driver when a stream delivers `chunks`, all in the same buffer.
+ */
 function read(chunks: readonly Buffer[], isTaking: boolean): { rows: string[]; passed: string } {
   const client = Object.assign(new Client(), { connection: new Driver() });
   const tap = new RawRowReader(client);
@@ -27,7 +29,7 @@ function read(chunks: readonly Buffer[], isTaking: boolean): { rows: string[]; p
   return { rows, passed: Buffer.concat(client.connection.seen).toString() };
 }
 
-/** Keeps what it is given, as the driver does while a connection is being made. */
+/** Keeps its input, as the driver does while a connection is being opened. */
 class Driver {
   readonly seen: Buffer[] = [];
   readonly parsedStatements = {};
@@ -51,7 +53,7 @@ const ALL = Buffer.concat([
 ]);
 const PASSED = Buffer.concat([...OTHERS.slice(0, 1), ...OTHERS.slice(2), ...OTHERS.slice(1, 2)]).toString();
 
-test("rows are taken whole and in order, and the driver gets everything else, wherever the stream is cut", () => {
+test("delivers whole rows in order and all other messages to the driver", () => {
   for (let first = 0; first <= ALL.length; first++) {
     for (const second of [first, Math.min(first + 1, ALL.length), Math.min(first + 7, ALL.length), ALL.length]) {
       const chunks = [ALL.subarray(0, first), ALL.subarray(first, second), ALL.subarray(second)];
@@ -63,10 +65,10 @@ test("rows are taken whole and in order, and the driver gets everything else, wh
   expect(read(bytes, true)).toEqual({ rows: ROWS, passed: PASSED });
 });
 
-test("while nobody takes rows the driver gets them too", () => {
+test("the driver gets rows while no consumer takes them", () => {
   expect(read([ALL.subarray(0, 9), ALL.subarray(9)], false)).toEqual({ rows: [], passed: ALL.toString() });
 });
 
-test("a driver that reads in another way is refused", () => {
+test("refuses a driver that reads differently", () => {
   expect(() => new RawRowReader(Object.assign(new Client(), { connection: {} }))).toThrow("another way");
 });

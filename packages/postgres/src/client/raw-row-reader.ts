@@ -5,21 +5,21 @@ import type { ClientBase } from "pg";
 
 type TakeRow = NonNullable<Statement["take_row"]>;
 
-/** Where a connection of the driver begins to read what its stream brings. */
+/** The driver's entry point for data of its stream. */
 interface Listening {
   attachListeners(stream: Source): void;
   describe(message: unknown): void;
-  /** Texts of statements by name. */
+  /** Texts of prepared statements by name. */
   readonly parsedStatements: Readonly<Record<string, string>>;
 }
 
-/** Whoever takes everything that answers what they sent. */
+/** Receives every message that answers the sent statements. */
 export interface WireListener {
-  /** As `Statement.take_row`. */
+  /** Same as `Statement.take_row`. */
   takeRow(bytes: Buffer, start: number, end: number): void;
-  /** The fields of what PostgreSQL refused; false leaves it to the driver. */
+  /** Gets the fields of PostgreSQL's error; false passes it to the driver. */
   takeError(fields: Buffer): boolean;
-  /** A statement is over; false when it was the last, which the driver is told. */
+  /** A statement has ended. False when it was the last one, which the driver must see. */
   takeReady(): boolean;
 }
 
@@ -27,7 +27,7 @@ interface Source {
   on(event: string, listener: (chunk: Buffer) => void): unknown;
 }
 
-/** Type and length of a message; the length counts itself. */
+/** Type and length of a message. The length includes itself. */
 const HEADER = 5;
 const DATA_ROW = "D".charCodeAt(0);
 const READY_FOR_QUERY = "Z".charCodeAt(0);
@@ -37,8 +37,8 @@ const COMMAND_COMPLETE = "C".charCodeAt(0);
 const READ_BYTES = 64 * 1024;
 
 /**
- * The stream of a connection: each reads into one buffer. A new one for every piece is memory outside of the heap, so much of
- * it under load that the whole heap is collected again and again. Encrypted connections are read by their own stream.
+ * Stream of a connection that reads into one reused buffer. A new buffer for each chunk is memory outside the heap;
+ * under load, so much of it triggers full garbage collections. Encrypted connections use their own stream.
  */
 export function openStream(config?: { readonly ssl?: unknown }): Socket {
   if (config?.ssl) return new Socket();
@@ -57,30 +57,30 @@ export function openStream(config?: { readonly ssl?: unknown }): Socket {
 }
 
 /**
- * Stands between a connection's stream and the driver's reader, which makes a string of every field. While somebody takes
- * rows they get their bytes from here; everything else goes on to the driver, whole messages at a time.
+ * Sits between a connection's stream and the driver's parser, which makes a string of every field. While a consumer
+ * takes rows, it gets their bytes from here. All other messages go to the driver, whole messages at a time.
  */
 export class RawRowReader {
-  /** Whoever takes the rows of the running statement. */
+  /** Consumer of the running statement's rows. */
   take: TakeRow | undefined;
-  /** Whoever takes all that answers the running statements. */
+  /** Consumer of all messages that answer the running statements. */
   listener: WireListener | undefined;
   readonly #connection: Listening;
-  /** The beginning of a message whose rest has not come yet. */
+  /** Start of a message whose rest has not arrived. */
   #parts: Buffer[] = [];
   #bytes = 0;
   #wanted = 0;
-  /** While a connection is being made the driver keeps what it reads. */
+  /** The driver keeps the buffers that it reads while a connection is being opened. */
   #isReady = false;
 
-  /** Taps a client that has not connected yet. */
+  /** Attaches to a client that has not connected yet. */
   constructor(client: ClientBase) {
     const connection: unknown = "connection" in client ? client.connection : undefined;
     if (!isListening(connection)) throw new TypeError("This release of pg reads its connections in another way.");
     this.#connection = connection;
     const attach = connection.attachListeners.bind(connection);
     const describe = connection.describe.bind(connection);
-    // Whoever takes rows as bytes knows their fields: PostgreSQL need not name them each time.
+    // Consumers of raw rows know the fields, so PostgreSQL need not describe them each time.
     connection.describe = (message) => {
       if (this.take === undefined) describe(message);
     };
@@ -113,11 +113,11 @@ export class RawRowReader {
       size = HEADER;
     }
     if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
-    // The stream's buffer is used again for the next chunk.
+    // The stream reuses its buffer for the next chunk.
     if (at < bytes.length) this.#keep(Buffer.from(bytes.subarray(at)), size);
   }
 
-  /** Gives a message to whoever takes it. */
+  /** Passes a message to its consumer. */
   #takes(bytes: Buffer, start: number, end: number): boolean {
     const type = bytes[start];
     const { listener } = this;
@@ -139,7 +139,7 @@ export class RawRowReader {
     }
   }
 
-  /** Messages for the driver: theirs to keep until the connection is ready, lent from then on. */
+  /** Messages for the driver: copied until the connection is ready, then passed without a copy. */
   #lent(messages: Buffer): Buffer {
     if (this.#isReady) return messages;
     for (let at = 0; at < messages.length; at += 1 + readInt32(messages, at + 1)) {
@@ -148,7 +148,7 @@ export class RawRowReader {
     return Buffer.from(messages);
   }
 
-  /** The chunk after what was kept; undefined while a message still lacks its end. */
+  /** The chunk appended to the kept bytes. Undefined while a message is incomplete. */
   #complete(chunk: Buffer): Buffer | undefined {
     if (this.#bytes === 0) return chunk;
     this.#keep(Buffer.from(chunk), this.#wanted);

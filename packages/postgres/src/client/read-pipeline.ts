@@ -3,7 +3,7 @@ import type { Submittable } from "pg";
 import { statementError } from "./pg-errors.ts";
 import type { WireListener } from "./raw-row-reader.ts";
 
-/** A statement by name whose rows are taken as they come, and that may run again. */
+/** A named statement with a row reader that may be repeated. */
 export interface NamedRead extends Statement {
   readonly name: string;
   readonly values?: readonly ReadValue[];
@@ -13,10 +13,10 @@ export interface NamedRead extends Statement {
 
 export type ReadValue = string | number | null;
 
-/** One read of a trip. */
+/** One read of a pipeline. */
 export interface PendingRead {
   readonly statement: NamedRead;
-  /** Nobody waits for it any more. */
+  /** Whether its caller has left. */
   readonly is_left: boolean;
   end(outcome: ReadOutcome): void;
   fail(error: unknown): void;
@@ -32,29 +32,28 @@ interface Connection {
 }
 
 /**
- * Several reads that go to PostgreSQL in one piece: each a transaction of its own, so that what it sees, fails of or waits
- * for is as if they had been sent one after the other. What is saved is the waking of PostgreSQL for each of them, and the driver's own
- * objects for each message.
+ * Several reads sent to PostgreSQL together. Each keeps its own transaction, so visibility, errors and locks are the
+ * same as for consecutive reads. The batch saves a PostgreSQL wake-up per read and the driver's objects per message.
  */
 export class ReadPipeline implements Submittable, WireListener {
-  /** Resolves when the last read is over; with an error when the connection broke. */
+  /** Resolves when the last read has ended; with an error when the connection broke. */
   readonly over: Promise<unknown>;
   readonly #reads: readonly PendingRead[];
   readonly #onSent: (trip: ReadPipeline) => void;
   readonly #cancel: () => void;
   #isSent = false;
   #resolve: (broke?: unknown) => void = () => undefined;
-  /** The read whose rows come. */
+  /** Index of the read whose rows are arriving. */
   #at = 0;
   #rows = 0;
   #bytes = 0;
   #refusal: SqlError | undefined;
-  /** The last read for which PostgreSQL was told to stop. */
+  /** Index of the last read for which a cancel was sent. */
   #stopped = -1;
 
   /**
-   * `onSent` is told when what comes from now on answers these reads: the end of the statement before may come late.
-   * `cancel` tells PostgreSQL to stop what it runs; called once at most for each read.
+   * `onSent` is called once later messages answer these reads: the end of the previous statement may arrive late.
+   * `cancel` asks PostgreSQL to stop the running read; it is called at most once per read.
    */
   constructor(
     reads: readonly PendingRead[],
@@ -75,7 +74,7 @@ export class ReadPipeline implements Submittable, WireListener {
     if (this.#reads[0]?.is_left === true) this.#stop();
   }
 
-  /** A read was left: it is stopped if it runs, else when its turn comes. */
+  /** Handles a caller that left: cancels its read if it runs, otherwise when its turn comes. */
   leave(read: PendingRead): void {
     if (this.#isSent && this.#reads[this.#at] === read) this.#stop();
   }
@@ -92,7 +91,7 @@ export class ReadPipeline implements Submittable, WireListener {
 
   takeError(message: Buffer): boolean {
     this.#refusal = readError(message);
-    // A server that shuts down: the driver knows what to do.
+    // The server shuts down; the driver handles it.
     return this.#refusal !== undefined;
   }
 
@@ -106,7 +105,7 @@ export class ReadPipeline implements Submittable, WireListener {
     this.#bytes = 0;
     this.#refusal = undefined;
     if (refusal === undefined || outcome.bytes > (read.statement.most_bytes ?? outcome.bytes)) read.end(outcome);
-    // Whom a cancel hit that was meant for a neighbour is left open, to go again.
+    // A read hit by a cancel meant for its neighbour stays open and is retried.
     else if (read.is_left || this.#stopped < 0 || refusal.sqlstate !== CANCELLED) read.fail(refusal);
     if (this.#reads[this.#at]?.is_left === true) this.#stop();
     return this.#at < this.#reads.length;
@@ -156,7 +155,7 @@ function writeReads(reads: readonly PendingRead[]): Buffer {
     bytes[at + 5] = 0;
     at += 6 + bytes.write(name, at + 6);
     bytes[at++] = 0;
-    // No formats: all values are text.
+    // No format codes: all values are text.
     at = bytes.writeInt16BE(0, at);
     at = bytes.writeInt16BE(values.length, at);
     for (const value of values) {
@@ -171,7 +170,7 @@ function writeReads(reads: readonly PendingRead[]): Buffer {
   return bytes.subarray(0, at);
 }
 
-/** What PostgreSQL refused; undefined when it ends the connection with that. */
+/** The error of PostgreSQL. Undefined when it also ends the connection. */
 function readError(message: Buffer): SqlError | undefined {
   const fields = new Map<string, string>();
   for (let at = 0; at < message.length && message[at] !== 0; ) {
@@ -179,7 +178,7 @@ function readError(message: Buffer): SqlError | undefined {
     fields.set(String.fromCharCode(message[at] as number), message.toString("utf8", at + 1, end));
     at = end + 1;
   }
-  // V is the severity that no language of the server changes.
+  // V is the severity that is not localized.
   if (fields.get("V") !== "ERROR") return undefined;
   return new SqlError(fields.get("M") ?? "", {
     sqlstate: fields.get("C") ?? "XX000",

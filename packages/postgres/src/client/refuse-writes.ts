@@ -2,12 +2,12 @@ import type { SqlConnection } from "@appdb/engine/ports";
 
 const SETTING = "default_transaction_read_only";
 
-/** Of connections that write also while others may not: a part of their startup packet. */
+/** Startup option of connections that may write while others may not. */
 export const WRITES_ALWAYS = `-c ${SETTING}=off`;
 
 /**
- * Has PostgreSQL refuse every transaction that writes from now on, of all that are connected but those that connected with
- * `WRITES_ALWAYS`; or take them again. Holds over restarts of the server. Safe to repeat.
+ * Makes PostgreSQL refuse every writing transaction of all connections except those opened with `WRITES_ALWAYS`, or
+ * accept writes again. Survives server restarts. Safe to repeat.
  */
 export async function refuseWrites(sql: SqlConnection, isRefused: boolean): Promise<void> {
   const { rows } = await sql.query({

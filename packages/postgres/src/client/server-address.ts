@@ -3,10 +3,10 @@ import { isForeignAddress, publicLookup } from "@appdb/system/network/public-add
 import type { ClientConfig } from "pg";
 
 const DEFAULT_PORT = 5432;
-/** A name of DNS or an address of IPv4; no folder, no list, nothing that is percent-encoded. */
+/** A DNS name or an IPv4 address; no folder, no list, no percent-encoding. */
 const HOST = /^[A-Za-z0-9_](?:[A-Za-z0-9._-]*)$/;
 const SCHEMES = ["postgres:", "postgresql:"];
-/** What each `sslmode` asks of TLS. The driver knows no weaker check than the whole one where it encrypts. */
+/** TLS options for each `sslmode`. The driver always verifies fully when it encrypts. */
 const SSL_MODES: Readonly<Record<string, ClientConfig["ssl"]>> = {
   disable: false,
   "no-verify": { rejectUnauthorized: false },
@@ -16,10 +16,10 @@ const SSL_MODES: Readonly<Record<string, ClientConfig["ssl"]>> = {
   "verify-full": {},
 };
 const CHANNEL_BINDINGS = ["disable", "prefer", "require"];
-/** Every parameter that an address may have. */
+/** All supported parameters of an address. */
 const PARAMETERS = ["application_name", "channel_binding", "sslmode"];
 
-/** A PostgreSQL server over TCP, as fields: no text of it is ever parsed by the driver. */
+/** A PostgreSQL server over TCP as fields, so that the driver never parses the text. */
 export interface PostgresAddress {
   readonly host: string;
   readonly port: number;
@@ -29,19 +29,19 @@ export interface PostgresAddress {
   readonly ssl: ClientConfig["ssl"];
   readonly application_name: string | undefined;
   readonly binds_channel: boolean;
-  /** It is connected to on the internet alone; else also on this machine and in private networks. */
+  /** Whether only public internet hosts are allowed. Otherwise this machine and private networks are allowed too. */
   readonly is_public: boolean;
 }
 
-/** Why an address is refused; without its text, which may hold a password. */
+/** Why an address is refused, without its text, which may contain a password. */
 export interface RefusedAddress {
-  /** The end of a sentence: `names no TCP host`. */
+  /** Predicate of a sentence: `names no TCP host`. */
   readonly problem: string;
 }
 
 /**
- * Reads `postgresql://user:password@host:5432/database` of somebody who is not trusted: one TCP host, known parameters. Unless
- * `allow_private`, a host that is this machine or in a private network is refused; names are looked up when they are connected to.
+ * Parses an untrusted `postgresql://user:password@host:5432/database` with one TCP host and known parameters. Unless
+ * `allow_private`, it refuses this machine and private networks. Names are resolved and checked on connection.
  */
 export function parseServerAddress(text: string, allowPrivate: boolean): PostgresAddress | RefusedAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -51,7 +51,7 @@ export function parseServerAddress(text: string, allowPrivate: boolean): Postgre
   if (!allowPrivate && isNear(host)) return { problem: "names this machine or a private network" };
   const given = [...url.searchParams.keys()];
   const unknown = given.find((name) => !PARAMETERS.includes(name));
-  if (unknown !== undefined) return { problem: `has the parameter ${shown(unknown)}, which is not taken here` };
+  if (unknown !== undefined) return { problem: `has the unsupported parameter ${shown(unknown)}` };
   const repeated = given.find((name, at) => given.indexOf(name) !== at);
   if (repeated !== undefined) return { problem: `has the parameter ${repeated} more than once` };
   const mode = url.searchParams.get("sslmode");
@@ -76,7 +76,7 @@ export function parseServerAddress(text: string, allowPrivate: boolean): Postgre
   };
 }
 
-/** How the driver connects to it. Of a public server it connects to the very address that was looked at. */
+/** Driver options for an address. For a public server, the driver connects to exactly the checked address. */
 export function connectionOf(address: PostgresAddress): ClientConfig {
   const {
     host,
@@ -102,7 +102,7 @@ export function connectionOf(address: PostgresAddress): ClientConfig {
   };
 }
 
-/** Connects by TCP to what is on the internet alone, whatever a name says by then. */
+/** Connects by TCP to public internet addresses only, whatever the name resolves to. */
 class PublicSocket extends Socket {
   override connect(...given: unknown[]): this {
     const [port, host] = given;
@@ -118,14 +118,14 @@ class PublicSocket extends Socket {
   }
 }
 
-/** Whether a host is known to be near without a look-up. */
+/** Whether a host is known to be local or private without a lookup. */
 function isNear(host: string): boolean {
   const name = host.toLowerCase().replace(/\.$/, "");
   if (isIP(host) !== 0) return !isForeignAddress(host);
   return name === "localhost" || name.endsWith(".localhost");
 }
 
-/** Null for what is not percent-encoded correctly. */
+/** Null for invalid percent-encoding. */
 function decoded(part: string): string | null {
   try {
     return decodeURIComponent(part);
@@ -134,7 +134,7 @@ function decoded(part: string): string | null {
   }
 }
 
-/** A name that a person may have mistyped, and no more of their text. */
+/** Shows a possibly misspelled name, but no other text of the user. */
 function shown(name: string): string {
   return /^[a-z_]{1,40}$/i.test(name) ? name : "that is not a name";
 }

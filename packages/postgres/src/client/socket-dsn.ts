@@ -1,17 +1,17 @@
 export interface SocketDsnInput {
-  /** In which PostgreSQL's socket lies. */
+  /** Folder of PostgreSQL's socket. */
   readonly folder: string;
   readonly database: string;
   readonly user: string;
   readonly password: string;
 }
 
-/** How PostgreSQL is reached by its unix socket, in the form that `createPgPool` takes. It holds the password. */
+/** Connection string for a unix socket in the format of `createPgPool`, with the password. */
 export function socketDsn({ folder, ...login }: SocketDsnInput): string {
   return writeDsn({ host: folder }, login);
 }
 
-/** How PostgreSQL is reached by TCP on this machine, in the same form. */
+/** Connection string for TCP on this machine, in the same format. */
 export function loopbackDsn({
   host,
   port,

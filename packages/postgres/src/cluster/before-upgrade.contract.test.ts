@@ -28,7 +28,7 @@ import { nameRuntimeFolder } from "./runtime-folder.ts";
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 const ROOT = findCheckout(import.meta.dirname);
 
-/** Versions of the product, by what they make of a database. What the newer one makes is nothing for the older one. */
+/** Two product versions by their migrations. The older version cannot use databases of the newer one. */
 const OLD = MIGRATIONS.slice(
   0,
   MIGRATIONS.findLastIndex(({ breaking }) => breaking),
@@ -54,7 +54,7 @@ const copies = () => readdirSync(join(home, "postgres", "before-upgrade"));
 const unfinished = () => readdirSync(join(home, "postgres")).filter((name) => name.startsWith("unfinished-"));
 const readMark = (folder: string) => JSON.parse(readFileSync(join(folder, "format.json"), "utf8"));
 
-/** The PostgreSQL of a version. */
+/** PostgreSQL of a version. */
 function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): EmbeddedPostgres {
   return new EmbeddedPostgres({
     bin,
@@ -62,13 +62,13 @@ function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): 
     runtime_folder: runtimeFolder,
     log_file: join(home, "postgres.log"),
     log: createSilentLog(),
-    // no power is cut here, and other tests keep the disk busy
+    // no power cut happens here, and other tests keep the disk busy
     settings: { fsync: "off" },
     format: { ...CATALOG_FORMAT, newest: newestOf(migrations) },
   });
 }
 
-/** Starts a version, lets it work in the database `main`, and stops it; answers the rows and the catalog that it leaves. */
+/** Starts a version, runs a statement in the database `main`, and stops it. Returns the resulting rows and catalog. */
 async function runVersion(migrations: typeof NEW, statement = "select 1") {
   await using postgres = makePostgres(migrations);
   await postgres.ensureDatabase("main");
@@ -83,7 +83,7 @@ async function runVersion(migrations: typeof NEW, statement = "select 1") {
 
 const insert = (id: number) => `insert into notes values (${id})`;
 
-test("a database of an older version is copied once and upgraded, and the way back that is documented has its rows", async () => {
+test("copies an older database once, upgrades it, and the documented rollback works", async () => {
   const made = await runVersion(OLD, `create table notes (id int primary key); ${insert(1)}`);
   expect([made, existsSync(join(home, "postgres", "before-upgrade"))]).toEqual([["{1}", String(OLD_CATALOG)], false]);
 
@@ -96,7 +96,7 @@ test("a database of an older version is copied once and upgraded, and the way ba
   ]);
   const modeOf = (...path: string[]) => statSync(join(copy, ...path)).mode & 0o777;
   expect([modeOf(), modeOf("global", "pg_control")]).toEqual([0o700, 0o600]);
-  // the older one is refused, and does not count as what ran last: no copy of what is upgraded takes the copy's place
+  // the older version is refused and not recorded as the last one, so no copy replaces the existing copy
   await expect(runVersion(OLD)).rejects.toMatchObject({ code: "catalog_too_new" });
   const { ino } = statSync(copy);
   expect(await runVersion(NEW, insert(3))).toEqual(["{1,2,3}", String(NEW_CATALOG)]);
@@ -107,14 +107,14 @@ test("a database of an older version is copied once and upgraded, and the way ba
   expect(await runVersion(OLD, insert(4))).toEqual(["{1,4}", String(OLD_CATALOG)]);
 });
 
-test("an upgrade that fails leaves the database to the version that it comes from", async () => {
+test("a failed upgrade leaves the database usable by the previous version", async () => {
   const broken = { id: NEW_CATALOG + 1, breaking: true, sql: "alter table appdb.nowhere add column n int" };
   await expect(runVersion([...NEW, broken])).rejects.toMatchObject({ code: "upgrade_failed" });
   expect(copies()).toContain(VERSION);
   expect(await runVersion(OLD, insert(5))).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
 });
 
-test("a start that is killed while it copies changes nothing, and the next one copies all that there is by then", async () => {
+test("a start killed while copying changes nothing and the next one recopies", async () => {
   const copy = join(home, "postgres", "before-upgrade", VERSION);
   const { ino } = statSync(copy);
   await killWhileCopying();
@@ -126,13 +126,13 @@ test("a start that is killed while it copies changes nothing, and the next one c
   expect(await runVersion(OLD)).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
 });
 
-test("a disk that turns out too short is told by name, and a stop while it copies is not waited out; both change nothing", async () => {
+test("a full disk or a stop during the copy changes nothing", async () => {
   await withTool("cp", 'echo "cp: error writing here: No space left on device" >&2; exit 1', async () => {
     const error = await runVersion(NEW).catch((met: unknown) => met);
     expect(error).toMatchObject({
       code: "disk_full",
       message: expect.stringMatching(
-        /^The database is copied before .*: less was free than it takes\. Nothing was changed\.$/,
+        /^The database must be copied before .*: the disk had less free space than the copy needs\. Nothing was changed\.$/,
       ),
     });
   });
@@ -147,31 +147,28 @@ test("a disk that turns out too short is told by name, and a stop while it copie
   expect([unfinished(), readMark(inCluster()).catalog]).toEqual([[], OLD_CATALOG]);
 });
 
-test.skipIf(!canMount())(
-  "a disk without room for the copy is told with what is needed before anything is done",
-  async () => {
-    const small = join(home, "small");
-    mkdirSync(small);
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m,mode=0700", "tmpfs", small]);
-    try {
-      execFileSync("cp", ["-r", join(home, "postgres", "18"), small]);
-      await using postgres = makePostgres(NEW, small);
-      await expect(postgres.start()).rejects.toMatchObject({
-        code: "disk_full",
-        message: expect.stringMatching(/no room for that: \d+ MB are needed, \d+ MB are free\. Nothing was changed\.$/),
-      });
-      expect([readdirSync(small), readMark(join(small, "18")).catalog]).toEqual([["18"], OLD_CATALOG]);
-    } finally {
-      execFileSync("umount", [small]);
-    }
-  },
-);
+test.skipIf(!canMount())("reports the required space before copying to a full disk", async () => {
+  const small = join(home, "small");
+  mkdirSync(small);
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m,mode=0700", "tmpfs", small]);
+  try {
+    execFileSync("cp", ["-r", join(home, "postgres", "18"), small]);
+    await using postgres = makePostgres(NEW, small);
+    await expect(postgres.start()).rejects.toMatchObject({
+      code: "disk_full",
+      message: expect.stringMatching(/too little space: \d+ MB are needed, \d+ MB are free\. Nothing was changed\.$/),
+    });
+    expect([readdirSync(small), readMark(join(small, "18")).catalog]).toEqual([["18"], OLD_CATALOG]);
+  } finally {
+    execFileSync("umount", [small]);
+  }
+});
 
-/** A `cp` that stops in the middle. */
+/** A `cp` that stops half-way. */
 const HALFWAY = 'for to do :; done; mkdir "$to" && echo 18 >"$to/PG_VERSION" && exec sleep 60';
 const isHalfway = () => unfinished().some((name) => existsSync(join(home, "postgres", name, "PG_VERSION")));
 
-/** Puts a program of the system aside for a time. */
+/** Replaces a system program temporarily. */
 async function withTool(name: string, script: string, work: () => Promise<void>): Promise<void> {
   const [tools, path] = [join(home, "tools"), process.env.PATH];
   mkdirSync(tools, { recursive: true });
@@ -185,7 +182,7 @@ async function withTool(name: string, script: string, work: () => Promise<void>)
   }
 }
 
-/** A process of its own starts the new version, and is killed while it copies. */
+/** Starts the new version in a child process and kills it while it copies. */
 async function killWhileCopying(): Promise<void> {
   const [folder, logFile] = [join(home, "postgres"), join(home, "postgres.log")];
   const script = `
@@ -209,7 +206,7 @@ async function killWhileCopying(): Promise<void> {
   });
 }
 
-/** Does what docs/upgrades.md says. */
+/** Follows the rollback steps of docs/upgrades.md. */
 function goBack(): void {
   const page = readFileSync(join(ROOT, "docs", "upgrades.md"), "utf8");
   const script = /<!-- way back -->\n```sh\n(.*?)```/s.exec(page)?.[1] ?? "";

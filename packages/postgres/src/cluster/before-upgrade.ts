@@ -12,29 +12,29 @@ import { copyCluster } from "./copy-cluster.ts";
 import { withClient } from "./database-admin.ts";
 import { syncCluster } from "./init-cluster.ts";
 
-/** Below the folder in which clusters lie; in it a copy, named by the version that upgraded the cluster: the way back. */
+/** Subfolder next to the clusters with a copy for rollback, named by the version that upgraded the cluster. */
 export const COPIES_FOLDER = "before-upgrade";
-/** What a person put aside when they went back (docs/upgrades.md); theirs to remove. */
+/** Prefix of clusters that a user moved aside during a rollback (docs/upgrades.md). The user removes them. */
 const PUT_ASIDE = "undone-";
 
-/** A large database on a slow disk. */
+/** Enough for a large database on a slow disk. */
 const COPY_TIMEOUT_MS = 3_600_000;
-/** What the server needs beside the copy to start and to upgrade. */
+/** Space that the server needs besides the copy to start and upgrade. */
 const SPARE_BYTES = 64 * 1024 * 1024;
 const MB = 1024 * 1024;
 
 export interface CopyInput {
   readonly bin: string;
-  /** Below which the cluster lies. */
+  /** Parent folder of the cluster. */
   readonly folder: string;
-  /** The cluster itself; no server runs on it. */
+  /** The cluster's folder; no server runs on it. */
   readonly data_folder: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
 /**
- * Oldest and newest format of the databases of a running server; undefined while none of them has a catalog.
+ * Oldest and newest catalog format among the databases of a running server. Undefined when none has a catalog.
  * @throws database_unavailable
  */
 export async function findFormats(
@@ -55,14 +55,14 @@ export async function findFormats(
 }
 
 /**
- * Copies a cluster to `before-upgrade/<our version>` beside it, on the disk once it resolves. It appears whole, and is the only copy
- * then: those of former upgrades go. One that an upgrade of this version left goes too, because the older version has run since and
- * may have written rows.
+ * Copies a cluster to the sibling folder `before-upgrade/<our version>`; on disk once it resolves. The copy appears
+ * atomically and replaces all copies of previous upgrades. It also replaces one of this version, because the older
+ * version has run since and may have written rows.
  * @throws disk_full, postgres_failed before anything is changed; an AbortError by the signal
  */
 export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
   const { bin, folder, data_folder: dataFolder, log, signal } = input;
-  // what a killed one left takes room
+  // leftovers of a killed copy take space
   await removeUnfinished(folder);
   const unfinished = nameUnfinished(folder);
   const copies = join(folder, COPIES_FOLDER);
@@ -74,7 +74,7 @@ export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
     await syncCluster(bin, unfinished, { timeout_ms: COPY_TIMEOUT_MS, with_all: true });
     await mkdir(copies, { recursive: true, mode: 0o700 });
     const former = (await readdir(copies)).filter((name) => !name.startsWith(PUT_ASIDE));
-    // one of this name would be in the way; all of them are removed with what is unfinished, once the server runs
+    // an existing copy of this name would block the rename; all of them are removed later, with unfinished folders
     for (const name of former) await rename(join(copies, name), nameUnfinished(folder));
     await rename(unfinished, copy);
     await syncPath(copies);
@@ -86,7 +86,7 @@ export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
   log.info({ copy }, "the copy from before the upgrade is complete");
 }
 
-/** Bytes that the copy takes; 0 where blocks are shared. @throws disk_full */
+/** Bytes that the copy needs; 0 where blocks are shared. @throws disk_full */
 async function checkRoom(folder: string, dataFolder: string, block: string): Promise<number> {
   if (await sharesBlocks(dataFolder, block)) return 0;
   const [bytes, disk] = [await folderBytes([dataFolder]), await statfs(folder)];
@@ -106,25 +106,25 @@ async function sharesBlocks(dataFolder: string, block: string): Promise<boolean>
   }
 }
 
-/** Without the paths that programs name: who starts a hosted database is told this. */
+/** Omits paths of programs, because users who start a hosted database read this. */
 function copyFailure(cause: unknown): unknown {
   if (cause instanceof AppError || !(cause instanceof Error) || cause.name === "AbortError") return cause;
   const { code } = cause as NodeJS.ErrnoException;
   const said = "stderr" in cause ? String(cause.stderr).trim().split("\n").at(-1)?.split(": ").at(-1) : undefined;
   const words = said === undefined || said === "" ? String(code ?? "it was ended") : said;
   if (/No space left on device|quota exceeded|ENOSPC|EDQUOT/.test(words)) {
-    return tooLittleRoom("less was free than it takes", cause);
+    return tooLittleRoom("the disk had less free space than the copy needs", cause);
   }
   return appError("postgres_failed", {
-    detail: `The database is copied before this version upgrades it, and that failed: ${words}. Nothing was changed.`,
-    hint: "See whether its folder can be written, then start again; the older version works as before.",
+    detail: `The database must be copied before this version upgrades it, and the copy failed: ${words}. Nothing was changed.`,
+    hint: "Check that its folder is writable, then start again. The older version works as before.",
     cause,
   });
 }
 
 function tooLittleRoom(what: string, cause?: unknown): Error {
   return appError("disk_full", {
-    detail: `The database is copied before this version upgrades it, and its disk has no room for that: ${what}. Nothing was changed.`,
+    detail: `The database must be copied before this version upgrades it, and its disk has too little space: ${what}. Nothing was changed.`,
     hint: "Free space on the disk and start again, or start the older version, which works as before.",
     cause,
   });

@@ -48,7 +48,7 @@ async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<Embed
   return postgres;
 }
 
-/** One of a hosted database. */
+/** A cluster of a hosted database. */
 const startSole = () => start({ template_folder: join(home, "template") });
 
 async function ask(dsn: string, text: string): Promise<unknown[][]> {
@@ -58,7 +58,7 @@ async function ask(dsn: string, text: string): Promise<unknown[][]> {
 const refusedBy = (dsn: string) =>
   expect(ask(dsn, "select 1")).rejects.toMatchObject({ cause: { code: expect.stringMatching(/^28/) } });
 
-/** What each statement is refused with. */
+/** Error of each statement. */
 async function refusals(dsn: string, statements: readonly string[]): Promise<Record<string, unknown>> {
   const codes: Record<string, unknown> = {};
   for (const text of statements) {
@@ -70,7 +70,7 @@ async function refusals(dsn: string, statements: readonly string[]): Promise<Rec
   return codes;
 }
 
-/** By which PostgreSQL is left, or its superuser is become. */
+/** Statements that escape from PostgreSQL or become its superuser. */
 const POWERS = [
   "copy (select '') to program 'true'",
   "copy (select '') to '/tmp/appdb-out'",
@@ -95,7 +95,7 @@ const POWERS = [
 ];
 const REFUSED = Object.fromEntries(POWERS.map((text) => [text, "42501"]));
 
-test("neither the engine's role nor a service's leaves PostgreSQL or becomes its superuser", {
+test("engine and service roles cannot escape PostgreSQL or become its superuser", {
   timeout: TIMEOUT,
 }, async () => {
   const postgres = await startSole();
@@ -104,13 +104,13 @@ test("neither the engine's role nor a service's leaves PostgreSQL or becomes its
   const role = { name: SERVICE, password };
   await Promise.all([ensureServiceRole(superuser, role), ensureServiceRole(superuser, role)]);
   const service = socketDsn({ folder: runtimeFolder, database: "main", user: SERVICE, password });
-  // the superuser, as whom both worked once, is refused none of these
+  // the superuser, the role of both in earlier versions, may run all of these
   expect(await refusals(postgres.superuserDsn("main"), POWERS.slice(0, 1))).toEqual({ [POWERS[0] ?? ""]: "done" });
   expect(await refusals(postgres.dsn("main"), POWERS)).toEqual(REFUSED);
   expect(await refusals(service, POWERS)).toEqual(REFUSED);
-  // as itself, too
+  // also after resetting its role
   expect(await refusals(`${service}&options=-c%20role%3Dnone`, POWERS)).toEqual(REFUSED);
-  // and both work
+  // both roles work
   await ask(
     postgres.dsn("main"),
     "create table t (id int primary key, v appdb.vector(2)); insert into t values (1, '[1,2]')",
@@ -128,7 +128,7 @@ test("neither the engine's role nor a service's leaves PostgreSQL or becomes its
     .toEqual({ "insert into t values (2)": "25006" });
 });
 
-test("the superuser runs no function that the owner put in the way of a name", { timeout: TIMEOUT }, async () => {
+test("the superuser runs no function that the owner planted", { timeout: TIMEOUT }, async () => {
   const postgres = await startSole();
   await ask(
     postgres.dsn("main"),
@@ -142,20 +142,20 @@ test("the superuser runs no function that the owner put in the way of a name", {
     create view evil.pg_roles as select * from pg_catalog.pg_roles where evil.spring();
     alter database main set search_path = evil, pg_catalog, public`,
   );
-  // the trap works where the setting holds
+  // the trap works where the owner's setting applies
   expect(await ask(postgres.dsn("main"), "select 'pg_roles'::regclass::text")).toEqual([["pg_roles"]]);
   await using superuser = createPgPool({ dsn: postgres.superuserDsn("main"), max: 1, application_name: "test" });
   await ensureServiceRole(superuser, { name: SERVICE, password: "p" });
   const rights = "select rolsuper from pg_catalog.pg_roles where rolname = 'appdb_owner'";
   expect(await ask(postgres.dsn("main"), rights)).toEqual([[false]]);
-  // and what it may is put right at each start
+  // each start resets the setting
   await ask(postgres.superuserDsn("main"), "alter role appdb_owner superuser createrole");
   await postgres.stop();
   await postgres.start();
   expect(await ask(postgres.dsn("main"), rights)).toEqual([[false]]);
 });
 
-test("nobody connects without the password of this run, which is its owner's alone to read", {
+test("requires this run's password, which only its owner can read", {
   timeout: TIMEOUT,
 }, async () => {
   const postgres = await startSole();
@@ -183,7 +183,7 @@ async function methods(postgres: EmbeddedPostgres): Promise<unknown[][]> {
   return await ask(postgres.superuserDsn("main"), "select distinct auth_method from pg_hba_file_rules");
 }
 
-test("a cluster of several databases keeps its passwords, for processes that outlive its server", {
+test("a cluster of several databases keeps its passwords across server restarts", {
   timeout: TIMEOUT,
 }, async () => {
   const postgres = await start();
@@ -198,7 +198,7 @@ test("a cluster of several databases keeps its passwords, for processes that out
   expect(await next.listDatabases()).toEqual(["one", "two"]);
 });
 
-/** As version 0.8.0 made and left one: all of it the superuser's, who comes in without a password. */
+/** Creates a cluster as version 0.8.0 left it: the superuser owns everything and connects without a password. */
 async function makeOldCluster(database: string): Promise<void> {
   mkdirSync(join(home, "postgres"));
   const locale = ["--locale-provider=builtin", "--builtin-locale=PG_UNICODE_FAST", "--locale=C", "--encoding=UTF8"];
@@ -246,7 +246,7 @@ const OWNED = `select count(*) from (
     union all select stxname from pg_statistic_ext where stxowner = 10
     union all select datname from pg_database where datdba = 10 and datname = current_database()) as owned`;
 
-test("a database of version 0.8.0 becomes the owner's with all that is in it, however often its first start was killed", {
+test("gives a 0.8.0 database to the owner despite killed first starts", {
   timeout: TIMEOUT,
 }, async () => {
   await makeOldCluster("main");
@@ -268,12 +268,12 @@ test("a database of version 0.8.0 becomes the owner's with all that is in it, ho
   ]);
   expect(await refusals(service, POWERS)).toEqual(REFUSED);
   expect(await methods(first)).toEqual([["scram-sha-256"]]);
-  // the way back of the older version
+  // the older version can still roll back
   expect(readFileSync(cluster("pg_hba.conf"), "utf8")).toMatch(/^local\s+all\s+all\s+trust/m);
   await ask(first.superuserDsn("main"), "create table public.of_old (id int)");
   await first.stop();
 
-  // as a kill leaves what is kept beside it: cut off, of passwords that were never set, or gone
+  // states after a kill: file cut off, passwords never set, or file missing
   const kept = JSON.parse(readFileSync(cluster("access.json"), "utf8")) as object;
   for (const text of [
     '{"supe',
@@ -289,7 +289,7 @@ test("a database of version 0.8.0 becomes the owner's with all that is in it, ho
   }
 });
 
-test("the databases of a person's own cluster become the owner's too", { timeout: TIMEOUT }, async () => {
+test("gives the databases of a local cluster to the owner", { timeout: TIMEOUT }, async () => {
   await makeOldCluster("shop");
   const postgres = await start();
   expect(await ask(postgres.superuserDsn("shop"), OWNED)).toEqual([["0"]]);

@@ -4,17 +4,19 @@ import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { lazyCrypto } from "@appdb/system/processes/lazy-crypto";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 
-/** Who makes databases, extensions and roles in a cluster. Its supervisor alone connects as this role. */
+/**
+ * Role that makes databases, extensions and roles in a cluster. Only the cluster's supervisor connects as this role.
+ */
 export const SUPERUSER = "postgres";
-/** Who owns the databases and all that is in them, and can do nothing beyond. The engine connects as this role. */
+/** Role that owns the databases and their contents and has no other privileges. The engine connects as this role. */
 export const OWNER = "appdb_owner";
 
-/** In a cluster's own folder, so that whoever moves or copies the cluster takes it along. PostgreSQL does not mind. */
+/** Stored in the cluster's folder, so that moving or copying the cluster includes it. PostgreSQL ignores it. */
 const FILE = "access.json";
-/** Of ours alone: the file that an older version goes by stays as it is, which is its way back. */
+/** Our own rules file. The file that older versions use stays unchanged for a rollback. */
 const RULES_FILE = "appdb_hba.conf";
 const PASSWORD_BYTES = 32;
-/** Guessing a password of 256 random bits is hopeless as it is; more rounds would only slow each connection down. */
+/** Guessing 256 random bits is infeasible; more rounds would only slow down connections. */
 const SCRAM_ROUNDS = 1;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
@@ -24,15 +26,15 @@ export interface Passwords {
   readonly owner: string;
 }
 
-/** How a cluster is entered. */
+/** Access data of a cluster. */
 export interface ClusterAccess extends Passwords {
-  /** The superuser's password before, should the last change have been cut off. */
+  /** The superuser's previous password, in case the last change was interrupted. */
   readonly former: string | null;
-  /** Number of the arrangement of roles and owners that the cluster has (prepare-cluster.ts); 0 before the first. */
+  /** Version of the cluster's roles and owners (prepare-cluster.ts); 0 before the first. */
   readonly prepared: number;
 }
 
-/** New ones, of 256 random bits each. */
+/** Makes passwords of 256 random bits each. */
 export function makePasswords(): Passwords {
   return { superuser: makePassword(), owner: makePassword() };
 }
@@ -41,7 +43,7 @@ function makePassword(): string {
   return lazyCrypto().randomBytes(PASSWORD_BYTES).toString("base64url");
 }
 
-/** What the folder of a cluster says; undefined where no version that has passwords ran, or what it wrote is not whole. */
+/** Reads the access data of a cluster. Undefined when no version with passwords ran, or when the file is incomplete. */
 export function readAccess(dataFolder: string): ClusterAccess | undefined {
   const text = readIfExists(() => readFileSync(join(dataFolder, FILE), "utf8"));
   if (text === undefined) return undefined;
@@ -49,7 +51,7 @@ export function readAccess(dataFolder: string): ClusterAccess | undefined {
     const found: unknown = JSON.parse(text);
     return isAccess(found) ? found : undefined;
   } catch {
-    // cut off as the power was
+    // cut off by a power cut
     return undefined;
   }
 }
@@ -61,7 +63,7 @@ function isAccess(found: unknown): found is ClusterAccess {
   return areTexts && (former === null || typeof former === "string") && Number.isInteger(prepared);
 }
 
-/** The same for the newest cluster below `folder`, each in a folder that is named by its major version. */
+/** The same for the newest cluster below `folder`, where each folder is named by its major version. */
 export function findAccess(folder: string): ClusterAccess | undefined {
   const majors = (readIfExists(() => readdirSync(folder)) ?? []).map(Number).filter(Number.isInteger);
   const newest = majors.sort((one, other) => other - one).at(0);
@@ -74,8 +76,8 @@ export function writeAccess(dataFolder: string, { superuser, owner, former, prep
 }
 
 /**
- * Writes who may connect to the cluster, and gives the file's path: those two roles, and members of the owner, which services are.
- * Each shows a password. `type` and `address` are how the system reaches a server of its own (local-address.ts).
+ * Writes who may connect to the cluster, and returns the file's path: both roles and members of the owner, which are
+ * services. All must send a password. `type` and `address` describe the system's local connections (local-address.ts).
  */
 export function writeRules(dataFolder: string, [type, address]: readonly [type: string, address: string]): string {
   const path = join(dataFolder, RULES_FILE);
@@ -84,7 +86,7 @@ export function writeRules(dataFolder: string, [type, address]: readonly [type: 
   return path;
 }
 
-/** What PostgreSQL keeps of a password, in its own form: it never sees the password itself, nor does its log. */
+/** SCRAM verifier of a password, so that neither PostgreSQL nor its log sees the password. */
 export function scramVerifier(password: string): string {
   const { createHash, createHmac, pbkdf2Sync, randomBytes } = lazyCrypto();
   const salt = randomBytes(SALT_BYTES);

@@ -5,27 +5,27 @@ import { moveFile } from "@appdb/system/files/move-file";
 import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { syncPath } from "@appdb/system/files/sync-files";
 
-/** In a cluster's own folder, so that whoever moves or copies the cluster takes it along. PostgreSQL does not mind. */
+/** Stored in the cluster's folder, so that moving or copying the cluster includes it. PostgreSQL ignores it. */
 const MARK = "format.json";
 
-/** How a version of the product keeps what is its own in a cluster's databases: numbered steps, which only go forward. */
+/** Format of a product version's data in a cluster's databases: numbered migrations, forward only. */
 export interface ClusterFormat {
-  /** Number of the newest step that this version makes. */
+  /** Number of its newest migration. */
   readonly newest: number;
-  /** Where a database says which steps it has; quoted as SQL wants it. */
+  /** Table with the applied migrations of a database, quoted for SQL. */
   readonly table: string;
   readonly column: string;
 }
 
-/** What ran on a cluster last. */
+/** The version that ran on a cluster last. */
 export interface ClusterMark {
   /** Number of its format. */
   readonly catalog: number;
-  /** Of the product. */
+  /** Product version. */
   readonly version: string;
 }
 
-/** What a cluster's mark says; undefined when it has none that can be read: its databases are asked then. */
+/** Reads a cluster's mark. Undefined when it is missing or unreadable; the databases are then checked. */
 export function readMark(dataFolder: string): ClusterMark | undefined {
   const text = readIfExists(() => readFileSync(join(dataFolder, MARK), "utf8"));
   if (text === undefined) return undefined;
@@ -33,7 +33,7 @@ export function readMark(dataFolder: string): ClusterMark | undefined {
     const found: unknown = JSON.parse(text);
     return isMark(found) ? found : undefined;
   } catch {
-    // cut off as the power was
+    // cut off by a power cut
     return undefined;
   }
 }
@@ -43,12 +43,12 @@ function isMark(found: unknown): found is ClusterMark {
   return Number.isInteger(found.catalog) && typeof found.version === "string";
 }
 
-/** Whether the mark says that this very version ran on the cluster last. */
+/** Whether this very version ran on the cluster last. */
 export function isOurs(mark: ClusterMark | undefined, format: ClusterFormat): boolean {
   return mark?.catalog === format.newest && mark.version === VERSION;
 }
 
-/** Marks a cluster as this version's, on the disk once it resolves. */
+/** Marks a cluster as this version's; on disk once it resolves. */
 export async function writeMark(dataFolder: string, format: ClusterFormat): Promise<void> {
   const path = join(dataFolder, MARK);
   const file = openSync(`${path}.tmp`, "w", 0o600);
@@ -62,7 +62,7 @@ export async function writeMark(dataFolder: string, format: ClusterFormat): Prom
   await syncPath(dataFolder);
 }
 
-/** Marks a cluster that was just made, whose files are all still to be synced. */
+/** Marks a new cluster, whose files are all synced later. */
 export function markNew(dataFolder: string, format: ClusterFormat): void {
   writeFileSync(join(dataFolder, MARK), markText(format), { mode: 0o600 });
 }

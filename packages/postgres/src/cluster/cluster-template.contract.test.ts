@@ -9,12 +9,12 @@ import { EmbeddedPostgres } from "./embedded-postgres.ts";
 
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 
-test("several who need the template at once make one, that everybody may read, and copies are their owners' alone", {
+test("concurrent callers make one readable template, and copies are private", {
   timeout: 60_000,
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-template-"));
   try {
-    // what somebody who was killed left long ago, and what somebody makes now
+    // an old leftover of a killed process, and a folder in progress
     for (const [name, ageMs] of [
       ["18.unfinished-old", 3_600_000],
       ["18.unfinished-new", 0],
@@ -33,14 +33,14 @@ test("several who need the template at once make one, that everybody may read, a
     const modeOf = (...path: string[]) => statSync(join(folder, ...path)).mode & 0o777;
     expect([modeOf("18"), modeOf("18", "global", "pg_control")]).toEqual([0o755, 0o644]);
     expect([modeOf("one"), modeOf("one", "global", "pg_control")]).toEqual([0o700, 0o600]);
-    // the database itself, and the frozen one that others can be made of
+    // the database and the frozen template database
     expect(readdirSync(join(folder, "two", "base"))).toHaveLength(2);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 });
 
-test("a copy that is killed as soon as it runs takes this run's passwords again", { timeout: 60_000 }, async () => {
+test("a copy killed right after its start accepts this run's passwords again", { timeout: 60_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-template-"));
   const data = join(folder, "data");
   const open = () =>
@@ -54,7 +54,7 @@ test("a copy that is killed as soon as it runs takes this run's passwords again"
     });
   try {
     await ensureTemplate(bin, join(folder, "18"));
-    // the first start arranges the copy, and is synced
+    // the first start prepares the copy and syncs it
     await using first = open();
     await first.start();
     await first.stop();

@@ -8,26 +8,30 @@ import { copyCluster } from "./copy-cluster.ts";
 import { initCluster, makeSoleDatabase, syncCluster } from "./init-cluster.ts";
 import { PREPARED, preparedFromStart } from "./prepare-cluster.ts";
 
-/** The one database of a cluster that is made from a template. */
+/** The only database of a cluster that is made from a template. */
 export const SOLE_DATABASE = "main";
 
 const COPY_TIMEOUT_MS = 120_000;
-/** Nobody takes so long to make a template. */
+/** Exceeds the time to make a template. */
 const FORGOTTEN_MS = 600_000;
-/** Another user made the template's place, or it is there to be read only. */
+/** Errors when another user owns the template's folder, or it is read-only. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS"];
 const TAKEN = ["EEXIST", "ENOTEMPTY"];
 const runStatement = promisify(execFile);
 
-/** Where the template of a major version lies below a folder. The number grows with what a template holds: former ones are not used. */
+/**
+ * Folder of the template of a major version. The number increases with the template's contents, so older templates are
+ * not used.
+ */
 export function templateFolder(folder: string, major: number): string {
   return join(folder, `${major}-${PREPARED}`);
 }
 
 /**
- * Makes the cluster of which others are copies, unless it is there: with the database `SOLE_DATABASE` alone, everybody may read
- * it (it holds nothing of anybody, and its passwords hold until the first start of a copy). It appears whole; of several who make it at once the first wins and the others take its.
- * @throws postgres_failed; what the system says of a folder that cannot be written
+ * Makes the template cluster unless it exists, with `SOLE_DATABASE` as its only database. Everyone may read it: it
+ * contains no user data, and its passwords are valid only until the first start of a copy. It appears atomically; the
+ * first of several concurrent callers wins and the others use its result.
+ * @throws postgres_failed; the system's error for an unwritable folder
  */
 export async function ensureTemplate(bin: string, template_folder: string): Promise<void> {
   if (existsSync(join(template_folder, "PG_VERSION"))) return;
@@ -36,7 +40,7 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
   removeForgotten(template_folder);
   const unfinished = `${template_folder}.unfinished-${randomBytes(4).toString("hex")}`;
   try {
-    // tells at once whether we may, before the work
+    // fails before the work when the folder is not writable
     mkdirSync(unfinished, { mode: 0o700 });
     await makeCluster(bin, unfinished);
     await syncCluster(bin, unfinished);
@@ -49,7 +53,7 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
   }
 }
 
-/** Removes what was being made by somebody who was killed. */
+/** Removes unfinished folders of killed processes. */
 function removeForgotten(template_folder: string): void {
   const prefix = `${basename(template_folder)}.unfinished-`;
   for (const name of readdirSync(dirname(template_folder))) {
@@ -59,7 +63,7 @@ function removeForgotten(template_folder: string): void {
   }
 }
 
-/** Makes a cluster in a folder that is not there yet: a copy of the template, or the same from the start where none can be kept. */
+/** Makes a cluster in a new folder: a copy of the template, or an equal cluster where no template can be kept. */
 export async function provisionCluster(bin: string, template_folder: string, dataFolder: string): Promise<void> {
   try {
     await ensureTemplate(bin, template_folder);

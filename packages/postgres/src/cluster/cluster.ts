@@ -19,28 +19,28 @@ const runStatement = promisify(execFile);
 
 export interface ClusterInput {
   readonly bin: string;
-  /** Where the cluster's own folder lies, named by its major version. */
+  /** Parent of the cluster's folder, which is named by its major version. */
   readonly folder: string;
-  /** A cluster made ahead (cluster-template.ts), of which a new one is a copy; initdb makes it when left out. */
+  /** Template cluster to copy (cluster-template.ts). Without it, initdb makes the cluster. */
   readonly template_folder?: string | undefined;
-  /** Of one that initdb makes; a copy has those of its template until its first start. */
+  /** Passwords for initdb. A copy has its template's until its first start. */
   readonly passwords: Passwords;
 }
 
 /**
- * Finds the cluster below `folder`, or makes it. A new one appears whole: it is made in a folder beside it, which a rename
- * puts in place, so a kill in between leaves nothing that looks like a cluster. One of another major version than the server
- * is refused by the server itself.
- * @throws postgres_failed with what initdb said; postgres_unsupported for a PostgreSQL below 18
+ * Finds the cluster below `folder`, or makes it. A new one appears atomically: it is made in a sibling folder and
+ * renamed, so a kill leaves nothing that looks like a cluster. The server itself refuses a cluster of another major
+ * version.
+ * @throws postgres_failed with initdb's output; postgres_unsupported for a PostgreSQL below 18
  */
 export async function ensureCluster(input: ClusterInput): Promise<{ data_folder: string; is_new: boolean }> {
   const { bin, folder, passwords, template_folder: templateFolder } = input;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // initdb writes PG_VERSION among its first: what a killed owner left has one too, under another name
+  // initdb writes PG_VERSION early, so leftovers of a killed process have one too, under another name
   const found = readdirSync(folder).filter(
     (name) => !name.startsWith(UNFINISHED) && existsSync(join(folder, name, "PG_VERSION")),
   );
-  // the version is asked for only where it decides something: a process more is felt at the first command
+  // the version is read only when needed, because another process would slow down the first command
   const own = found.length > 1 ? String(await readMajorVersion(bin)) : found[0];
   if (own !== undefined && found.includes(own)) return { data_folder: join(folder, own), is_new: false };
   const unfinished = nameUnfinished(folder);
@@ -61,12 +61,12 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
   }
 }
 
-/** A name beside the cluster for what is being made, or being removed. */
+/** A sibling name for a cluster that is being made or removed. */
 export function nameUnfinished(folder: string): string {
   return join(folder, `${UNFINISHED}${randomBytes(4).toString("hex")}`);
 }
 
-/** Removes what a killed owner left half made. Its initdb may still run for a moment and write there, hence the patience. */
+/** Removes leftovers of a killed process. Its initdb may still write there for a moment, so the removal retries. */
 export async function removeUnfinished(folder: string): Promise<void> {
   const left = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED));
   await Promise.all(left.map((name) => removeFolder(join(folder, name))));
@@ -76,12 +76,12 @@ function refuseOldVersion(bin: string, major: number, name: string): void {
   if (major >= OLDEST_MAJOR) return;
   throw appError("postgres_unsupported", {
     detail: `The PostgreSQL in ${bin} is ${name}; PostgreSQL ${OLDEST_MAJOR} or newer is needed.`,
-    hint: "Unset SERVICE_PG_BIN to use the one that comes with the installation.",
+    hint: "Unset SERVICE_PG_BIN to use the PostgreSQL of the installation.",
     meta: { bin, version: name },
   });
 }
 
-/** Asks the PostgreSQL in `bin` for its major version. @throws postgres_failed, postgres_unsupported below 18 */
+/** Reads the major version of the PostgreSQL in `bin`. @throws postgres_failed, postgres_unsupported below 18 */
 export async function readMajorVersion(bin: string): Promise<number> {
   const program = join(bin, "postgres");
   const answer = await runStatement(program, ["--version"], { timeout: VERSION_TIMEOUT_MS, windowsHide: true }).catch(

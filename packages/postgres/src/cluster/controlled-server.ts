@@ -20,8 +20,9 @@ export interface ControlledPaths {
 }
 
 /**
- * A server that `pg_ctl` starts and signals. On Windows there is no other way: PostgreSQL refuses to run for an administrator, whose
- * rights pg_ctl takes from it, and its signals are messages to a named pipe. It is not our child: it is watched by its pid.
+ * A server that `pg_ctl` starts and signals. Windows requires this: PostgreSQL refuses to run with administrator
+ * rights, which pg_ctl drops, and signals are messages to a named pipe. The server is not our child process, so it is
+ * watched by its pid.
  */
 export class ControlledServer implements ServerHandle {
   readonly #place: Pick<ControlledPaths, "bin" | "data_folder">;
@@ -29,7 +30,7 @@ export class ControlledServer implements ServerHandle {
   #finish: (end: ServerEnd) => void = () => undefined;
   #pid: number | undefined;
   #end: ServerEnd | undefined;
-  /** It was told to end before it said its pid. */
+  /** Requested to end before its pid was known. */
   #wanted: ServerSignal | undefined;
 
   constructor(place: Pick<ControlledPaths, "bin" | "data_folder">) {
@@ -53,7 +54,7 @@ export class ControlledServer implements ServerHandle {
     else void signalServer(this.#place.bin, this.#pid, signal);
   }
 
-  /** Starts it, and resolves when it accepts connections; gives what pg_ctl said when it did not. */
+  /** Starts the server. Resolves when it accepts connections; to pg_ctl's output when it failed. */
   async start(place: ControlledPaths): Promise<string | undefined> {
     const options = Object.entries(place.settings).map(([name, value]) => `-c "${name}=${value}"`);
     const command = asServerUser(join(place.bin, "pg_ctl"), [
@@ -75,7 +76,7 @@ export class ControlledServer implements ServerHandle {
       said = (said + text).slice(-LAST_WORDS);
     });
     const watching = this.#findPid();
-    // not "close": the server inherits the pipe, which stays open as long as it runs
+    // not "close": the server inherits the pipe and keeps it open
     const failure = await once(child, "exit").then(
       ([code]) => (code === 0 ? undefined : said.trim() || `pg_ctl ended with code ${code}`),
       (error: Error) => `${command.program} cannot be run: ${error.message}`,
@@ -86,7 +87,7 @@ export class ControlledServer implements ServerHandle {
     return failure;
   }
 
-  /** Looks for the pid until the start has ended, and watches it from then on. */
+  /** Looks for the pid until the start has ended, then watches it. */
   async #findPid(): Promise<void> {
     while (this.#end === undefined) {
       const pid = readLock(this.#place.data_folder)?.pid ?? Number.NaN;
@@ -115,7 +116,7 @@ export class ControlledServer implements ServerHandle {
   }
 }
 
-/** Tells a server that an earlier process left to end, as `endProcess` asks for it. */
+/** Signals a server left by an earlier process, in the form that `endProcess` takes. */
 export function sendByPgCtl(bin: string): SendToServer {
   return (server, signal) => {
     if (!isProcessAlive(server)) return false;
@@ -124,7 +125,7 @@ export function sendByPgCtl(bin: string): SendToServer {
   };
 }
 
-/** Sends a server a signal by pg_ctl; SIGKILL by the system, which ends it at once everywhere. Its end shows whether it arrived. */
+/** Signals a server with pg_ctl, or with the system for SIGKILL. The server's end shows whether the signal arrived. */
 async function signalServer(bin: string, pid: number, signal: ServerSignal): Promise<void> {
   if (signal === "SIGKILL") {
     if (isPidUsed(pid)) process.kill(pid, signal);

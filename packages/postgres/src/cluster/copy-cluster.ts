@@ -6,7 +6,7 @@ import { boundToParent } from "./server-user.ts";
 
 const runStatement = promisify(execFile);
 
-/** What it says is read, and shall be in one language. */
+/** Sets the locale, because the output is parsed. */
 const SCRIPT = 'umask 077; export LC_ALL=C; exec "$@"';
 
 export interface CopyOptions {
@@ -15,16 +15,16 @@ export interface CopyOptions {
 }
 
 /**
- * Copies a cluster that no server runs on to a folder that is not there yet, for its owner alone; blocks are shared where the file
- * system can. It is not on the disk before syncCluster. What a failed or killed one leaves is the caller's to remove.
- * @throws what the program said; an AbortError by the signal
+ * Copies a stopped cluster to a new private folder. Shares blocks where the file system can. It is on disk only after
+ * syncCluster. The caller removes leftovers of a failed or killed copy.
+ * @throws the program's output; an AbortError by the signal
  */
 export async function copyCluster(from: string, to: string, options: CopyOptions): Promise<void> {
   if (process.platform !== "linux") {
     copyFolder(from, to);
     return;
   }
-  // the program copies in half the time that Node takes, and can be ended meanwhile
+  // cp takes half the time of a copy by Node, and it can be killed
   const cp = ["cp", "-r", "--reflink=auto", "--no-preserve=mode,ownership", from, to];
   const command = boundToParent({ program: "sh", args: ["-c", SCRIPT, "sh", ...cp] }, "KILL");
   await runStatement(command.program, command.args, { timeout: options.timeout_ms, signal: options.signal });

@@ -12,7 +12,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-test("a server that goes away under an administrator's statement is unavailable, not an unexpected error", async () => {
+test("reports database_unavailable when the server goes away during a statement", async () => {
   const lost = withClient(database.dsn, async (client) => {
     await client.query("select pg_terminate_backend(pg_backend_pid())").catch(() => undefined);
     await client.query("select 1");
@@ -20,12 +20,12 @@ test("a server that goes away under an administrator's statement is unavailable,
   await expect(lost).rejects.toMatchObject({ code: "database_unavailable" });
 });
 
-test("what PostgreSQL refuses is told as it is", async () => {
+test("passes on errors of PostgreSQL", async () => {
   const refused = withClient(database.dsn, (client) => client.query("select * from nothing_of_this_name"));
   await expect(refused).rejects.toMatchObject({ code: "42P01" });
 });
 
-test("a mistake of ours under a connection stays what it is", async () => {
+test("passes on programming errors during a connection", async () => {
   const mistaken = withClient(database.dsn, () => Promise.reject(new TypeError("of ours")));
   await expect(mistaken).rejects.toThrow(TypeError);
 });

@@ -4,10 +4,10 @@ import { DATABASE_OPTIONS } from "./init-cluster.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const DUPLICATE_DATABASE = "42P04";
-/** Two CREATE DATABASE of one name at once: the loser may hit the catalog's unique index first. */
+/** With two concurrent CREATE DATABASE of one name, the loser may hit the catalog's unique index first. */
 const UNIQUE_VIOLATION = "23505";
 
-/** Tells whether a database exists on the server behind `dsn` (any database of it). */
+/** Whether a database exists on the server of `dsn` (any of its databases). */
 export async function hasDatabase(dsn: string, database: string): Promise<boolean> {
   return await withClient(dsn, async (client) => {
     const found = await client.query("select 1 from pg_database where datname = $1", [database]);
@@ -15,7 +15,7 @@ export async function hasDatabase(dsn: string, database: string): Promise<boolea
   });
 }
 
-/** Names of the databases that people made, sorted. */
+/** Names of user databases, sorted. */
 export async function listPostgresDatabases(dsn: string): Promise<readonly string[]> {
   return await withClient(dsn, async (client) => {
     const found = await client.query<{ datname: string }>(
@@ -25,19 +25,19 @@ export async function listPostgresDatabases(dsn: string): Promise<readonly strin
   });
 }
 
-/** Makes a database unless it exists; text in it orders and maps case as Python does. Safe to race. */
+/** Creates a database unless it exists. Its text orders and maps case as Python does. Safe to run concurrently. */
 export async function createDatabase(dsn: string, database: string): Promise<void> {
   await withClient(dsn, (client) => createWith(client, database));
 }
 
-/** Drops a database, if it exists, and ends the connections to it. `dsn` is of another one. */
+/** Drops a database if it exists, and ends its connections. `dsn` must be another database. */
 export async function dropDatabase(dsn: string, database: string): Promise<void> {
   await withClient(dsn, async (client) => {
     await client.query(`drop database if exists ${client.escapeIdentifier(database)} with (force)`);
   });
 }
 
-/** The same over a connection that is open. */
+/** The same over an open connection. */
 export async function createWith(client: Client, database: string): Promise<void> {
   const found = await client.query("select 1 from pg_database where datname = $1", [database]);
   if (found.rowCount === 1) return;
@@ -50,8 +50,8 @@ export async function createWith(client: Client, database: string): Promise<void
 }
 
 /**
- * Lends one connection for the time of `work`, which may be done again.
- * @throws database_unavailable when the server cannot be reached or goes away meanwhile
+ * Opens one connection for the duration of `work`, which may be repeated.
+ * @throws database_unavailable when the server is unreachable or goes away
  */
 export async function withClient<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
   const pg = await import("pg");
@@ -60,7 +60,7 @@ export async function withClient<T>(dsn: string, work: (client: Client) => Promi
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: "appdb admin",
   });
-  // a server that goes away while the connection is idle says so here; the next query tells it to the caller
+  // a lost idle connection raises this event; the next query reports it to the caller
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -77,7 +77,7 @@ export async function withClient<T>(dsn: string, work: (client: Client) => Promi
   }
 }
 
-/** The driver's words for a connection that broke under a statement or before it. */
+/** Messages of the driver for a connection that was lost before or during a statement. */
 function isBroken(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return / is not queryable$|^Connection terminated/.test(error.message) || ("syscall" in error && "code" in error);

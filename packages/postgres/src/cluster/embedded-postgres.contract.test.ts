@@ -63,7 +63,7 @@ async function makeRows(postgres: EmbeddedPostgres): Promise<void> {
   });
 }
 
-test("a new home gets a server whose text compares as Python's does, and no TCP port", {
+test("a new home gets a server with Python's text order and no TCP port", {
   timeout: TIMEOUT,
 }, async () => {
   const postgres = makePostgres();
@@ -82,7 +82,7 @@ test("a new home gets a server whose text compares as Python's does, and no TCP 
   expect(existsSync(runtimeFolder)).toBe(false);
 });
 
-test("a killed server comes back by itself with every row", { timeout: TIMEOUT }, async () => {
+test("restarts a killed server with all rows", { timeout: TIMEOUT }, async () => {
   const postgres = makePostgres();
   await makeRows(postgres);
   for (let round = 0; round < 3; round++) {
@@ -94,11 +94,11 @@ test("a killed server comes back by itself with every row", { timeout: TIMEOUT }
   }
 });
 
-test("a server left by a killed owner is stopped before the next one starts", { timeout: TIMEOUT }, async () => {
+test("stops a server left by a killed owner before the next start", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await makeRows(first);
   await first.stop();
-  // a server without its owner: as after kill -9 of the daemon
+  // a server without its owner, as after kill -9 of the daemon
   const dataFolder = join(home, "postgres", readdirSync(join(home, "postgres"))[0] ?? "");
   mkdirSync(runtimeFolder, { mode: 0o700 });
   const address = socketAddress(runtimeFolder);
@@ -112,7 +112,7 @@ test("a server left by a killed owner is stopped before the next one starts", { 
   expect(await countRows(second)).toBe(100);
 });
 
-test("locks of a process that is gone, of a zombie and of a stranger's pid are no obstacle", {
+test("ignores locks of dead processes, zombies and reused pids", {
   timeout: TIMEOUT,
 }, async () => {
   const postgres = makePostgres();
@@ -120,7 +120,7 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
   const version = readdirSync(join(home, "postgres"))[0] ?? "";
   const lock = join(home, "postgres", version, "postmaster.pid");
   const stranger = spawn("sleep", ["60"], { stdio: "ignore" });
-  // a zombie: it ends when its parent is a program that lives and does not reap it
+  // a zombie: its parent is alive and does not reap it
   const parent = spawn("bash", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
   try {
     const zombie = Number(String((await once(parent.stdout, "data"))[0]));
@@ -145,10 +145,10 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
   }
 });
 
-test("a server that is stopped while its cluster is made leaves no process and no half cluster", async () => {
+test("stopping during cluster creation leaves no process and no incomplete cluster", async () => {
   const postgres = makePostgres();
   const starting = postgres.start().catch((error: unknown) => error);
-  // the unfinished cluster, and for a while the file of its password
+  // the unfinished cluster and, for a while, its password file
   const made = () => (existsSync(join(home, "postgres")) ? readdirSync(join(home, "postgres")).length : 0);
   await expect.poll(made).toBeGreaterThan(0);
   await postgres.stop();
@@ -159,7 +159,7 @@ test("a server that is stopped while its cluster is made leaves no process and n
   expect(postgres.state()).toBe("up");
 });
 
-test("a folder that is no PostgreSQL is refused by name", async () => {
+test("refuses a folder that is not a PostgreSQL by name", async () => {
   const empty = new EmbeddedPostgres({
     bin: home,
     folder: join(home, "postgres"),
@@ -171,7 +171,9 @@ test("a folder that is no PostgreSQL is refused by name", async () => {
   expect(empty.state()).toBe("down");
 });
 
-test("a cluster that cannot start says what PostgreSQL said and leaves no process", { timeout: TIMEOUT }, async () => {
+test("a cluster that cannot start reports PostgreSQL's message and leaves no process", {
+  timeout: TIMEOUT,
+}, async () => {
   const postgres = makePostgres();
   await postgres.start();
   await postgres.stop();

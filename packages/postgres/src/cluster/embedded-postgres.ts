@@ -36,11 +36,11 @@ import { clearStaleLocks } from "./stale-locks.ts";
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 5_000;
-/** How long the processes of a killed server may hold its shared memory before a start counts as failed. */
+/** Maximum time that processes of a killed server may hold its shared memory before a start fails. */
 const LEFTOVERS_MS = 15_000;
 /**
- * Of the superuser's connections: a name without a schema is the system's. The owner of a database could lead such a name to a
- * function of its own by the database's settings, which those of a connection override.
+ * Option of the superuser's connections: unqualified names resolve to the system's schema. Otherwise the owner of a
+ * database could redirect such names to own functions by database settings; connection options override those.
  */
 const SYSTEM_NAMES = "-c search_path=pg_catalog,pg_temp";
 const FAST_SHUTDOWN_MS = 30_000;
@@ -48,35 +48,35 @@ const IMMEDIATE_SHUTDOWN_MS = 5_000;
 
 export interface EmbeddedPostgresOptions {
   readonly bin: string;
-  /** Folder under which the cluster's own folder, named by its major version, lies. */
+  /** Parent of the cluster's folder, which is named by its major version. */
   readonly folder: string;
-  /** Short private folder for the socket (nameRuntimeFolder); made at the start and removed at the stop. */
+  /** Short private folder for the socket (nameRuntimeFolder). Made at the start and removed at the stop. */
   readonly runtime_folder: string;
   readonly log_file: string;
   readonly log: Logger;
-  /** A new cluster is a copy of the one there, whose only database is `SOLE_DATABASE` (cluster-template.ts). */
+  /** New clusters are copies of this one, with `SOLE_DATABASE` as their only database (cluster-template.ts). */
   readonly template_folder?: string;
-  /** In place of those of a local server, and beside them. */
+  /** Overrides and additions to the settings of a local server. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** The server ends in order when this process is killed. */
+  /** Whether the server shuts down when this process is killed. */
   readonly dies_with_parent?: boolean;
-  /** The runtime folder is another's: it stays when the server stops. */
+  /** Whether the runtime folder belongs to the caller and stays when the server stops. */
   readonly keeps_runtime_folder?: boolean;
-  /** False once the home belongs to another daemon: the server is not started again then, and the runtime folder stays. */
+  /** False once the home belongs to another daemon. The server is then not restarted, and the runtime folder stays. */
   readonly ownsHome?: () => boolean;
-  /** The databases are none of the engine's: they get no pgvector. */
+  /** Whether the databases do not belong to the engine and get no pgvector. */
   readonly without_vector?: boolean;
-  /** What this version keeps in the databases: a cluster with an older one is copied before its first start by this version. */
+  /** Data format of this version. A cluster with an older format is copied before its first start by this version. */
   readonly format?: ClusterFormat;
-  /** In place of what the system asks for, for tests. */
+  /** Replaces the system's default address in tests. */
   readonly address?: LocalAddress;
   readonly way?: ServerWay;
 }
 
 /**
- * One PostgreSQL cluster, reached by programs of this machine only: by a unix socket, or where there are none by a port of loopback
- * (local-address.ts). A server that dies is started again with growing pauses until `stop`. The caller holds the home's lock: nobody
- * else may run this cluster meanwhile.
+ * One PostgreSQL cluster for programs of this machine, reached by a unix socket or, without sockets, by a loopback port
+ * (local-address.ts). A server that dies is restarted with increasing pauses until `stop`. The caller holds the home's
+ * lock, so that no other process runs this cluster.
  */
 export class EmbeddedPostgres implements PostgresProvider {
   readonly #options: EmbeddedPostgresOptions;
@@ -107,19 +107,19 @@ export class EmbeddedPostgres implements PostgresProvider {
     return this.#state;
   }
 
-  /** As the owner of the databases, who can do nothing beyond them. */
+  /** Connects as the owner of the databases, who has no other privileges. */
   dsn(database: string): string {
     return this.#dsnOf(database, OWNER, this.#passwords.owner);
   }
 
-  /** As the superuser, for what the owner may not do: roles of services, settings of the server. */
+  /** Connects as the superuser, for service roles and server settings. */
   superuserDsn(database: string): string {
     return this.#dsnOf(database, SUPERUSER, this.#passwords.superuser);
   }
 
   #dsnOf(database: string, user: string, password: string): string {
     const options = [
-      // where there is a limit to the disk, whoever watches it goes on when others may not write any more
+      // with a disk limit, its watcher can still write when others may not
       ...(this.#isSole ? [WRITES_ALWAYS] : []),
       ...(user === SUPERUSER ? [SYSTEM_NAMES] : []),
     ].join(" ");
@@ -127,7 +127,10 @@ export class EmbeddedPostgres implements PostgresProvider {
     return options === "" ? dsn : `${dsn}&options=${encodeURIComponent(options)}`;
   }
 
-  /** A hosted database's are new at each start of its pod; others keep theirs, since processes that outlive their server know them. */
+  /**
+   * A hosted database gets new passwords at each start of its pod. Others keep theirs, because processes that outlive
+   * their server know them.
+   */
   get #passwords(): Passwords {
     this.#chosen ??= (this.#isSole ? undefined : findAccess(this.#options.folder)) ?? makePasswords();
     return this.#chosen;
@@ -152,7 +155,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async dropDatabase(database: string): Promise<void> {
-    if (this.#isSole) throw new Error("The only database of a cluster goes with its folder.");
+    if (this.#isSole) throw new Error("The only database of a cluster is removed with its folder.");
     await this.start();
     await dropDatabase(this.superuserDsn(this.#firstDatabase), database);
   }
@@ -163,7 +166,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     this.#copying.abort();
     this.#starting = undefined;
     await this.#endServer();
-    // a cluster that is being made is finished, so that no initdb outlives us; who started it is told that it was stopped
+    // finishes making the cluster so that no initdb outlives us; the starter gets the stop as its error
     await starting?.catch(() => undefined);
     await this.#tidying;
     this.#state = "down";
@@ -189,7 +192,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   async #endServer(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
-    // fast shutdown: sessions end, a checkpoint is written; immediate: as after a crash; no data is lost by either
+    // fast shutdown ends sessions and writes a checkpoint; immediate works like a crash; neither loses data
     for (const [signal, waitMs] of [
       ["SIGINT", FAST_SHUTDOWN_MS],
       ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS],
@@ -230,21 +233,23 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (format !== undefined && !isOurs(readMark(dataFolder), format))
       await this.#orEnd(this.#prepareUpgrade(place, format));
     this.#serve(place);
-    // neither is waited for: the first command is
+    // neither is awaited, because the first command is waiting
     const tidy = isNew ? [syncCluster(bin, dataFolder), removeUnfinished(folder)] : [removeUnfinished(folder)];
     this.#tidying = Promise.all(tidy).then(
       () => undefined,
-      (error: unknown) => log.warn({ err: error }, "the cluster's folder was not tidied"),
+      (error: unknown) => log.warn({ err: error }, "the cluster's folder was not cleaned up"),
     );
   }
 
-  /** Each start takes the passwords: a crash soon after the one before undoes them, because they are not synced. */
+  /**
+   * Sets the passwords at each start, because a crash soon after the previous start may undo them: they are not synced.
+   */
   async #startTaken(place: ServerPaths, isNew: boolean): Promise<void> {
     await this.#start(place);
     await this.#orEnd(this.#take(place, isNew));
   }
 
-  /** Ends the server where work at it fails. */
+  /** Stops the server when the work on it fails. */
   async #orEnd(work: Promise<void>): Promise<void> {
     try {
       await work;
@@ -255,8 +260,8 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /**
-   * Makes the server take this run's passwords, and arranges roles and owners where no version that does so ran last. One whose
-   * password nobody knows, as an older version left it, is given one while it does not run.
+   * Makes the server accept this run's passwords, and updates roles and owners after a version without them. When the
+   * password is unknown, as after an older version, it is reset while the server is stopped.
    */
   async #take(place: ServerPaths, isNew: boolean): Promise<void> {
     const { data_folder: dataFolder } = place;
@@ -270,7 +275,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     const known = [kept?.superuser, kept?.former].filter((password) => typeof password === "string");
     let isTaken = false;
     for (const former of known) {
-      // written before it is tried: a kill in between leaves both
+      // written before it is tried: after a kill both passwords are known
       writeAccess(dataFolder, { ...wanted, former, prepared });
       isTaken ||= await takeRoles(this.#dsnOf(this.#firstDatabase, SUPERUSER, former), wanted, arranges);
       if (isTaken) break;
@@ -288,13 +293,13 @@ export class EmbeddedPostgres implements PostgresProvider {
   async #resetRoles(place: ServerPaths): Promise<void> {
     const { bin, data_folder: dataFolder } = place;
     const { superuser } = this.#passwords;
-    this.#options.log.info({}, "PostgreSQL is given a password");
+    this.#options.log.info({}, "PostgreSQL gets a new password");
     await this.#endServer();
     await runAlone({ bin, data_folder: dataFolder, is_synced: true }, this.#firstDatabase, [resetPassword(superuser)]);
     writeAccess(dataFolder, { ...this.#passwords, former: superuser, prepared: 0 });
     await this.#start(place);
     if (await takeRoles(this.superuserDsn(this.#firstDatabase), this.#passwords, true)) return;
-    throw appError("postgres_failed", { detail: "PostgreSQL does not take the password that it was given." });
+    throw appError("postgres_failed", { detail: "PostgreSQL does not accept the password that was set." });
   }
 
   get #firstDatabase(): string {
@@ -302,9 +307,9 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /**
-   * Another version ran on the cluster last, or nobody knows: its databases say whether this one will upgrade any. Then the cluster is
-   * copied before, while the server, which has just ended in order, does not run; and marked before the first step, so that no later
-   * start takes what is half upgraded for what it was.
+   * Handles a cluster whose last version differs or is unknown. If this version will upgrade a database, the cluster is
+   * copied first, while the server is stopped cleanly. It is marked before the first migration, so that a later start
+   * does not mistake a half-upgraded cluster for the old version.
    */
   async #prepareUpgrade(place: ServerPaths, format: ClusterFormat): Promise<void> {
     const { bin, folder, log } = this.#options;
@@ -312,11 +317,11 @@ export class EmbeddedPostgres implements PostgresProvider {
     const marked = readMark(dataFolder)?.catalog;
     const databases = this.#isSole ? [SOLE_DATABASE] : await listPostgresDatabases(this.superuserDsn("postgres"));
     const found = await findFormats(
-      // what they keep is the owner's, who could have put a function of its own there
+      // read as the owner, who could have planted a function there
       databases.map((database) => this.dsn(database)),
       format,
     );
-    // newer than ours: it is refused where a database is opened, and keeps its mark
+    // a newer format is refused when a database is opened, and the mark stays
     if (found !== undefined && found.newest > format.newest) return;
     const isOlder = found !== undefined && found.oldest < format.newest;
     if (isOlder && marked !== format.newest) {
@@ -326,13 +331,13 @@ export class EmbeddedPostgres implements PostgresProvider {
       await this.#start(place);
       return;
     }
-    // a full disk is no reason not to start: the next start looks again
+    // a full disk does not prevent the start; the next start checks again
     await writeMark(dataFolder, format).catch((error: unknown) =>
       log.warn({ err: error }, "the cluster was not marked"),
     );
   }
 
-  /** Starts the server; the processes of one that was killed may need a moment to notice and go. */
+  /** Starts the server. Processes of a killed server may need a moment to exit. */
   async #start(place: ServerPaths): Promise<void> {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
@@ -355,7 +360,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     }
   }
 
-  /** From now on the server is there for others, and comes back when it ends. */
+  /** Makes the server available, and restarts it when it ends. */
   #serve(place: ServerPaths): void {
     this.#state = "up";
     this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
@@ -367,7 +372,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (this.#isStopping) return;
     const { log } = this.#options;
     this.#state = "starting";
-    log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended, it is started again");
+    log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended and is restarted");
     for (
       let pause = FIRST_RETRY_MS;
       !this.#isStopping && this.#ownsHome();
@@ -379,7 +384,7 @@ export class EmbeddedPostgres implements PostgresProvider {
         return;
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
-        log.error({ err: error }, "PostgreSQL could not be started again");
+        log.error({ err: error }, "PostgreSQL could not be restarted");
         await sleep(pause);
       }
     }

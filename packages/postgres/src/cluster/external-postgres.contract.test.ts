@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Speaks just enough of the protocol to be asked for its version. */
+/** Speaks only as much of the protocol as a version query needs. */
 async function pretendServer(version: string, number: string, vector: string): Promise<Server> {
   const frame = (type: string, body: Buffer) => {
     const head = Buffer.alloc(5);
@@ -83,7 +83,7 @@ async function refusal(version: string, number: string, vector: string): Promise
   }
 }
 
-test("databases are made on somebody else's server, which goes on when we stop", async () => {
+test("creates databases on an external server and leaves it running", async () => {
   const external = new ExternalPostgres({ url: server.superuserDsn("postgres") });
   expect(external.state()).toBe("down");
   expect(await external.hasDatabase("main")).toBe(false);
@@ -96,10 +96,10 @@ test("databases are made on somebody else's server, which goes on when we stop",
   expect(external.dsn("main")).toBe(server.superuserDsn("main"));
 });
 
-test("an older PostgreSQL and one without pgvector are refused by name", async () => {
+test("refuses an older PostgreSQL and one without pgvector", async () => {
   expect(await refusal("17.5", "170005", "t")).toMatchObject({
     code: "postgres_unsupported",
-    message: expect.stringMatching(/127\.0\.0\.1:\d+ is PostgreSQL 17\.5; 18 or newer is needed/),
+    message: expect.stringMatching(/127\.0\.0\.1:\d+ is PostgreSQL 17\.5; 18 or newer is required/),
   });
   expect(await refusal("18.0", "180000", "f")).toMatchObject({
     code: "postgres_unsupported",
@@ -108,7 +108,7 @@ test("an older PostgreSQL and one without pgvector are refused by name", async (
   expect(await refusal("18.0", "180000", "t")).toBeUndefined();
 });
 
-test("a server that does not answer is told, and found again when it does", async () => {
+test("reports an unresponsive server and recovers when it responds", async () => {
   const pretended = await pretendServer("18.0", "180000", "t");
   const { port } = pretended.address() as AddressInfo;
   const external = new ExternalPostgres({ url: `postgresql://me:s3cret@127.0.0.1:${port}/postgres` });
@@ -120,7 +120,7 @@ test("a server that does not answer is told, and found again when it does", asyn
   expect(external.state()).toBe("down");
 });
 
-test("an address that is none is refused without printing it", () => {
+test("refuses an invalid address without printing it", () => {
   for (const url of ["mysql://me:s3cret@localhost/db", "not an address s3cret"]) {
     expect(() => new ExternalPostgres({ url })).toThrow(
       expect.objectContaining({ code: "config_invalid", message: expect.not.stringContaining("s3cret") }),

@@ -5,22 +5,22 @@ import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 const OLDEST_MAJOR = 18;
 
 export interface ExternalPostgresOptions {
-  /** `postgresql://user:password@host:5432/postgres`: a database to connect to first, a role that may create databases. */
+  /** `postgresql://user:password@host:5432/postgres`: an initial database and a role that may create databases. */
   readonly url: string;
 }
 
-/** A server that somebody else runs. Databases are made on it; it is neither started nor stopped. */
+/** An externally managed server. The provider creates databases on it and never starts or stops it. */
 export class ExternalPostgres implements PostgresProvider {
   readonly #url: URL;
   #checking: Promise<void> | undefined;
   #state: PostgresState = "down";
 
-  /** @throws config_invalid when the URL is none */
+  /** @throws config_invalid for an invalid URL */
   constructor(options: ExternalPostgresOptions) {
     this.#url = parseUrl(options.url);
   }
 
-  /** Looks whether the server will do. @throws database_unavailable, postgres_unsupported */
+  /** Checks that the server is usable. @throws database_unavailable, postgres_unsupported */
   start(): Promise<void> {
     this.#checking ??= this.#check().catch((error: unknown) => {
       this.#checking = undefined;
@@ -30,7 +30,7 @@ export class ExternalPostgres implements PostgresProvider {
     return this.#checking;
   }
 
-  /** The server is not ours to stop. */
+  /** Does not stop the external server. */
   async stop(): Promise<void> {
     this.#checking = undefined;
     this.#state = "down";
@@ -66,7 +66,7 @@ export class ExternalPostgres implements PostgresProvider {
     await this.stop();
   }
 
-  /** Whether the server answers is known from the last time that somebody asked it. */
+  /** Remembers whether the last request reached the server. */
   async #reach<T>(work: () => Promise<T>): Promise<T> {
     await this.start();
     try {
@@ -86,7 +86,7 @@ export class ExternalPostgres implements PostgresProvider {
       );
       const facts = found.rows[0];
       if (facts === undefined || Number(facts.number) < OLDEST_MAJOR * 10_000) {
-        throw unsupported(`is PostgreSQL ${facts?.version}; ${OLDEST_MAJOR} or newer is needed`, this.#url);
+        throw unsupported(`is PostgreSQL ${facts?.version}; ${OLDEST_MAJOR} or newer is required`, this.#url);
       }
       if (!facts.vector) throw unsupported("has no pgvector", this.#url);
     });
@@ -97,9 +97,9 @@ export class ExternalPostgres implements PostgresProvider {
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) {
-    // the text may hold a password
+    // the text may contain a password
     throw appError("config_invalid", {
-      detail: "SERVICE_LOCAL_DATABASE_URL is not a PostgreSQL address.",
+      detail: "SERVICE_LOCAL_DATABASE_URL is not a valid PostgreSQL address.",
       hint: "Write: postgresql://user:password@host:5432/postgres",
       meta: { variable: "SERVICE_LOCAL_DATABASE_URL" },
     });
@@ -110,6 +110,6 @@ function parseUrl(text: string): URL {
 function unsupported(what: string, url: URL): Error {
   return appError("postgres_unsupported", {
     detail: `The server at ${url.host || url.searchParams.get("host")} ${what}.`,
-    hint: "Point SERVICE_LOCAL_DATABASE_URL to a PostgreSQL 18 with pgvector, or unset it to use the one that comes along.",
+    hint: "Point SERVICE_LOCAL_DATABASE_URL to a PostgreSQL 18 with pgvector, or unset it to use the PostgreSQL of the installation.",
   });
 }

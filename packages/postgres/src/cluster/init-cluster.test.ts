@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { adviseOnInitdb } from "./init-cluster.ts";
 
-test("a user without an entry in passwd is told so, and not to look at the disk", () => {
+test("reports a user without a passwd entry instead of a disk problem", () => {
   const said = "could not look up effective user ID 12345: user does not exist";
   expect(adviseOnInitdb(said)).toContain("/etc/passwd");
-  expect(adviseOnInitdb("could not create directory: Permission denied")).toContain("the home can be written");
+  expect(adviseOnInitdb("could not create directory: Permission denied")).toContain("the home is writable");
 });

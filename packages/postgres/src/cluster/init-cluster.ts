@@ -11,17 +11,16 @@ import { asServerUser } from "./server-user.ts";
 const INITDB_TIMEOUT_MS = 120_000;
 const runStatement = promisify(execFile);
 
-/** How every database of ours is made: text in it orders and maps case as Python does. */
+/** Options of every database: its text orders and maps case as Python does. */
 export const DATABASE_OPTIONS =
   "template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C'";
 
 /**
- * Makes a cluster in a folder that is not there yet, whose superuser has that password; its files are not on the disk before
- * syncCluster.
+ * Makes a cluster in a new folder with that superuser password. Its files are on disk only after syncCluster.
  * @throws postgres_failed
  */
 export async function initCluster(bin: string, dataFolder: string, superuserPassword: string): Promise<void> {
-  // initdb takes a password from a file alone; next to the cluster, so that a killed server's is removed with what it left unfinished
+  // initdb reads a password only from a file; next to the cluster, so that the cleanup of a killed server removes it
   const passwordFile = `${dataFolder}-password`;
   const command = asServerUser(join(bin, "initdb"), [
     `--pgdata=${dataFolder}`,
@@ -34,7 +33,7 @@ export async function initCluster(bin: string, dataFolder: string, superuserPass
     "--locale=C",
     "--wal-segsize=4",
     "--no-instructions",
-    // the files are synced by syncCluster, while the server runs already
+    // syncCluster syncs the files while the server is already running
     "--no-sync",
   ]);
   try {
@@ -54,11 +53,13 @@ export async function initCluster(bin: string, dataFolder: string, superuserPass
 
 export interface SyncOptions {
   readonly timeout_ms: number;
-  /** Writes out the whole file system where there is a call for that: quicker than one file after the other while somebody waits. */
+  /**
+   * Whether to sync the whole file system, where possible. This is faster than syncing each file while a user waits.
+   */
   readonly with_all?: boolean;
 }
 
-/** Brings the files of a new cluster to the disk; what the server writes later it syncs itself. */
+/** Syncs the files of a new cluster to disk. The server syncs its own later writes. */
 export async function syncCluster(
   bin: string,
   dataFolder: string,
@@ -70,8 +71,8 @@ export async function syncCluster(
 }
 
 /**
- * Leaves the cluster one database alone, beside the frozen one that others can be made of: the rest would be half of each
- * copy. It is arranged by these statements, one a line. No server may run on it.
+ * Reduces a cluster to one database and the frozen template database, which halves the size of copies. Then runs
+ * `statements` in it, one per line. No server may run on the cluster.
  * @throws postgres_failed
  */
 export async function makeSoleDatabase(
@@ -93,12 +94,12 @@ export async function makeSoleDatabase(
 export interface AloneInput {
   readonly bin: string;
   readonly data_folder: string;
-  /** What it writes is brought to the disk. */
+  /** Whether its writes are synced to disk. */
   readonly is_synced: boolean;
 }
 
 /**
- * Runs statements, one a line, in PostgreSQL's single-user mode: a process that ends with its input, and asks for no password. No
+ * Runs statements, one per line, in PostgreSQL's single-user mode, which ends with its input and needs no password. No
  * server may run on the cluster.
  * @throws postgres_failed
  */
@@ -115,22 +116,22 @@ export async function runAlone(
     timeout: INITDB_TIMEOUT_MS,
     windowsHide: true,
   });
-  // a server that ends early closes its input; its words and its status tell why
+  // a server that ends early closes its input; its output and status explain why
   child.stdin.on("error", () => undefined);
   child.stdin.end(statements.map((statement) => `${statement}\n`).join(""));
   const [said] = await Promise.all([text(child.stderr), once(child, "close")]);
   if (child.exitCode === 0) return;
   throw appError("postgres_failed", {
     detail: `The PostgreSQL cluster could not be prepared: ${said.trim().split("\n").at(-1) ?? "it ended"}`,
-    hint: "See whether the disk is full.",
+    hint: "Check whether the disk is full.",
   });
 }
 
-/** PostgreSQL asks for the name of the user that runs it. */
+/** PostgreSQL requires a name for the user that runs it. */
 export function adviseOnInitdb(words: string): string {
   return /could not look up (effective )?user ID/.test(words)
-    ? `The user with the number ${process.getuid?.()} has no name on this machine: give it an entry in /etc/passwd.`
-    : "See whether the disk is full and the home can be written.";
+    ? `The user with the id ${process.getuid?.()} has no name on this machine: add an entry to /etc/passwd.`
+    : "Check whether the disk is full and the home is writable.";
 }
 
 function lastWords(cause: unknown): string {

@@ -17,20 +17,20 @@ test.each([
   ["linux", "local"],
   ["darwin", "local"],
   ["win32", "host"],
-] as const)("a server of %s lets in by %s", (platform, type) => {
+] as const)("a server of %s accepts connections by %s", (platform, type) => {
   expect(localAddress({ folder, runtime_folder: join(folder, "run") }, platform).rule[0]).toBe(type);
 });
 
-test("a socket listens on no port", () => {
+test("a socket uses no port", () => {
   const address = socketAddress("/run/x");
   expect(address.settings()).toEqual({ unix_socket_directories: "/run/x", listen_addresses: "" });
   expect(address.dsn(LOGIN)).toBe("postgresql:///my%20db?host=%2Frun%2Fx&user=me&password=a%26b");
 });
 
-test("a port is chosen once, kept in its file, and has no socket", async () => {
+test("chooses a port once, stores it in a file and uses no socket", async () => {
   const file = join(folder, "postgres", "port");
   const address = loopbackAddress(file);
-  expect(() => address.settings()).toThrow("once it was started");
+  expect(() => address.settings()).toThrow("unknown before its start");
   await address.claim();
   const port = readFileSync(file, "utf8").trim();
   await address.claim();
@@ -39,7 +39,7 @@ test("a port is chosen once, kept in its file, and has no socket", async () => {
   expect(loopbackAddress(file).settings()).toMatchObject({ port });
 });
 
-test("a torn port file counts as none", async () => {
+test("ignores an incomplete port file", async () => {
   const file = join(folder, "port");
   writeFileSync(file, "70000000\n");
   const address = loopbackAddress(file);

@@ -9,31 +9,33 @@ import { openRuntimeFolder } from "./runtime-folder.ts";
 
 const LOOPBACK = "127.0.0.1";
 
-/** Whose connection it is, and to which database. */
+/** Role and database of a connection. */
 export interface LocalLogin {
   readonly database: string;
   readonly user: string;
   readonly password: string;
 }
 
-/** Where the PostgreSQL of a home is reached, by programs of this machine alone. */
+/** How programs of this machine reach a home's PostgreSQL. */
 export interface LocalAddress {
-  /** In which the server's socket lies, with its lock; undefined where it has none. */
+  /** Folder of the server's socket and its lock; undefined without a socket. */
   readonly socket_folder: string | undefined;
-  /** Beginning and end of a line of pg_hba.conf that lets a role in. */
+  /** Start and end of a pg_hba.conf line that admits a role. */
   readonly rule: readonly [type: string, address: string];
-  /** Makes the place ready. Before each start, while an earlier server may still run. @throws postgres_failed */
+  /** Prepares the address before each start, possibly while an earlier server still runs. @throws postgres_failed */
   prepare(): void;
-  /** Chooses what the next server gets, once no earlier one runs. */
+  /** Chooses the address of the next server, once no earlier one runs. */
   claim(): Promise<void>;
-  /** Removes what `prepare` made. */
+  /** Removes the result of `prepare`. */
   remove(): void;
-  /** Settings by which the server listens there and nowhere else. */
+  /** Settings that make the server listen only there. */
   settings(): Readonly<Record<string, string>>;
   dsn(login: LocalLogin): string;
 }
 
-/** How each system reaches a server of its own: Windows by TCP, since Node has no unix sockets there; others by a socket in a private folder. */
+/**
+ * Default address by system: TCP on Windows, where Node has no unix sockets; otherwise a socket in a private folder.
+ */
 export function localAddress(
   { folder, runtime_folder: runtimeFolder }: { readonly folder: string; readonly runtime_folder: string },
   platform: NodeJS.Platform = process.platform,
@@ -41,12 +43,12 @@ export function localAddress(
   return platform === "win32" ? loopbackAddress(`${folder}/port`) : socketAddress(runtimeFolder);
 }
 
-/** A unix socket in a folder that its owner alone may enter. */
+/** A unix socket in a private folder. */
 export function socketAddress(folder: string): LocalAddress {
   return {
     socket_folder: folder,
     rule: ["local", ""],
-    // cleaners of temporary folders may have taken it
+    // cleaners of temporary folders may have removed it
     prepare: () => openRuntimeFolder(folder),
     claim: async () => undefined,
     remove: () => rmSync(folder, { recursive: true, force: true }),
@@ -56,15 +58,15 @@ export function socketAddress(folder: string): LocalAddress {
 }
 
 /**
- * A port of loopback, which other users of the machine reach as well: each connection shows a password of 256 random bits. The
- * port is kept in a file, and stays the same while this process lives, because pools know it.
+ * A loopback port. Other users of the machine can reach it too, so each connection sends a password of 256 random bits.
+ * The port is stored in a file and stays the same while this process lives, because pools use it.
  */
 export function loopbackAddress(portFile: string): LocalAddress {
   let port: number | undefined;
 
   function known(): number {
     port ??= readPort(portFile);
-    if (port === undefined) throw new Error("The port of PostgreSQL is known once it was started.");
+    if (port === undefined) throw new Error("The port of PostgreSQL is unknown before its start.");
     return port;
   }
 
@@ -95,7 +97,7 @@ function readPort(file: string): number | undefined {
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;
 }
 
-/** The port, if a server could listen on it; for 0 any free one. */
+/** The port if a server can listen on it; any free one for 0. */
 async function freePort(port: number): Promise<number | undefined> {
   const server = createServer();
   try {
@@ -103,7 +105,7 @@ async function freePort(port: number): Promise<number | undefined> {
     await once(server, "listening");
     return (server.address() as AddressInfo).port;
   } catch {
-    // taken, or not ours to take: either way another one is chosen
+    // in use or not permitted: another one is chosen
     return undefined;
   } finally {
     server.close();

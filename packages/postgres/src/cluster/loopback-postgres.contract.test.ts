@@ -11,7 +11,7 @@ import { EmbeddedPostgres } from "./embedded-postgres.ts";
 import { loopbackAddress } from "./local-address.ts";
 import { startPostgres } from "./server-process.ts";
 
-// The way of Windows, on this machine: a port of loopback, and pg_ctl to start and to signal the server.
+// Simulates Windows on this machine: a loopback port, and pg_ctl to start and signal the server.
 const TIMEOUT = 60_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
@@ -47,7 +47,7 @@ async function ask(postgres: EmbeddedPostgres, statement: string): Promise<unkno
   return await withClient(postgres.dsn("main"), async (client) => (await client.query(statement)).rows[0]?.answer);
 }
 
-test("listens on loopback alone, and wants a password", { timeout: TIMEOUT }, async () => {
+test("listens on loopback only and requires a password", { timeout: TIMEOUT }, async () => {
   const postgres = makePostgres();
   await postgres.ensureDatabase("main");
   expect(await ask(postgres, "select host(inet_server_addr()) as answer")).toBe("127.0.0.1");
@@ -58,7 +58,7 @@ test("listens on loopback alone, and wants a password", { timeout: TIMEOUT }, as
   await expect(withClient(stranger, async () => undefined)).rejects.toMatchObject({ code: "database_unavailable" });
 });
 
-test("stops in order, and keeps its port and rows", { timeout: TIMEOUT }, async () => {
+test("stops cleanly and keeps its port and rows", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await first.ensureDatabase("main");
   await ask(first, "create table t as select 7 as n");
@@ -72,7 +72,7 @@ test("stops in order, and keeps its port and rows", { timeout: TIMEOUT }, async 
   expect(await ask(second, "select n as answer from t")).toBe(7);
 });
 
-test("takes another port when its own is taken", { timeout: TIMEOUT }, async () => {
+test("chooses another port when its own is in use", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await first.ensureDatabase("main");
   const port = Number(serverLock()[3]);
@@ -89,7 +89,7 @@ test("takes another port when its own is taken", { timeout: TIMEOUT }, async () 
   }
 });
 
-test("a killed server comes back on the same port", { timeout: TIMEOUT }, async () => {
+test("restarts a killed server on the same port", { timeout: TIMEOUT }, async () => {
   const postgres = makePostgres();
   await postgres.ensureDatabase("main");
   await ask(postgres, "create table t as select 7 as n");
@@ -100,7 +100,7 @@ test("a killed server comes back on the same port", { timeout: TIMEOUT }, async 
   expect(await ask(postgres, "select n as answer from t")).toBe(7);
 });
 
-test("a server left by a killed owner is stopped by pg_ctl", { timeout: TIMEOUT }, async () => {
+test("stops a server of a killed owner with pg_ctl", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await first.ensureDatabase("main");
   await first.stop();
@@ -116,7 +116,7 @@ test("a server left by a killed owner is stopped by pg_ctl", { timeout: TIMEOUT 
   expect(await ask(second, "select 1 as answer")).toBe(1);
 });
 
-test("a server that cannot start says what PostgreSQL said", { timeout: TIMEOUT }, async () => {
+test("reports PostgreSQL's message when a server cannot start", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await first.ensureDatabase("main");
   await first.stop();
@@ -127,7 +127,7 @@ test("a server that cannot start says what PostgreSQL said", { timeout: TIMEOUT 
   });
 });
 
-test("a stop while it starts ends it", { timeout: TIMEOUT }, async () => {
+test("stopping during the start ends the server", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await first.ensureDatabase("main");
   await first.stop();

@@ -1,21 +1,26 @@
-/** Whether the server answers: `starting` also while it comes back after it was lost. */
+/** State of the server; `starting` also while it restarts after a loss. */
 export type PostgresState = "up" | "starting" | "down";
 
-/** A PostgreSQL server for the databases of one home, whoever runs it. */
+/** A PostgreSQL server for the databases of one home, managed by us or externally. */
 export interface PostgresProvider extends AsyncDisposable {
-  /** Resolves when the server answers. Safe to repeat; later calls wait for the same start.
-   *  @throws postgres_failed with the server's last words, postgres_unsupported */
+  /**
+   * Resolves when the server accepts connections. Safe to repeat; later calls wait for the same start.
+   * @throws postgres_failed with the server's last output, postgres_unsupported
+   */
   start(): Promise<void>;
-  /** Ends what this provider started, waiting for it; nothing when the server is someone else's. */
+  /** Stops the server that this provider started and waits for it. Does nothing for an external server. */
   stop(): Promise<void>;
   state(): PostgresState;
-  /** Connection string of a database, whether it exists or not. */
+  /** Connection string of a database, which need not exist. */
   dsn(database: string): string;
   hasDatabase(database: string): Promise<boolean>;
-  /** Names of all databases of ours, sorted. */
+  /** Names of all our databases, sorted. */
   listDatabases(): Promise<readonly string[]>;
-  /** Makes the database if it is missing: UTF-8, the builtin locale PG_UNICODE_FAST. Safe to repeat and to race. */
+  /**
+   * Creates the database if it is missing: UTF-8, the builtin locale PG_UNICODE_FAST. Safe to repeat and to run
+   * concurrently.
+   */
   ensureDatabase(database: string): Promise<void>;
-  /** Drops the database with all that is in it and ends its connections; nothing when there is none. */
+  /** Drops the database with its contents and ends its connections. Does nothing when it does not exist. */
   dropDatabase(database: string): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { postgresSettings } from "./postgres-settings.ts";
 const small = { cpu: 0.5, memory_mb: 256, disk_gb: 1, workers: 1 };
 const large = { cpu: 8, memory_mb: 32_768, disk_gb: 500, workers: 8 };
 
-test("PostgreSQL's memory follows the size, and its parts together stay below it", () => {
+test("derives memory settings from the size that stay below it in total", () => {
   const of = (memoryMb: number) => {
     const settings = postgresSettings({ ...small, memory_mb: memoryMb });
     return (
@@ -15,7 +15,7 @@ test("PostgreSQL's memory follows the size, and its parts together stay below it
   expect(of(4_096)).toBeGreaterThan(of(512));
 });
 
-test("the write-ahead log keeps to its part of the disk", () => {
+test("limits the write-ahead log to its share of the disk", () => {
   expect(postgresSettings(small)).toMatchObject({
     max_wal_size: "128MB",
     min_wal_size: "16MB",
@@ -24,7 +24,7 @@ test("the write-ahead log keeps to its part of the disk", () => {
   expect(postgresSettings(large)).toMatchObject({ max_wal_size: "4096MB", min_wal_size: "256MB" });
 });
 
-test("half a core gets no parallel workers, eight get some", () => {
+test("half a core gets no parallel workers and eight get some", () => {
   expect(postgresSettings(small)).toMatchObject({ max_parallel_workers_per_gather: "0", autovacuum_max_workers: "1" });
   expect(postgresSettings(large)).toMatchObject({ max_parallel_workers_per_gather: "4", autovacuum_max_workers: "3" });
 });

@@ -2,15 +2,15 @@ import type { Resources } from "@appdb/contract/pod-spec";
 
 const MB_PER_GB = 1024;
 
-/** What the write-ahead log may take of a disk, in megabytes: its own budget, so that data can never crowd it out. */
+/** Disk budget of the write-ahead log in megabytes, reserved so that data cannot displace it. */
 export function walBudgetMb({ disk_gb: diskGb }: Pick<Resources, "disk_gb">): number {
   return clamp((diskGb * MB_PER_GB) / 8, 64, 4_096);
 }
 
 /**
- * PostgreSQL's settings for a database of this size. The pods of a database share its memory: an eighth is PostgreSQL's
- * cache, the rest is for connections, the engine, and the functions of the application. Processes that a small database
- * does not need are left out, since an idle one shall cost little.
+ * PostgreSQL settings for a database of this size. The pods of a database share its memory: an eighth is PostgreSQL's
+ * cache; connections, the engine and the application's functions use the rest. Omits processes that a small database
+ * does not need, so that an idle one costs little.
  */
 export function postgresSettings(resources: Resources): Readonly<Record<string, string>> {
   const { cpu, memory_mb: memoryMb, disk_gb: diskGb } = resources;
@@ -26,7 +26,7 @@ export function postgresSettings(resources: Resources): Readonly<Record<string, 
     wal_buffers: "-1",
     max_wal_size: mb(walMb),
     min_wal_size: mb(clamp(walMb / 8, 16, 256)),
-    // a statement that spills more would fill the disk of everything else
+    // a statement that spills more would fill the shared disk
     temp_file_limit: mb(clamp((diskGb * MB_PER_GB) / 8, 64, 1_048_576)),
     max_worker_processes: String(cores + 1),
     max_parallel_workers: String(cores),
@@ -41,7 +41,7 @@ function mb(count: number): string {
   return `${count}MB`;
 }
 
-/** A whole number between bounds. */
+/** Rounds a number and keeps it within limits. */
 function clamp(value: number, least: number, most: number): number {
   return Math.floor(Math.min(most, Math.max(least, value)));
 }

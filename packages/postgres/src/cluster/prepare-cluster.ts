@@ -2,23 +2,23 @@ import { quoteIdent } from "@appdb/engine/sql/quote";
 import { OWNER, type Passwords, SUPERUSER, scramVerifier } from "./cluster-access.ts";
 import { createWith, withClient } from "./database-admin.ts";
 
-/** Number of the arrangement that is made here; clusters that have a lower one are arranged at their next start. */
+/** Version of the roles and owners made here. Clusters with a lower version are updated at their next start. */
 export const PREPARED = 1;
 
-/** The engine's own schema, in which it expects pgvector. */
+/** The engine's schema, where it expects pgvector. */
 const ENGINE_SCHEMA = "appdb";
-/** Any number, the same for ever: who holds it arranges a database. */
+/** Fixed advisory lock number; the holder prepares a database. */
 const LOCK = 5_178_302;
-/** The one that every cluster of several databases has. */
+/** A database that every cluster of several databases has. */
 const FIRST_DATABASE = "postgres";
 const WRONG_PASSWORD = "28P01";
 
 const OWNER_RIGHTS = "login nosuperuser nocreatedb nocreaterole noreplication nobypassrls inherit";
 
 /**
- * Makes the owner's role, and has services' roles work as that one, which older versions let work as the superuser. `pg_read_all_stats` and
- * `pg_signal_backend` let the engine count and cancel its own connections in other roles. Safe to repeat; no line of it is a comment,
- * since it is also run as one line.
+ * Creates the owner's role and makes service roles members of it; older versions made them members of the superuser.
+ * `pg_read_all_stats` and `pg_signal_backend` let the engine count and cancel its own connections in other roles. Safe
+ * to repeat. Contains no comment lines, because it also runs as one line.
  */
 const PREPARE_ROLES = `
 do $$
@@ -37,7 +37,10 @@ begin
 end
 $$`;
 
-/** Gives the owner all that the superuser owns in a database and that people or the engine made; what extensions made stays. */
+/**
+ * Gives the owner all objects of users and the engine that the superuser owns in a database. Objects of extensions
+ * stay.
+ */
 const MOVE_OWNERS = `
 do $$
 declare statement text;
@@ -74,11 +77,11 @@ const MAKE_VECTOR = [
 ];
 
 export interface PrepareOptions {
-  /** Whether the databases are the engine's: they have its schema, and pgvector in it. */
+  /** Whether the databases belong to the engine and get its schema with pgvector. */
   readonly has_vector: boolean;
 }
 
-/** Statements, one a line, for a new cluster in which `database` is the only one, as its superuser. */
+/** Statements, one per line, that a new cluster with the only database `database` runs as its superuser. */
 export function preparedFromStart(database: string, passwords: Passwords): string[] {
   const statements = [
     PREPARE_ROLES,
@@ -96,19 +99,19 @@ function setPasswords({ owner, superuser }: Passwords): string[] {
   ];
 }
 
-/** The statement that gives the superuser a password where none is known. */
+/** Statement that sets the superuser's password when it is unknown. */
 export function resetPassword(password: string): string {
   return `alter role ${SUPERUSER} password '${scramVerifier(password)}'`;
 }
 
 /**
- * Gives both roles their passwords for this run, and arranges the roles when that is asked for, over one connection.
- * @throws database_unavailable; false when the server does not take the password that was shown
+ * Sets both roles' passwords for this run and, on request, updates the roles, over one connection.
+ * @throws database_unavailable; returns false when the server refuses the given password
  */
 export async function takeRoles(dsn: string, passwords: Passwords, arranges: boolean): Promise<boolean> {
   try {
     await withClient(dsn, async (client) => {
-      // after a crash the former password may hold again, which is still known then
+      // after a crash the previous password may be valid again; it is still known then
       const statements = ["begin", "set local synchronous_commit = off", ...setPasswords(passwords), "commit"];
       if (arranges) statements.splice(2, 0, PREPARE_ROLES);
       await client.query(statements.join(";\n"));
@@ -122,7 +125,8 @@ export async function takeRoles(dsn: string, passwords: Passwords, arranges: boo
 }
 
 /**
- * Makes a database the owner's, with all that is in it, in one transaction. `dsn` is the superuser's. Safe to repeat and to race.
+ * Gives a database and its contents to the owner in one transaction. `dsn` is the superuser's. Safe to repeat and to
+ * run concurrently.
  * @throws database_unavailable
  */
 export async function prepareDatabase(
@@ -135,13 +139,16 @@ export async function prepareDatabase(
     await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
     for (const statement of hasVector ? MAKE_VECTOR : []) await client.query(statement);
     await client.query(MOVE_OWNERS);
-    // last: what has this owner is complete
+    // last: a database with this owner is complete
     await client.query(`alter database ${quoteIdent(database)} owner to ${OWNER}`);
     await client.query("commit");
   });
 }
 
-/** Makes a database of the owner's unless it is there. `dsnOf` gives the superuser's. Safe to repeat and to race. */
+/**
+ * Creates a database of the owner's unless it exists. `dsnOf` returns the superuser's connection string. Safe to repeat
+ * and to run concurrently.
+ */
 export async function ensureOwnDatabase(
   dsnOf: (database: string) => string,
   database: string,

@@ -14,7 +14,7 @@ afterEach(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-test("a home has one short folder, however deep it lies, and no other home has it", () => {
+test("gives each home one short folder of its own at any depth", () => {
   const home = `/home/me/${"a very long folder/".repeat(20)}`;
   const folder = nameRuntimeFolder(home, base);
   expect(folder).toBe(nameRuntimeFolder(home, base));
@@ -22,15 +22,15 @@ test("a home has one short folder, however deep it lies, and no other home has i
   expect(Buffer.byteLength(`${folder}/.s.PGSQL.5432`)).toBeLessThanOrEqual(103);
 });
 
-test("a base that is too long or missing is passed over", () => {
+test("skips a base that is too long or missing", () => {
   const long = join(base, "x".repeat(90));
   mkdirSync(long);
   expect(nameRuntimeFolder("/home", long)).not.toContain(long);
   expect(nameRuntimeFolder("/home", join(base, "none"))).not.toContain(base);
 });
 
-// Windows has neither modes nor such sockets
-test.skipIf(process.platform === "win32")("a folder that others may enter, a file and a link are refused", () => {
+// Windows has neither file modes nor unix sockets
+test.skipIf(process.platform === "win32")("refuses a folder open to others, a file and a link", () => {
   const folder = join(base, "folder");
   openRuntimeFolder(folder);
   openRuntimeFolder(folder);

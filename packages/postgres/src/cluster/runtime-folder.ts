@@ -9,8 +9,8 @@ const SOCKET_PATH_BYTES = process.platform === "darwin" ? 103 : 107;
 const SOCKET_NAME = "/.s.PGSQL.5432";
 
 /**
- * Names the short folder in which a home's sockets lie, found again from the home's path: homes may be deeper than a
- * socket's path may be long. `base` is XDG_RUNTIME_DIR; the system's temporary folder when it is undefined.
+ * Names the short folder of a home's sockets, derived from the home's path, because a home may be deeper than a socket
+ * path allows. `base` is XDG_RUNTIME_DIR; defaults to the system's temporary folder.
  * @throws postgres_failed when no such folder is short enough
  */
 export function nameRuntimeFolder(home: string, base: string | undefined): string {
@@ -25,19 +25,19 @@ export function nameRuntimeFolder(home: string, base: string | undefined): strin
 }
 
 /**
- * Makes the folder, for us alone. `users` are those to whom we, as root, may have given it since.
- * @throws postgres_failed when another user holds its name
+ * Creates the folder for our user only. `users` are the users who may own it after root gave it to them.
+ * @throws postgres_failed when another user owns the path
  */
 export function openRuntimeFolder(folder: string, users?: { readonly first: number; readonly count: number }): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // the temporary folder belongs to everybody: somebody else may have taken the name, or linked it elsewhere
+  // temporary folders are shared: another user may have taken the name or made it a link
   const found = lstatSync(folder);
   const isGiven = users !== undefined && found.uid >= users.first && found.uid < users.first + users.count;
   const isOurs = found.uid === (process.getuid?.() ?? found.uid) || isGiven;
   if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
   throw appError("postgres_failed", {
     detail: `The folder ${folder} for PostgreSQL's socket is not a private folder of yours.`,
-    hint: `Look who made it, then remove it: ls -ld ${folder}`,
+    hint: `Check who created it, then remove it: ls -ld ${folder}`,
   });
 }
 

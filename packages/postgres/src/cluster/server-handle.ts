@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 
-/** What PostgreSQL understands: fast shutdown, immediate shutdown, and none. */
+/** Signals of PostgreSQL: fast shutdown, immediate shutdown, and kill. */
 export type ServerSignal = "SIGINT" | "SIGQUIT" | "SIGKILL";
 
 /** How a server ended, for the log. */
@@ -9,17 +9,17 @@ export interface ServerEnd {
   readonly signal: string | null;
 }
 
-/** A server that was started here. */
+/** A server started by this process. */
 export interface ServerHandle {
   readonly pid: number | undefined;
   /** Undefined while it runs. */
   readonly end: ServerEnd | undefined;
   readonly ended: Promise<ServerEnd>;
-  /** Tells it to end; nothing where it has ended. */
+  /** Sends a signal; does nothing after the end. */
   signal(signal: ServerSignal): void;
 }
 
-/** A server that is our direct child. */
+/** A server that is our direct child process. */
 export function childHandle(child: ChildProcess): ServerHandle {
   const end = (): ServerEnd | undefined => {
     const { exitCode: code, pid, signalCode: signal } = child;

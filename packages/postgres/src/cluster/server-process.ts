@@ -21,20 +21,23 @@ export interface ServerPaths {
   readonly data_folder: string;
   readonly address: LocalAddress;
   readonly log_file: string;
-  /** In place of those of a local server, and beside them. */
+  /** Overrides and additions to the settings of a local server. */
   readonly settings?: Readonly<Record<string, string>> | undefined;
-  /** It ends in order when this process does, even when that is killed. */
+  /** Whether it shuts down when this process ends, even by a kill. */
   readonly dies_with_parent?: boolean | undefined;
-  /** Who starts and signals it: we ourselves, or pg_ctl where a system asks for that. */
+  /** Starts and signals the server: directly, or by pg_ctl where the system requires it. */
   readonly way: ServerWay;
 }
 
 export type ServerWay = "child" | "pg_ctl";
 
-/** How a system wants its servers started. */
+/** How servers are started on this system. */
 export const SERVER_WAY: ServerWay = process.platform === "win32" ? "pg_ctl" : "child";
 
-/** Settings of a local server. Durability is PostgreSQL's own: fsync, full_page_writes and synchronous_commit stay on. */
+/**
+ * Settings of a local server. Durability settings keep PostgreSQL's defaults: fsync, full_page_writes and
+ * synchronous_commit stay on.
+ */
 const SETTINGS = {
   max_connections: "200",
   shared_buffers: "128MB",
@@ -44,21 +47,21 @@ const SETTINGS = {
   checkpoint_timeout: "15min",
   synchronous_commit: "on",
   jit: "off",
-  // a large table is read from its beginning each time: sums of Floats depend on the order
+  // large tables are always read from the beginning, because sums of Floats depend on the order
   synchronize_seqscans: "off",
-  // neither is used locally, each would be a process
+  // neither is needed locally, and each would be a process
   io_method: "sync",
   max_logical_replication_workers: "0",
   timezone: "UTC",
   log_timezone: "UTC",
-  // an ERROR of a statement belongs to who sent it, and its text may hold a row's values
+  // a statement's ERROR belongs to its sender, and its text may contain row values
   log_min_messages: "log",
   log_checkpoints: "off",
 } as const;
 
 /**
- * Starts a server and resolves when it accepts connections. `onSpawn` gets it before that.
- * @throws postgres_failed with its last words when it ends or does not answer in two minutes; disk_full
+ * Starts a server and resolves when it accepts connections. `onSpawn` gets its handle earlier.
+ * @throws postgres_failed with its last output when it ends or does not answer within two minutes; disk_full
  */
 export async function startPostgres(place: ServerPaths, onSpawn: (server: ServerHandle) => void): Promise<void> {
   const { address, data_folder: dataFolder } = place;
@@ -80,7 +83,7 @@ async function startControlled(
   if (failure !== undefined) throw failedStart(place, failure.replace(/\.$/, ""), logStart);
 }
 
-/** As our direct child, with a session of its own: Ctrl-C in a terminal reaches us alone, and we stop it in order. */
+/** Starts a direct child in its own session, so that Ctrl-C reaches only this process, which then stops it cleanly. */
 async function startChild(
   place: ServerPaths,
   settings: Readonly<Record<string, string>>,
@@ -123,7 +126,7 @@ function failedStart(
   return startFailure({ failure, said, free_bytes: bavail * bsize });
 }
 
-/** Moves a log that has grown away and tells how long the one is to which the server will append. */
+/** Rotates a large log and returns the size of the file that the server will append to. */
 function rotateLog(logFile: string): number {
   const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (size < LOG_BYTES) return size;

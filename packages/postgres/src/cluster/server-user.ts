@@ -6,13 +6,13 @@ export interface ServerCommand {
   readonly args: string[];
 }
 
-/** The id of `nobody`; only its not being 0 matters. */
+/** The id of `nobody`; any id except 0 works. */
 const UNPRIVILEGED_UID = 65534;
 
 /**
- * How a program of PostgreSQL is started. It refuses to run as root, so under root it gets a user namespace in which
- * we are somebody else; files stay root's, and `unshare` execs, so the pid is the server's own. Other systems have no such thing:
- * there PostgreSQL itself refuses root.
+ * Command that starts a PostgreSQL program. PostgreSQL refuses to run as root, so root gets a user namespace with
+ * another id. Files stay root's, and `unshare` execs, so the pid is the server's. Other systems lack namespaces, and
+ * PostgreSQL refuses root there.
  */
 export function asServerUser(
   program: string,
@@ -23,12 +23,12 @@ export function asServerUser(
   return { program: "unshare", args: ["--user", `--map-user=${UNPRIVILEGED_UID}`, "--", program, ...args] };
 }
 
-/** Part of util-linux, which Debian and its kin always have. */
+/** From util-linux, which Debian-based systems always have. */
 const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"];
 
 /**
- * The command so that the kernel sends it `signal` when the process that starts it ends, however that ends. Where the
- * system has no such means it is the command itself: what is left then is ended at the next start (clearStaleLocks).
+ * Command to which the kernel sends `signal` when the starting process ends in any way. Returns the command unchanged
+ * where the system lacks this; leftovers are then ended at the next start (clearStaleLocks).
  */
 export function boundToParent({ program, args }: ServerCommand, signal: "INT" | "KILL"): ServerCommand {
   const setpriv = process.platform === "linux" ? SETPRIV.find((path) => existsSync(path)) : undefined;

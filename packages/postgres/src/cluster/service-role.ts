@@ -2,10 +2,10 @@ import type { SqlConnection, SqlPool } from "@appdb/engine/ports";
 import { lazyCrypto } from "@appdb/system/processes/lazy-crypto";
 import { OWNER, scramVerifier } from "./cluster-access.ts";
 
-/** Of the lock under which roles come and go; any number, as long as it is this one. */
+/** Fixed advisory lock number for creating and dropping roles. */
 const LOCK = 5_178_301;
 
-/** A role of PostgreSQL that a service connects as. */
+/** PostgreSQL role of a service. */
 export interface ServiceRole {
   /** A plain identifier. */
   readonly name: string;
@@ -13,17 +13,17 @@ export interface ServiceRole {
 }
 
 /**
- * What a service shows for a password: made from the token of its database's pod, so that whoever knows that finds it, and a service
- * finds neither the token nor another's password.
+ * Password of a service, derived from its database pod's token. The token's owner can derive it; a service can derive
+ * neither the token nor another password.
  */
 export function servicePassword(podToken: string, role: string): string {
   return lazyCrypto().createHmac("sha256", podToken).update(`postgres ${role}`).digest("base64url");
 }
 
 /**
- * Makes a role that logs in as itself, so that PostgreSQL tells one service from another, and works as the owner of the database: it
- * writes tables that the owner has made, their triggers run, and what it makes is the owner's. `sql` is the superuser's. Safe to repeat
- * and to race.
+ * Creates a role with its own login, so that PostgreSQL distinguishes services, and with the rights of the database
+ * owner. It can write the owner's tables, their triggers run, and its new objects belong to the owner. `sql` is the
+ * superuser's. Safe to repeat and to run concurrently.
  */
 export async function ensureServiceRole(sql: SqlPool, { name, password }: ServiceRole): Promise<void> {
   await sql.transaction(async (connection) => {
@@ -36,18 +36,18 @@ export async function ensureServiceRole(sql: SqlPool, { name, password }: Servic
   });
 }
 
-/** Removes such a role for good, and leaves to the owner what it owns. Safe to repeat; `name` is a plain identifier. */
+/** Drops such a role and gives its objects to the owner. Safe to repeat; `name` is a plain identifier. */
 export async function dropServiceRole(sql: SqlPool, name: string): Promise<void> {
   await sql.transaction(async (connection) => {
     if (!(await hasRole(connection, name))) return;
-    // code that says SET ROLE NONE makes things of its own
+    // code that runs SET ROLE NONE creates objects of its own
     await connection.query({ text: `reassign owned by ${name} to ${OWNER}` });
     await connection.query({ text: `drop owned by ${name}` });
     await connection.query({ text: `drop role ${name}` });
   });
 }
 
-/** Under a lock until the transaction's end: two who grant at once would refuse each other. */
+/** Takes a lock until the transaction ends, because concurrent grants fail. */
 async function hasRole(connection: SqlConnection, name: string): Promise<boolean> {
   await connection.query({ text: `select pg_advisory_xact_lock(${LOCK})` });
   const { rows } = await connection.query({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { namesFolder } from "./stale-locks.ts";
 
-/** As pg_ctl of Windows starts a server: it writes paths with slashes. */
+/** Command line of pg_ctl on Windows, with forward slashes. */
 const WINDOWS = `"C:/Users/Jörg/venv/Lib/site-packages/embedded_postgres/pginstall/bin/postgres.exe" -D "C:/Users/Jörg/.service/postgres/18" -c "jit=off"`;
 
 test.each([
@@ -10,6 +10,6 @@ test.each([
   ["win32", WINDOWS, "C:\\Users\\Jörg\\other\\postgres\\18", false],
   ["linux", "/opt/bin/postgres -D /srv/Home/postgres/18", "/srv/Home/postgres/18", true],
   ["linux", "/opt/bin/postgres -D /srv/Home/postgres/18", "/srv/home/postgres/18", false],
-] as const)("knows a server by its folder on %s (%#)", (platform, command, folder, isIts) => {
+] as const)("recognizes a server by its folder on %s (%#)", (platform, command, folder, isIts) => {
   expect(namesFolder(command, folder, platform)).toBe(isIts);
 });

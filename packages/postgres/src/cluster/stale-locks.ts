@@ -5,25 +5,25 @@ import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { endProcess, sendSignal } from "@appdb/system/processes/end-process";
 import { commandLine, identifyProcess, type ProcessIdentity } from "@appdb/system/processes/process-identity";
 
-/** Fast shutdown, then immediate, then none of its choosing. */
+/** Fast shutdown, then immediate shutdown, then kill. */
 const END_ORPHAN = [
   { signal: "SIGINT", wait_ms: 15_000 },
   { signal: "SIGQUIT", wait_ms: 5_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;
 
-/** The lock of a socket, and the socket. */
+/** Lock file of a socket, and the socket. */
 const SOCKET_FILES = [".s.PGSQL.5432.lock", ".s.PGSQL.5432"];
 
-/** It is not there, or Windows is just removing it. */
+/** The file is missing, or Windows is removing it. */
 const UNREADABLE = ["ENOENT", "EPERM", "EBUSY"];
 
-/** Tells an earlier server to end; false when it has ended. */
+/** Asks an earlier server to end. False when it has ended. */
 export type SendToServer = (server: ProcessIdentity, signal: NodeJS.Signals) => boolean;
 
 /**
- * Clears the way for a start: a server that an earlier owner of the home left running is stopped, then both lock files
- * go. To be called only by who holds the home's lock: no other server can be meant to run then.
+ * Prepares a start: stops a server that an earlier owner of the home left running, then removes both lock files. The
+ * caller must hold the home's lock, so that no other server is expected to run.
  */
 export async function clearStaleLocks(
   dataFolder: string,
@@ -37,14 +37,14 @@ export async function clearStaleLocks(
     .map((file) => findServer(readLockPid(file), dataFolder))
     .find((found) => found !== undefined);
   if (orphan !== undefined) {
-    log.warn({ pid: orphan.pid }, "stopping a PostgreSQL that an earlier daemon left");
+    log.warn({ pid: orphan.pid }, "stopping a PostgreSQL left by an earlier daemon");
     const gone = await endProcess(orphan, END_ORPHAN, send);
     if (!gone) log.error({ pid: orphan.pid }, "an earlier PostgreSQL does not end");
   }
   for (const file of [lock, ...sockets]) rmSync(file, { force: true });
 }
 
-/** The first lines of `postmaster.pid`; undefined when there is no such file or it is not finished. */
+/** First lines of `postmaster.pid`. Undefined when the file is missing or incomplete. */
 export function readLock(dataFolder: string): { pid: number; status: string } | undefined {
   const lines = readIfExists(() => readFileSync(join(dataFolder, "postmaster.pid"), "utf8"), UNREADABLE)?.split("\n");
   const status = lines?.[7]?.trim();
@@ -53,18 +53,21 @@ export function readLock(dataFolder: string): { pid: number; status: string } | 
 
 function readLockPid(path: string): number | undefined {
   const pid = Number.parseInt(readIfExists(() => readFileSync(path, "utf8")) ?? "", 10);
-  // the file of a standalone backend holds a negative pid
+  // a standalone backend writes a negative pid
   return Number.isNaN(pid) ? undefined : Math.abs(pid);
 }
 
-/** The process of that pid if it serves this very folder: the system may have given the number to somebody else. */
+/** The process with that pid if it serves this folder. The pid may have been reused. */
 function findServer(pid: number | undefined, dataFolder: string): ProcessIdentity | undefined {
   if (pid === undefined) return undefined;
   const identity = identifyProcess(pid);
   return identity !== undefined && namesFolder(commandLine(pid) ?? "", dataFolder) ? identity : undefined;
 }
 
-/** Whether a server's command line names the folder. PostgreSQL of Windows writes paths with slashes, whose case does not count there. */
+/**
+ * Whether a server's command line names the folder. PostgreSQL on Windows writes forward slashes, and case does not
+ * matter there.
+ */
 export function namesFolder(command: string, folder: string, platform: NodeJS.Platform = process.platform): boolean {
   const plain = (text: string) => (platform === "win32" ? text.replaceAll("\\", "/").toLowerCase() : text);
   return plain(command).includes(plain(folder));

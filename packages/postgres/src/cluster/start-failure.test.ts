@@ -7,7 +7,7 @@ const WORDS = `2026-11-25 17:08:00.000 UTC [7] LOG:  starting PostgreSQL 18.0
 `;
 const failure = "it ended with code 1";
 
-test("a start on a full disk names the disk, whether PostgreSQL could write why or not", () => {
+test("names a full disk whether or not PostgreSQL could log it", () => {
   const silent = startFailure({ failure, said: WORDS, free_bytes: 4_096 });
   expect(silent).toMatchObject({ code: "disk_full", meta: { free_bytes: 4_096 } });
   expect(silent.message).toBe("PostgreSQL could not be started: the disk of its data has 4 kB left.");
@@ -15,7 +15,7 @@ test("a start on a full disk names the disk, whether PostgreSQL could write why 
   expect(startFailure({ failure, said, free_bytes: 2_000_000 })).toMatchObject({ code: "disk_full" });
 });
 
-test("any other start that fails has its last words", () => {
+test("includes the last output of any other failed start", () => {
   const error = startFailure({ failure, said: WORDS, free_bytes: 1e9 });
   expect(error).toMatchObject({ code: "postgres_failed" });
   expect(error.message).toBe(

@@ -1,28 +1,28 @@
 import { appError } from "@appdb/contract/errors";
 
-/** With less, PostgreSQL cannot write what it writes at a start; on a full disk its log has no reason either. */
+/** Minimum free space for a start. On a full disk PostgreSQL cannot even log the reason. */
 const LEAST_BYTES = 1_000_000;
 const LAST_LINES = 4;
-/** Of a daemon; a server of its own names its own log. */
-export const LOG_HINT = "The whole text is in logs/postgres.log of the home.";
+/** Hint of a daemon; other servers name their own log. */
+export const LOG_HINT = "The full log is in logs/postgres.log of the home.";
 
 export interface FailedStart {
-  /** How it ended, in words. */
+  /** Short description of how it ended. */
   readonly failure: string;
-  /** Its log of this start. */
+  /** Log output of this start. */
   readonly said: string;
-  /** What the disk of its data has left. */
+  /** Free bytes on the disk of its data. */
   readonly free_bytes: number;
 }
 
-/** Why PostgreSQL did not start, without paths: a person of a hosted database may read it. */
+/** Describes a failed start without paths, because users of a hosted database may read it. */
 export function startFailure({ failure, free_bytes: freeBytes, said }: FailedStart): Error {
   const [, ofData, ofServer] =
     /initialized by PostgreSQL version (\S+), which is not compatible with this version (\S+?)\.?\s/.exec(said) ?? [];
   if (ofData !== undefined) {
     return appError("postgres_unsupported", {
-      detail: `The data is of PostgreSQL ${ofData}, the server of this installation is PostgreSQL ${ofServer}.`,
-      hint: `Bring the data over by pg_dumpall of PostgreSQL ${ofData}, or go back to the installation that has that.`,
+      detail: `The data was written by PostgreSQL ${ofData}, but this installation has PostgreSQL ${ofServer}.`,
+      hint: `Transfer the data with pg_dumpall of PostgreSQL ${ofData}, or use an installation with that version.`,
       meta: { data: ofData, server: ofServer },
     });
   }

@@ -10,7 +10,7 @@ import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
 import { nameRuntimeFolder } from "../cluster/runtime-folder.ts";
 import { clearStaleLocks } from "../cluster/stale-locks.ts";
 
-/** A daemon ends its services and its PostgreSQL in this time; one that hangs is killed. */
+/** Time for a daemon to end its services and PostgreSQL. A daemon that hangs is killed. */
 const END_DAEMON = [
   { signal: "SIGTERM", wait_ms: 20_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
@@ -22,19 +22,19 @@ const END_SERVICE = [
 
 export interface EmptyHomeInput {
   readonly home: string;
-  /** XDG_RUNTIME_DIR, as the daemon had it. */
+  /** Value of XDG_RUNTIME_DIR for the daemon. */
   readonly runtime_base: string | undefined;
   readonly log: Logger;
 }
 
-/** What `emptyHome` would remove now, by names in the home. */
+/** Names in the home that `emptyHome` would remove now. */
 export function findLocalData(home: string): string[] {
   return LOCAL_DATA.filter((name) => existsSync(join(home, name)));
 }
 
 /**
- * Removes what the daemon of a home keeps, and first ends what still runs there: the daemon, its services, its PostgreSQL. The
- * home is locked meanwhile, so that no daemon starts in what is half removed. Settings, sign-ins and a server of the home stay.
+ * Ends the daemon of a home, its services and PostgreSQL, and removes their data. Holds the home's lock meanwhile, so
+ * that no daemon starts in a half-removed home. Keeps settings, sign-ins and a server of the home.
  * @throws daemon_busy when a process of the home does not end
  */
 export async function emptyHome({ home: given, log, runtime_base: runtimeBase }: EmptyHomeInput): Promise<void> {
@@ -47,7 +47,7 @@ export async function emptyHome({ home: given, log, runtime_base: runtimeBase }:
     await clearStaleLocks(join(postgres, name), runtimeFolder, log);
   }
   await removeFolder(runtimeFolder);
-  // the lock last: until then a daemon that is started waits for it
+  // remove the lock last: until then a new daemon waits for it
   const others = LOCAL_DATA.filter((name) => name !== HOME_PATHS.locks);
   for (const name of [...others, HOME_PATHS.locks]) await removeFolder(join(home, name));
 }
@@ -71,13 +71,13 @@ async function demandEnd(
 
 function stillRuns(what: string, { pid }: ProcessIdentity): Error {
   return appError("daemon_busy", {
-    detail: `A ${what} of the home runs and does not end (process ${pid}); nothing was removed.`,
+    detail: `A ${what} of the home does not end (process ${pid}). Nothing was removed.`,
     hint: `End it and try again: kill -9 ${pid}`,
     meta: { pid },
   });
 }
 
-/** Processes that the daemon noted of its services. Some may be gone. */
+/** Processes of services that the daemon recorded. Some may have ended. */
 function findServices(folder: string): ProcessIdentity[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".process"));
@@ -86,7 +86,7 @@ function findServices(folder: string): ProcessIdentity[] {
       const { pid, started } = JSON.parse(readFileSync(join(folder, name), "utf8")) as Partial<ProcessIdentity>;
       return typeof pid === "number" && typeof started === "string" ? [{ pid, started }] : [];
     } catch {
-      // removed meanwhile, or cut short by a crash of the machine: no process of that time lives
+      // removed meanwhile, or cut short by a machine crash: none of those processes runs any more
       return [];
     }
   });

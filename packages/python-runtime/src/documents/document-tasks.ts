@@ -5,7 +5,7 @@ import { checkEnvironment } from "../environments/check-environment.ts";
 import { takeManifest, type WrittenManifest } from "../workers/read-manifest.ts";
 import { isShareable, type SharedIndex } from "./lock-sources.ts";
 
-/** A run of the manifest writer in a tenant's environment. */
+/** Output of one run of the manifest writer in a tenant's environment. */
 export interface ManifestOutput {
   readonly app_file: string;
   /** The interpreter that ran it. */
@@ -13,7 +13,7 @@ export interface ManifestOutput {
   readonly written: WrittenManifest;
 }
 
-/** What is computed from documents that tenants send. Everything given and answered can be sent between processes. */
+/** Tasks that process documents from tenants. Inputs and results can be sent between processes. */
 export const DOCUMENT_TASKS = {
   /** @throws environment_refused */
   check({ document }: { readonly document: EnvironmentDocument }): boolean {
@@ -23,7 +23,10 @@ export const DOCUMENT_TASKS = {
   isShareable({ document, index }: { readonly document: EnvironmentDocument; readonly index: SharedIndex }): boolean {
     return isShareable(document, index);
   },
-  /** @throws app_invalid and its kin, manifest_invalid, manifest_too_new, environment_failed */
+  /**
+   * @throws app_invalid and other errors of the application file, manifest_invalid, manifest_too_new,
+   * environment_failed
+   */
   readManifest({ app_file: appFile, python, written }: ManifestOutput): Manifest {
     const parsed = manifestSchema.safeParse(takeManifest({ app_file: appFile, runtime: { python } }, written));
     if (parsed.success) return parsed.data;

@@ -2,15 +2,15 @@ import { AppError } from "@appdb/contract/errors";
 import { DOCUMENT_TASKS } from "./document-tasks.ts";
 import type { DocumentAnswer, DocumentRequest } from "./tenant-documents.ts";
 
-// The entry of a process (tenant-documents.ts): it computes one task, answers and ends. A thread would not do: V8 ends the whole
-// process when a thread's memory has no room for one large piece.
+// Entry point of the child process of tenant-documents.ts: it runs one task, replies and exits. A worker thread is not
+// enough: V8 ends the whole process when one large allocation exceeds the memory limit of a thread.
 process.once("message", (request: DocumentRequest) => {
   process.send?.(answer(request), undefined, {}, () => process.disconnect());
 });
 
 function answer({ input, task }: DocumentRequest): DocumentAnswer {
   try {
-    // the union of inputs goes with the union of tasks
+    // TypeScript cannot match the union of inputs with the union of tasks
     const run: (input: never) => unknown = DOCUMENT_TASKS[task];
     return { value: run(input as never) };
   } catch (error) {

@@ -13,7 +13,7 @@ function isShared(text: string, index: typeof INDEX, uvOptions: string | null = 
   return isShareable({ files: [{ path: "uv.lock", text }], source: "uv.lock", uv_options: uvOptions }, index);
 }
 
-test("a lock whose every file comes from the index with its hash may be shared", () => {
+test("shares a lock whose files all come from the index with hashes", () => {
   for (const url of ["https://index.example.com/simple", "https://index.example.com/simple/"]) {
     expect(isShared(lock(`{ registry = "${url}" }`), INDEX)).toBe(true);
   }
@@ -22,7 +22,7 @@ test("a lock whose every file comes from the index with its hash may be shared",
   expect(isShared("version = 1\n", INDEX)).toBe(true);
 });
 
-test("anything else in a lock keeps it with its organization", () => {
+test("keeps any other lock within its organization", () => {
   const registry = '{ registry = "https://index.example.com/simple" }';
   const others = [
     lock('{ registry = "https://other.example.com/simple" }'),
@@ -47,7 +47,7 @@ test("anything else in a lock keeps it with its organization", () => {
   for (const text of others) expect(isShared(text, INDEX), text).toBe(false);
 });
 
-test("options that name other sources, and requirements files, keep it with its organization", () => {
+test("keeps requirements files and options with other sources within their organization", () => {
   const good = lock('{ registry = "https://index.example.com/simple" }');
   expect(isShared(good, INDEX, "--extra web --no-dev")).toBe(true);
   expect(isShared(good, INDEX, "--index https://other.example.com")).toBe(false);

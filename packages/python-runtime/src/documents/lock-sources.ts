@@ -3,24 +3,27 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import { parse } from "smol-toml";
 import { areChoosing } from "../environments/uv-options.ts";
 
-/** Which packages may be kept for all organizations together. */
+/** The package index whose packages all organizations may share. */
 export interface SharedIndex {
-  /** Address of the index as locks name it. */
+  /** Address of the index as it appears in locks. */
   readonly url: string;
-  /** Where its files lie: `https://files.example.com`. */
+  /** Origins of its files: `https://files.example.com`. */
   readonly file_origins: readonly string[];
 }
 
-/** The index that uv takes when nobody names one, and where its files lie; put together here, because no file of ours names a registry. */
+/**
+ * uv's default index and the origin of its files. Both are assembled here because no file of the repository may name a
+ * registry.
+ */
 export const PUBLIC_INDEX: SharedIndex = {
   url: `https://${["pypi", "org"].join(".")}/simple`,
   file_origins: [`https://files.${["pythonhosted", "org"].join(".")}`],
 };
 
-/** Characters of an index's address. A longer one is no address of the shared index. */
+/** Maximum length of an index address, in characters. A longer address is not the shared index. */
 const MAX_REGISTRY_LENGTH = 2_000;
 
-/** Whether all of an environment comes from the index, whatever the project's settings and the machine say. */
+/** Whether every package of an environment comes from the index, regardless of project settings and the machine. */
 export function isShareable(
   { files, source, uv_options: uvOptions }: Pick<EnvironmentDocument, "files" | "source" | "uv_options">,
   index: SharedIndex,
@@ -30,8 +33,8 @@ export function isShareable(
 }
 
 /**
- * Whether all that a lock installs are files of one index, each with its hash. Only then is what is downloaded the same for everybody who
- * asks for it. What is not understood is not the same.
+ * Whether a lock installs only files of one index, each with a hash. Only then does every caller download the same
+ * files. Anything the check cannot interpret counts as not shared.
  */
 function isOfIndex(lock: string, index: SharedIndex): boolean {
   const document = indexedLockSchema.safeParse(parseLock(lock));
@@ -60,7 +63,7 @@ function parseLock(lock: string): unknown {
   try {
     return parse(lock);
   } catch {
-    // uv says what is wrong with it
+    // uv reports the error
     return undefined;
   }
 }

@@ -4,7 +4,7 @@ import { bundleScript } from "@appdb/testkit/built-programs";
 import { expect, test, vi } from "vitest";
 import { createTenantDocuments, DOCUMENT_LIMITS } from "./tenant-documents.ts";
 
-// large documents take long where much else runs
+// large documents are slow on a busy machine
 vi.setConfig({ testTimeout: 60_000 });
 
 const worker = { entry: await bundleScript(join(import.meta.dirname, "documents-worker.ts")), execArgv: [] };
@@ -32,11 +32,11 @@ const dependencies = (count: number, of = (at: number) => `"p${at}>=1"`) =>
 const lockOf = (count: number) =>
   `[[package]]\nname = "x"\nversion = "1"\nsource = { virtual = "." }\n\n[package.metadata]\nrequires-dist = [\n${Array.from({ length: count }, (_, at) => `    { name = "p${at}", specifier = ">=1" },\n`).join("")}]\n`;
 
-test("a large lock that fits its project passes", async () => {
+test("accepts a large lock that matches its project", async () => {
   await expect(documents.check(locked(lockOf(4_000), dependencies(4_000)), "acme")).resolves.toBeUndefined();
 });
 
-test("a large lock of another project is refused as a small one is", async () => {
+test("refuses a large lock of another project like a small one", async () => {
   await expect(documents.check(locked(lockOf(4_000), dependencies(4_001)), "acme")).rejects.toMatchObject({
     code: "environment_refused",
     message: expect.stringContaining("requires p4000, which it does not contain"),
@@ -57,14 +57,14 @@ test.each<[string, EnvironmentDocument, string]>([
   ["20,000 requirements", required("p==1\n".repeat(20_000)), "have more than 5000 lines"],
   ["a requirement of 1 MB", required(`a${" x".repeat(500_000)}`), "has 1000001 characters; the maximum is 1000"],
   ["a requirement of 1,000,000 lines", required(`a\\\n${"b\\\n".repeat(1_000_000)}`), "the maximum is 1000"],
-])("%s is refused with its size", async (_what, document, said) => {
+])("refuses %s and reports its size", async (_what, document, said) => {
   await expect(documents.check(document, "acme")).rejects.toMatchObject({
     code: "environment_refused",
     message: expect.stringContaining(said),
   });
 });
 
-test("a registry of 8 MB of slashes is another index", async () => {
+test("treats a registry of 8 MB of slashes as another index", async () => {
   const lock = `version = 1\n[[package]]\nname = "a"\nversion = "1"\nsource = { registry = "${"/".repeat(7_900_000)}x" }\n`;
   await expect(documents.isShareable(locked(lock), INDEX, "acme")).resolves.toBe(false);
 });
@@ -73,7 +73,7 @@ test.each<[string, string]>([
   ["deeply nested arrays", `a = ${"[".repeat(2_000_000)}`],
   ["a key of many parts", `${"a.".repeat(2_000_000)}a = 1`],
   ["many tables", "[a]\n".repeat(1_000_000)],
-])("a document of %s ends", async (_what, text) => {
+])("finishes a document of %s", async (_what, text) => {
   const bounded = openDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 2_000 });
   await bounded.check(locked(lockOf(1), `${text}\n`), "acme").catch((error: unknown) => {
     expect(error).toMatchObject({ code: "environment_refused" });
@@ -83,7 +83,7 @@ test.each<[string, string]>([
 test.each([
   ["time", { ...DOCUMENT_LIMITS, timeout_ms: 1 }, "takes more than 0.001 seconds"],
   ["memory", { ...DOCUMENT_LIMITS, memory_mb: 8 }, "takes more than 8 MB of memory"],
-])("a document that takes too much %s is refused, and the next is read", async (_what, limits, said) => {
+])("refuses a document that takes too much %s and reads the next one", async (_what, limits, said) => {
   const bounded = openDocuments({ ...limits, at_once: 1 });
   const large = locked(lockOf(100_000), dependencies(100_000));
   const refusals = await Promise.allSettled([bounded.check(large, "acme"), bounded.check(large, "acme")]);
@@ -96,7 +96,7 @@ test.each([
   await expect(bounded.check(locked(lockOf(1), dependencies(1)), "acme")).resolves.toBeUndefined();
 });
 
-test("documents of one organization wait for each other, and few of them at a time", async () => {
+test("queues documents of one organization and bounds the queue", async () => {
   const bounded = openDocuments({ ...DOCUMENT_LIMITS, most_waiting: 2 });
   const large = locked(lockOf(4_000), dependencies(4_000));
   const many = [1, 2, 3].map(() => bounded.check(large, "acme"));
@@ -118,7 +118,7 @@ const manifestOf = (more: string) => ({
   },
 });
 
-test("a large manifest is read in a process apart as a small one is without", async () => {
+test("reads a large manifest in a child process with the same result", async () => {
   const modules = (count: number) =>
     `"tables":[],"modules":[${Array.from({ length: count }, (_, at) => `{"path":"m${at}.py","sha256":"a"}`).join()}]`;
   await expect(documents.readManifest(manifestOf(modules(1)), "acme")).resolves.toMatchObject({
@@ -129,14 +129,14 @@ test("a large manifest is read in a process apart as a small one is without", as
   });
 });
 
-test("a manifest that does not fit is refused with the place", async () => {
+test("refuses an invalid manifest with the location", async () => {
   await expect(documents.readManifest(manifestOf('"tables":[0],"modules":[]'), "acme")).rejects.toMatchObject({
     code: "manifest_invalid",
     message: expect.stringContaining("/tables/0: "),
   });
 });
 
-test("a manifest of 7,000,000 wrong modules is refused while the server works on", async () => {
+test("refuses a manifest of 7,000,000 wrong modules while the server keeps working", async () => {
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;
@@ -151,7 +151,7 @@ test("a manifest of 7,000,000 wrong modules is refused while the server works on
   expect(turns).toBeGreaterThan(10);
 });
 
-test("a manifest that needs more memory at once than its bound is refused, and the server works on", async () => {
+test("refuses a manifest that exceeds the memory limit and keeps the server working", async () => {
   const bounded = openDocuments({ ...DOCUMENT_LIMITS, memory_mb: 48 });
   const wide = manifestOf(`"tables":[],"modules":[${"0,".repeat(7_900_000)}0]`);
   await expect(bounded.readManifest(wide, "acme")).rejects.toMatchObject({
@@ -160,7 +160,7 @@ test("a manifest that needs more memory at once than its bound is refused, and t
   });
 });
 
-test("a manifest of too many tables, or with a path of 2,001 characters, is refused with the place", async () => {
+test("refuses a manifest with too many tables or a path of 2,001 characters", async () => {
   const many = manifestOf(`"modules":[],"tables":[${Array(10_001).fill("0").join()}]`);
   await expect(documents.readManifest(many, "acme")).rejects.toMatchObject({
     code: "manifest_invalid",

@@ -14,16 +14,16 @@ import {
   type ManifestOutput,
 } from "./document-tasks.ts";
 import type { SharedIndex } from "./lock-sources.ts";
-/** Bounds on the work for one document. */
+/** Limits for processing one document. */
 export interface DocumentLimits {
   readonly timeout_ms: number;
-  /** Memory of the process that reads it, for what V8 keeps. */
+  /** Heap limit of the child process. */
   readonly memory_mb: number;
-  /** Processes at a time; more documents wait. An organization has one at a time. */
+  /** Maximum number of concurrent processes; further documents wait. Each organization has at most one. */
   readonly at_once: number;
-  /** Documents of one organization that wait at a time. */
+  /** Maximum number of waiting documents of one organization. */
   readonly most_waiting: number;
-  /** Characters of a document that is small enough to be read in the server itself. */
+  /** Documents up to this length, in characters, are read in the server process. */
   readonly inline_length: number;
 }
 
@@ -36,28 +36,33 @@ export const DOCUMENT_LIMITS: DocumentLimits = {
 };
 
 /**
- * Reads documents that tenants send, within bounds of time and memory: one document never holds up the server. Organizations take turns,
- * so that many documents of one hold up no other.
+ * Reads documents from tenants within time and memory limits, so that one document never blocks the server.
+ * Organizations take turns, so that many documents of one do not delay the others.
  */
 export interface TenantDocuments {
-  /** @throws environment_refused, also for a document that takes too much time or memory; rate_limited when too many wait */
+  /**
+   * @throws environment_refused, also when a document takes too much time or memory; rate_limited when too many wait
+   */
   check(document: EnvironmentDocument, organizationId: string): Promise<void>;
-  /** @throws environment_refused for a document that takes too much time or memory; rate_limited when too many wait */
+  /** @throws environment_refused when a document takes too much time or memory; rate_limited when too many wait */
   isShareable(document: EnvironmentDocument, index: SharedIndex, organizationId: string): Promise<boolean>;
-  /** @throws app_invalid and its kin, also for a manifest that takes too much time or memory; rate_limited when too many wait */
+  /**
+   * @throws app_invalid and other errors of the application file, also when a manifest takes too much time or memory;
+   * rate_limited when too many wait
+   */
   readManifest(output: ManifestOutput, organizationId: string): Promise<Manifest>;
 }
 
-/** What a process is given. */
+/** Message to the child process. */
 export interface DocumentRequest {
   readonly task: DocumentTask;
   readonly input: unknown;
 }
 
-/** What a process answers. */
+/** Reply of the child process. */
 export type DocumentAnswer =
   | { readonly value: unknown }
-  /** A mistake of ours, with its stack. */
+  /** An internal error, with its stack. */
   | { readonly failure: string }
   | {
       readonly error: {
@@ -68,13 +73,13 @@ export type DocumentAnswer =
       };
     };
 
-/** The program of a process, and the options with which Node runs it. */
+/** Program of the child process, with its Node options. */
 interface WorkerProgram {
   readonly entry: string;
   readonly execArgv: readonly string[];
 }
 
-/** `worker` is in place of the program that lies next to this one, for tests. */
+/** `worker` replaces the program next to this file in tests. */
 export function createTenantDocuments(
   limits: DocumentLimits = DOCUMENT_LIMITS,
   worker: WorkerProgram = findWorker(),
@@ -117,10 +122,10 @@ export function createTenantDocuments(
 }
 
 interface RunOptions {
-  /** Characters of the document. */
+  /** Length of the document in characters. */
   readonly length: number;
   readonly organization_id: string;
-  /** The refusal of a document that takes more than `bound`. */
+  /** Makes the error for a document that exceeds `bound`. */
   refuse(bound: string): AppError;
 }
 
@@ -137,9 +142,9 @@ async function runApart(
   const child = fork(entry, {
     execArgv: [...execArgv, `--max-old-space-size=${limits.memory_mb}`],
     serialization: "advanced",
-    // what Node says as it ends for want of memory is no line of the server's log
+    // Node's out-of-memory report does not belong in the server's log
     stdio: ["ignore", "ignore", "ignore", "ipc"],
-    // nothing of the server's is in its reach
+    // the process gets none of the server's environment
     env: {},
   });
   let timer: NodeJS.Timeout | undefined;
@@ -157,7 +162,7 @@ async function runApart(
       };
       child.once("exit", failWhenGone);
       child.once("disconnect", failWhenGone);
-      // one that ends while it is told tells why by its end
+      // a process that exits while the message is sent reports the reason through its exit
       child.send(request, () => undefined);
     });
     if ("value" in answer) return answer.value;
@@ -177,7 +182,7 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** In the bundle the worker lies beside the server. From source a process first loads what reads TypeScript. */
+/** The bundle has the worker next to the server. A source checkout first loads a TypeScript loader. */
 function findWorker(): WorkerProgram {
   const of = (name: string) => fileURLToPath(new URL(name, import.meta.url));
   if (!import.meta.url.endsWith(".ts")) return { entry: of("./documents-worker.js"), execArgv: [] };
@@ -187,7 +192,7 @@ function findWorker(): WorkerProgram {
 
 function tooMany(mostWaiting: number): AppError {
   return appError("rate_limited", {
-    detail: `The organization has ${mostWaiting} documents that wait to be read, and the maximum is ${mostWaiting}.`,
+    detail: `The organization has ${mostWaiting} documents waiting, and the maximum is ${mostWaiting}.`,
     hint: "Wait until other updates of the organization are planned, then try again.",
     meta: { most_waiting: mostWaiting, retry_after_s: 10 },
   });
@@ -195,14 +200,14 @@ function tooMany(mostWaiting: number): AppError {
 
 function environmentTooMuch(bound: string): AppError {
   return appError("environment_refused", {
-    detail: `The environment cannot be built: to read its files takes more than ${bound}.`,
+    detail: `The environment cannot be built: reading its files takes more than ${bound}.`,
     hint: "Correct the lock, or lock fewer packages: uv lock",
   });
 }
 
 function manifestTooMuch(appFile: string, bound: string): AppError {
   return appError("app_invalid", {
-    detail: `${appFile} cannot be read: its manifest takes more than ${bound} to read.`,
+    detail: `${appFile} cannot be read: reading its manifest takes more than ${bound}.`,
     hint: "Declare fewer tables, or divide the application among several databases.",
     meta: { app_file: appFile },
   });

@@ -13,7 +13,7 @@ const GOOD: EnvironmentDocument = {
   uv_options: "--no-binary x",
 };
 
-test("a document that the command collected passes", () => {
+test("accepts a document that the command collected", () => {
   expect(() => checkEnvironment(GOOD)).not.toThrow();
   const none: EnvironmentDocument = {
     source: null,
@@ -25,7 +25,7 @@ test("a document that the command collected passes", () => {
   expect(() => checkEnvironment(none)).not.toThrow();
 });
 
-test("a document of somebody else's making cannot name what lies outside, nor options of other programs", () => {
+test("refuses paths outside the project and foreign options in a forged document", () => {
   const file = (path: string): EnvironmentDocument => ({ ...GOOD, files: [...GOOD.files, { path, text: "" }] });
   const refused: [EnvironmentDocument, RegExp][] = [
     [file("../up.txt"), /has a part "\.\."/],

@@ -13,8 +13,9 @@ import { readRequirementLines } from "./requirement-lines.ts";
 import { findOwnOption } from "./uv-options.ts";
 
 /**
- * Checks a document that came from outside: every path lies in the project, every name is one, what its source needs is there, and its
- * lock is of its pyproject.toml. What its texts say otherwise is left to the build, which runs in bounds.
+ * Checks a document from outside. Every path must lie in the project, every name must be valid, the files of its source
+ * must be present, and the lock must match pyproject.toml. The build, which runs within limits, finds other errors in
+ * the texts.
  * @throws environment_refused
  */
 export function checkEnvironment(document: EnvironmentDocument): void {
@@ -52,14 +53,14 @@ export function checkEnvironment(document: EnvironmentDocument): void {
   });
 }
 
-/** Bounds on requirements files; undefined when all are within them. */
+/** Checks the limits of requirements files. Undefined when all files are within them. */
 function findExcessLine(files: EnvironmentDocument["files"]): string | undefined {
   let count = 0;
   for (const { path, text } of files) {
     if (path.endsWith("/") || path.endsWith(".toml")) continue;
     for (const { line, text: said } of readRequirementLines(text)) {
       count += 1;
-      // hashes follow a requirement, many of them for a package with many wheels
+      // hashes follow a requirement; a package with many wheels has many
       const { length } = said.split(" --hash", 1)[0] ?? "";
       if (length <= MAX_REQUIREMENT_LENGTH && count <= MAX_DEPENDENCIES) continue;
       if (count > MAX_DEPENDENCIES) return `its requirements have more than ${MAX_DEPENDENCIES} lines`;
@@ -70,8 +71,9 @@ function findExcessLine(files: EnvironmentDocument["files"]): string | undefined
 }
 
 /**
- * Compares a document with the project files that it comes with: each part that is built into the image must be in the tree, be reached without a
- * link, and be listed as the tree lists it. The listing is a part of the image's hash, so an image cannot be built from other files.
+ * Compares a document with the project files that came with it. Each part that is built into the image must be in the
+ * tree, reachable without a link, and listed as the tree lists it. The listing is part of the image's hash, so an image
+ * cannot be built from other files.
  * @throws environment_refused
  */
 export function checkEnvironmentParts({ files }: EnvironmentDocument, entries: readonly TreeEntry[] | null): void {
@@ -83,7 +85,7 @@ export function checkEnvironmentParts({ files }: EnvironmentDocument, entries: r
     const link = findLinkOnWay(links, part);
     if (link !== undefined)
       throw refused(`it takes ${shown} from the project, where ${JSON.stringify(link)} is a link`);
-    // a listing that grows longer than the text that was sent is another one
+    // a listing that grows longer than the received text cannot match it
     const listing = listTreePart(entries ?? [], part, text.length);
     if (listing !== text) throw refused(`its list of ${shown} is not that of the project's files`);
   }
@@ -92,6 +94,6 @@ export function checkEnvironmentParts({ files }: EnvironmentDocument, entries: r
 function refused(what: string): AppError {
   return appError("environment_refused", {
     detail: `The environment cannot be built: ${what}.`,
-    hint: "Send what the command collects: cli db update",
+    hint: "Send the environment that the command collects: cli db update",
   });
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findStaleLock } from "./check-lock.ts";
 
-/** As uv 0.9 writes it for `PYPROJECT`. */
+/** The lock that uv 0.9 writes for `PYPROJECT`. */
 const LOCK = `version = 1
 revision = 3
 requires-python = ">=3.11"
@@ -37,7 +37,7 @@ x = ["more"]
 `;
 const SAME = `"Tiny != 0.7.*, >= 0.5", 'odd>=1 ; python_version >= "3.8"', "lib>=2"`;
 
-test("a lock that was made for the project passes, however its names and conditions are written", () => {
+test("accepts a lock of the project in every spelling of names and conditions", () => {
   expect(findStaleLock(LOCK, pyproject(SAME))).toBeUndefined();
   expect(
     findStaleLock(LOCK, pyproject(SAME.replace("Tiny != 0.7.*, >= 0.5", "tiny[x](>=0.5,!=0.7.*)"))),
@@ -53,11 +53,11 @@ test.each([
     /tiny!=0\.7\.\*,>=0\.6, but the lock has tiny!=0\.7\.\*,>=0\.5/,
   ],
   ["another project", pyproject(SAME).replace("My.Proj", "other"), /of the project my-proj, .* of other/],
-])("%s tells that a lock is of another pyproject.toml", (_what, text, said) => {
+])("%s shows that a lock belongs to another pyproject.toml", (_what, text, said) => {
   expect(findStaleLock(LOCK, text)).toMatch(said);
 });
 
-test("what is not understood, or says nothing of itself, tells nothing", () => {
+test("reports nothing for input that it does not understand", () => {
   expect(findStaleLock(LOCK, "no TOML [")).toBeUndefined();
   expect(findStaleLock(LOCK, pyproject('"six"', 'dynamic = ["dependencies"]'))).toBeUndefined();
   expect(findStaleLock(LOCK.replace('virtual = "."', 'virtual = "libs"'), pyproject('"six"'))).toBeUndefined();

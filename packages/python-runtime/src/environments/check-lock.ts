@@ -6,19 +6,20 @@ import {
 } from "@appdb/contract/python-project";
 import { parse } from "smol-toml";
 
-/** Dependencies of a project that are compared with its lock, those of all extras together. */
+/** Maximum number of dependencies that are compared with the lock, all extras included. */
 export const MAX_DEPENDENCIES = 5_000;
-/** Characters of one requirement. */
+/** Maximum length of one requirement, in characters. */
 export const MAX_REQUIREMENT_LENGTH = 1_000;
-/** A name as a requirement begins with it. */
+/** Package name at the start of a requirement. */
 const NAME = /^[A-Za-z0-9._-]+/;
-/** A condition that uv writes as it stands. */
+/** A condition that uv copies unchanged. */
 const CONDITION = /^(==|>=|<=|<|>|!=)(0|[1-9]\d*)(\.(0|[1-9]\d*))*(\.\*)?$/;
 const ROOT = /^source = \{ (virtual|editable) = "\." \}$/m;
 
 /**
- * What tells that a uv.lock was not made for a pyproject.toml: a build takes what the lock says, and would lack a package that was added
- * since. Undefined when nothing does; what is not understood, or written anew by uv, tells nothing.
+ * Finds proof that a uv.lock does not belong to a pyproject.toml. A build follows the lock and would miss a package
+ * that was added later. Undefined when there is no proof: syntax that this check does not understand, or that uv
+ * rewrites, proves nothing.
  */
 export function findStaleLock(lock: string, pyproject: string): string | undefined {
   const project = readProject(pyproject);
@@ -39,7 +40,7 @@ export function findStaleLock(lock: string, pyproject: string): string | undefin
   return findOtherVersion(project.dependencies, locked);
 }
 
-/** What a pyproject.toml has more of than any project needs; undefined when it is within the bounds. */
+/** Finds what exceeds the limits in a pyproject.toml. Undefined when it is within them. */
 export function findExcess(pyproject: string): string | undefined {
   const project = readProject(pyproject);
   const wanted = project === undefined ? [] : dependenciesOf(project);
@@ -75,7 +76,7 @@ function findOtherVersion(wanted: readonly string[], locked: LockedRequirements)
     const conditions = conditionsIn(text);
     const [found, ...others] = plainOf.get(name) ?? [];
     if (conditions === undefined || counts.get(name) !== 1 || found === undefined || others.length > 0) continue;
-    // one that comes from elsewhere than an index has no versions
+    // a package from outside an index has no versions
     if (Object.keys(found).some((key) => !["name", "specifier", "extras"].includes(key))) continue;
     const is = splitConditions(String(found["specifier"] ?? ""));
     const required = splitConditions(conditions);
@@ -85,12 +86,12 @@ function findOtherVersion(wanted: readonly string[], locked: LockedRequirements)
   return undefined;
 }
 
-/** The name that a requirement begins with, as indexes know it. */
+/** Normalized name at the start of a requirement. */
 function nameIn(requirement: string): string {
   return nameOf(NAME.exec(requirement.trim())?.[0] ?? "");
 }
 
-/** The versions that a requirement asks for; undefined where more than its name, extras and versions counts. */
+/** Version conditions of a requirement. Undefined when it has more parts than name, extras and versions. */
 function conditionsIn(requirement: string): string | undefined {
   const text = requirement.trim();
   const name = NAME.exec(text)?.[0] ?? "";
@@ -109,7 +110,7 @@ function splitConditions(text: string): string[] {
     .sort();
 }
 
-/** As indexes know it. */
+/** Normalizes a package name as indexes do. */
 function nameOf(written: string): string {
   return written.toLowerCase().replaceAll(/[-_.]+/g, "-");
 }
@@ -118,7 +119,7 @@ function parseQuietly(text: string): unknown {
   try {
     return parse(text);
   } catch {
-    // whoever collects and builds says what is wrong with it
+    // collecting and building report the error
     return undefined;
   }
 }

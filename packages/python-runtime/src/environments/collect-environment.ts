@@ -6,21 +6,21 @@ import { environmentPart } from "./strip-tool-service.ts";
 import { findOptionPaths, findOwnOption } from "./uv-options.ts";
 
 export interface CollectEnvironmentInput {
-  /** The project's files as they are uploaded: what of them is built into the image is known by its digests. */
+  /** Files of the project as they are uploaded. Their digests identify the parts that are built into the image. */
   readonly entries: readonly TreeEntry[];
-  /** The text of a file of the project, whether it is uploaded or not; undefined when there is none. */
+  /** Reads the text of a project file, uploaded or not. Undefined when it does not exist. */
   readText(path: string): Promise<string | undefined>;
-  /** Of the database's entry in service.toml. */
+  /** `python_version` of the database's entry in service.toml. */
   readonly python_version?: string | undefined;
   readonly system_packages?: readonly string[] | undefined;
   readonly uv_options?: string | undefined;
 }
 
 /**
- * Collects what a project's image is made from: its `uv.lock`, else its `requirements.txt`, with the files that these name, the Python that
- * the entry or `.python-version` asks for, and the entry's packages and options. Of each text only that is taken which an environment
- * depends on. What cannot be built on another machine is refused.
- * @throws environment_refused with file and line; config_invalid for a pyproject.toml that is no TOML
+ * Collects the inputs of a project's image: `uv.lock`, otherwise `requirements.txt`, with the files they name, the
+ * Python version of the entry or `.python-version`, and the entry's packages and options. Keeps only the parts of each
+ * text that affect an environment. Refuses inputs that cannot be built on another machine.
+ * @throws environment_refused with file and line; config_invalid for invalid TOML in pyproject.toml
  */
 export async function collectEnvironment(input: CollectEnvironmentInput): Promise<EnvironmentDocument> {
   const found = new Found(input);
@@ -28,7 +28,7 @@ export async function collectEnvironment(input: CollectEnvironmentInput): Promis
   const uvOptions = source === null ? "" : (input.uv_options ?? "").trim();
   const own = findOwnOption(uvOptions);
   if (own !== undefined) {
-    throw refused("uv_options", `the build sets ${own} itself`, `Take ${own} out of uv_options.`);
+    throw refused("uv_options", `the build sets ${own} itself`, `Remove ${own} from uv_options.`);
   }
   for (const { path, kind } of findOptionPaths(uvOptions)) await collectNamed(found, path, kind, "uv_options");
   return {
@@ -63,7 +63,7 @@ async function collectPackages(input: CollectEnvironmentInput, found: Found): Pr
   return "requirements.txt";
 }
 
-/** What a lock takes from the project itself: `source = { directory = "libs/foo" }`. */
+/** Collects the project parts that a lock installs: `source = { directory = "libs/foo" }`. */
 async function collectLocked(lock: string, input: CollectEnvironmentInput, found: Found): Promise<void> {
   for (const [index, line] of lock.split("\n").entries()) {
     const [, kind, written = ""] = /^source = \{ (\w+) = "((?:[^"\\]|\\.)*)"/.exec(line) ?? [];
@@ -77,19 +77,19 @@ async function collectLocked(lock: string, input: CollectEnvironmentInput, found
   }
 }
 
-/** A requirements file and those that it names, each once; what stays is written as uv reads it. */
+/** Collects a requirements file and those that it includes, each once. Keeps lines as uv reads them. */
 async function collectRequirements(path: string, input: CollectEnvironmentInput, found: Found): Promise<void> {
   const text = await input.readText(path);
   if (text === undefined || found.has(path)) return;
   const kept: string[] = [];
-  // before what it names, which may name it again
+  // recorded before its includes, which may include it again
   found.text(path, "");
   for (const { kind, line, text: said, value } of readRequirementLines(text)) {
     const where = `${path}:${line}`;
     if (kind === "file") await collectNamed(found, value, "file", where, folderOf(path));
     else if (kind === "find-links") await collectNamed(found, value, "folder", where, folderOf(path));
     else if (kind !== "option") collectLocal(found, value, where);
-    // an editable package would be read from the project's files, which change without a build
+    // an editable package would be read from project files, which change without a build
     kept.push(kind === "editable" ? value : said);
   }
   found.text(path, kept.map((line) => `${line}\n`).join(""));
@@ -101,13 +101,13 @@ function collectLocal(found: Found, requirement: string, where: string): void {
   const path = resolveInside(written, "", where);
   if (path === "") {
     const hint =
-      "List the packages that it needs instead, or use uv.lock: its files are uploaded and importable without being installed.";
+      "List the packages that it needs instead, or use uv.lock. Its files are uploaded and importable without being installed.";
     throw refused(where, `'${written}' is the project itself`, hint);
   }
   found.listing(path, where);
 }
 
-/** A file of requirements or a folder of packages that an option names. */
+/** Collects a requirements file or a package folder that an option names. */
 async function collectNamed(
   found: Found,
   written: string,
@@ -125,7 +125,7 @@ async function collectNamed(
   else await collectRequirements(path, found.input, found);
 }
 
-/** What was found so far, by path. */
+/** Files found so far, by path. */
 class Found {
   readonly input: CollectEnvironmentInput;
   readonly #texts = new Map<string, string>();
@@ -144,7 +144,7 @@ class Found {
     this.#texts.set(path, text);
   }
 
-  /** Takes what lies at a path of the project into the image. */
+  /** Adds the files at a project path to the image. */
   listing(path: string, where: string): void {
     const { entries } = this.input;
     const link = findLinkOnWay(this.#links, path);
@@ -183,7 +183,7 @@ async function readPythonVersion({ readText }: CollectEnvironmentInput): Promise
   );
 }
 
-/** A path from the project's root, from one as it is written in a file of `folder`. */
+/** Resolves a path as written in a file of `folder` to a path from the project's root. */
 function resolveInside(written: string, folder: string, where: string): string {
   const outside = (what: string) =>
     refused(
@@ -191,7 +191,7 @@ function resolveInside(written: string, folder: string, where: string): string {
       `'${written}' ${what}`,
       "Move it into the project and name it by its path from there, such as ./libs/thing.",
     );
-  if (/^file:/i.test(written)) throw outside("is a file: address, which leads elsewhere on another machine");
+  if (/^file:/i.test(written)) throw outside("is a file: URL, which differs on another machine");
   if (/^([/\\~]|[A-Za-z]:)/.test(written) || written.includes("${")) throw outside("is not a path within the project");
   const at = folder === "" ? [] : folder.split("/");
   for (const part of written.split(/[/\\]/)) {

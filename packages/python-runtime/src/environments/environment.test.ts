@@ -32,7 +32,7 @@ async function collect(
   return await collectEnvironment({ entries, readText: async (path) => files[path], ...wishes });
 }
 
-test("the lock decides before a requirements.txt, and without both there is nothing to build", async () => {
+test("prefers the lock to requirements.txt and builds nothing without both", async () => {
   const files = { "uv.lock": LOCK, "pyproject.toml": PYPROJECT, "requirements.txt": "pluggy\n", "app.py": "" };
   const document = await collect(files);
   expect(document).toMatchObject({ source: "uv.lock", python_version: null });
@@ -44,7 +44,7 @@ test("the lock decides before a requirements.txt, and without both there is noth
   expect(isBaseEnvironment(document)).toBe(false);
 });
 
-test("comments, line ends, other tools and the order of packages make no other image", async () => {
+test("ignores comments, line ends, other tools and the order of packages", async () => {
   const wishes = { system_packages: ["ffmpeg", "libpq5"], uv_options: "--extra web" };
   const hash = async (lock: string, pyproject: string, wished = wishes) =>
     hashEnvironment(await collect({ "uv.lock": lock, "pyproject.toml": pyproject }, wished), "1");
@@ -69,7 +69,7 @@ test("comments, line ends, other tools and the order of packages make no other i
   expect(new Set([first, ...others]).size).toBe(6);
 });
 
-test("a requirements.txt brings the files that it names, without what says nothing", async () => {
+test("collects the files that requirements.txt names, without blank content", async () => {
   const files = {
     "requirements.txt": "# mine\n-r reqs/more.txt\n--constraint=limits.txt\n\niniconfig == 2.3.0  # pinned\n",
     "reqs/more.txt": "-c ../limits.txt\npluggy\\\n  >=1\n-e ./libs/foo\n./libs/foo[web] ; python_version > '3'\n",
@@ -87,7 +87,7 @@ test("a requirements.txt brings the files that it names, without what says nothi
   });
 });
 
-test("what a lock takes from the project is part of the image", async () => {
+test("makes project parts of a lock part of the image", async () => {
   const block = (name: string, source: string) =>
     `\n[[package]]\nname = "${name}"\nversion = "1"\nsource = ${source}\n`;
   const lock = `${LOCK}${block("a", '{ directory = "libs/a" }')}${block("b", '{ editable = "packages/b" }')}${block("c", '{ virtual = "packages/c" }')}${block("d", '{ path = "wheels/d-1-py3-none-any.whl" }')}${block("e", '{ registry = "wheels" }')}${block("f", '{ git = "https://example.com/f?rev=1#2" }')}`;
@@ -111,19 +111,19 @@ test("what a lock takes from the project is part of the image", async () => {
   ]);
 });
 
-test("what cannot be built on another machine is refused, with its line and the way out", async () => {
+test("refuses what other machines cannot build, with line and hint", async () => {
   const refusals: [files: Record<string, string>, message: RegExp, uv_options?: string][] = [
     [
       { "requirements.txt": "a\n/srv/wheels/a.whl\n" },
       /^requirements\.txt:2: '\/srv\/wheels\/a\.whl' is not a path within the project\.$/,
     ],
-    [{ "requirements.txt": "a @ file:///srv/a\n" }, /^requirements\.txt:1: 'file:\/\/\/srv\/a' is a file: address/],
+    [{ "requirements.txt": "a @ file:///srv/a\n" }, /^requirements\.txt:1: 'file:\/\/\/srv\/a' is a file: URL/],
     [{ "requirements.txt": "-e ../other\n" }, /^requirements\.txt:1: '\.\.\/other' is outside the project/],
     [{ "requirements.txt": "a/../../b\n" }, /is outside/],
     [{ "requirements.txt": "--editable=~/thing\n" }, /'~\/thing' is not a path within/],
     [{ "requirements.txt": "C:\\wheels\\a.whl\n" }, /is not a path within/],
     [{ "requirements.txt": `${"$"}{HERE}/a.whl\n` }, /is not a path within/],
-    [{ "requirements.txt": `a @ file://${"$"}{PROJECT_ROOT}/a\n` }, /is a file: address/],
+    [{ "requirements.txt": `a @ file://${"$"}{PROJECT_ROOT}/a\n` }, /is a file: URL/],
     [{ "requirements.txt": "--find-links /srv/wheels\n" }, /^requirements\.txt:1: '\/srv\/wheels' is not a path/],
     [{ "requirements.txt": "-f../wheels\n" }, /'\.\.\/wheels' is outside/],
     [
@@ -160,7 +160,7 @@ test("what cannot be built on another machine is refused, with its line and the 
   }
 });
 
-test("names, addresses and version control are nothing of the machine's", async () => {
+test("accepts names, addresses and version control", async () => {
   const text = `iniconfig[x]>=1 ; python_version >= "3.11"
 a @ https://\${USER}:\${TOKEN}@example.com/a-1.whl
 git+https://example.com/a.git@v1#subdirectory=b
@@ -173,13 +173,13 @@ pluggy==1.6.0 --hash=sha256:${DIGEST}
   expect((await collect({ "requirements.txt": text })).files).toHaveLength(1);
 });
 
-test("the Python that the entry wants goes before that of .python-version", async () => {
+test("prefers the entry's Python to .python-version", async () => {
   const files = { ".python-version": "# ours\r\ncpython-3.12\r\n" };
   expect((await collect(files)).python_version).toBe("3.12");
   expect((await collect(files, { python_version: "3.13" })).python_version).toBe("3.13");
 });
 
-test("the difference of two environments names packages with their versions, and what else changed", async () => {
+test("lists changed packages with versions and other changes in a diff", async () => {
   const files = { "uv.lock": LOCK, "pyproject.toml": PYPROJECT };
   const before = await collect(files, { python_version: "3.11", system_packages: ["ffmpeg"], uv_options: "--extra a" });
   const after = await collect(
@@ -205,7 +205,7 @@ test("the difference of two environments names packages with their versions, and
   expect(diffEnvironment(after, after)).toEqual({ parts: [], lines: [] });
 });
 
-test("the difference says what moved where no version did, and which files of the project were built in", async () => {
+test("lists moved sources and built-in project files in a diff", async () => {
   const before = await collect({ "requirements.txt": "./libs/a\n", "libs/a/a.py": "", "libs/a/old.py": "" });
   const entries = [entry("libs/a/a.py", "b".repeat(64)), entry("libs/a/new.py")];
   const after = await collectEnvironment({

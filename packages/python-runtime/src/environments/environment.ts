@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 
-/** Grows when the same document makes another image from then on: all of them are built again. */
+/** Increase it when the same document must produce another image. All images are then rebuilt. */
 export const BUILDER_VERSION = "1";
 
-/** Which parts of an environment differ, and how, for a person. */
+/** Differences between two environments, for display. */
 export interface EnvironmentDiff {
   /** `uv.lock`, `python_version`, `libs/foo/`. */
   readonly parts: readonly string[];
@@ -12,14 +12,14 @@ export interface EnvironmentDiff {
   readonly lines: readonly string[];
 }
 
-/** Whether the base library alone serves: nothing is built then. */
+/** Whether the base library is enough, so that nothing has to be built. */
 export function isBaseEnvironment(document: EnvironmentDocument): boolean {
   return document.source === null && document.python_version === null && document.system_packages.length === 0;
 }
 
 /**
- * The name of the image that an environment has: SHA-256 in hex of its canonical JSON together with the builder's version. Line ends, the
- * order of files and of system packages, and spaces around options change nothing.
+ * Hash that names the image of an environment: SHA-256 (hex) of its canonical JSON and the builder's version. Line
+ * ends, the order of files and system packages, and spaces around options do not affect it.
  */
 export function hashEnvironment(document: EnvironmentDocument, builderVersion: string): string {
   const {
@@ -29,7 +29,7 @@ export function hashEnvironment(document: EnvironmentDocument, builderVersion: s
     system_packages: systemPackages,
     uv_options: uvOptions,
   } = canonical(document);
-  // an array has one order everywhere
+  // arrays keep a stable order on every machine
   const parts = [
     builderVersion,
     source,
@@ -41,7 +41,9 @@ export function hashEnvironment(document: EnvironmentDocument, builderVersion: s
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** What of an environment changed; nothing when both have one hash. `before` is null when there was none. */
+/**
+ * Describes the changes of an environment; empty when both hashes are equal. `before` is null for a first environment.
+ */
 export function diffEnvironment(before: EnvironmentDocument | null, after: EnvironmentDocument): EnvironmentDiff {
   const from = canonical(before ?? NONE);
   const to = canonical(after);
@@ -102,7 +104,7 @@ function diffFile(path: string, before: string, after: string): string[] {
   return lines.length === 0 ? ["its lines are in another order"] : lines;
 }
 
-/** What was taken away and what was added, as often as it was. */
+/** Removed and added lines, with repetitions. */
 function diffLines(before: readonly string[], after: readonly string[]): string[] {
   return [...without(before, after).map((line) => `- ${line}`), ...without(after, before).map((line) => `+ ${line}`)];
 }
@@ -132,7 +134,7 @@ function diffVersions(
   });
 }
 
-/** Names with versions of a lock as uv writes it; several versions of one name stand together. */
+/** Names and versions in a uv lock. Several versions of one name are listed together. */
 function readLockedVersions(lock: string): Map<string, string> {
   const versions = new Map<string, string[]>();
   for (const block of lock.split(/^\[\[package\]\]$/m).slice(1)) {
@@ -159,7 +161,7 @@ function quote(text: string | null): string {
   return text === null ? "none" : JSON.stringify(text);
 }
 
-/** By code units, which is one order on every machine. */
+/** Compares by code units, which gives the same order on every machine. */
 function byText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -1,11 +1,11 @@
-/** What a line of a requirements.txt asks for. */
+/** One requirement of a requirements.txt. */
 export interface RequirementLine {
-  /** The 1-based line on which it begins. */
+  /** 1-based number of its first line. */
   readonly line: number;
-  /** Without its comment; a line that goes on behind a backslash is one. */
+  /** Text without its comment; lines continued by a backslash are joined. */
   readonly text: string;
   readonly kind: "requirement" | "editable" | "file" | "find-links" | "option";
-  /** What the line names without the option's name: `-r more.txt` -> `more.txt`. */
+  /** Value of an option without its name: `-r more.txt` -> `more.txt`. */
   readonly value: string;
 }
 
@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, RequirementLine["kind"]>> = {
   "--find-links": "find-links",
 };
 
-/** The lines of a requirements file that say something. */
+/** Lines of a requirements file, without blank lines and comments. */
 export function readRequirementLines(text: string): RequirementLine[] {
   const lines: RequirementLine[] = [];
   const written = text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/);
@@ -39,15 +39,15 @@ export function readRequirementLines(text: string): RequirementLine[] {
   return lines;
 }
 
-/** A comment begins a line, or follows a space. */
+/** A comment starts at the beginning of a line or after a space. */
 function withoutComment(line: string): string {
   const at = line.search(/(?:^|\s)#/);
   return at === -1 ? line : line.slice(0, at);
 }
 
 /**
- * The path of a requirement that is a file or a folder of the machine, without extras and marker; undefined for a name, an address or
- * what a version-control system has.
+ * Path of a requirement that is a local file or folder, without extras and marker. Undefined for a name, an address or
+ * a version-control URL.
  */
 export function localPath(requirement: string): string | undefined {
   const bare = requirement.replace(/\s+(--hash|--config-setting)[=\s].*$/, "").replace(/\s*;.*$/, "");

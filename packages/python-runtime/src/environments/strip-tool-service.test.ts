@@ -68,14 +68,14 @@ const CASES: [what: string, text: string, stripped: string][] = [
 ];
 
 for (const [what, text, stripped] of CASES) {
-  test(`[tool.service] goes and all else stays to the byte: ${what}`, () => {
+  test(`removes [tool.service] and keeps all other bytes: ${what}`, () => {
     expect(stripToolService(text)).toBe(stripped);
     const tool = parse(stripped.replace("\ufeff", ""))["tool"] as Record<string, unknown> | undefined;
     expect(tool?.["service"]).toBeUndefined();
   });
 }
 
-test("what a parser reads of the rest is what it read before", () => {
+test("leaves the parsed values of the rest unchanged", () => {
   for (const [, text] of CASES) {
     const before = parse(text.replace("\ufeff", "")) as { tool?: Record<string, unknown> };
     delete before.tool?.["service"];
@@ -86,7 +86,7 @@ test("what a parser reads of the rest is what it read before", () => {
   }
 });
 
-test("a text that is no TOML is refused with its line, never sent half stripped", () => {
+test("refuses invalid TOML with its line instead of sending a partial text", () => {
   for (const [text, line] of [
     ['[a]\nb = "open\n[tool.service]\n', 2],
     ["[a\n", 1],
@@ -101,7 +101,7 @@ test("a text that is no TOML is refused with its line, never sent half stripped"
   }
 });
 
-test("of a pyproject.toml an environment has names, dependencies, groups and uv's settings alone", () => {
+test("keeps only names, dependencies, groups and uv settings of a pyproject.toml", () => {
   const text = `# mine
 [project]
 name = "thing"

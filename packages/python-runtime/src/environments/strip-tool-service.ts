@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { findInlineMembers, findTomlStatements, NoToml, type TomlStatement } from "./toml-statements.ts";
 
 const SECTION = ["tool", "service"];
-/** What of a pyproject.toml an environment is made from. */
+/** Parts of a pyproject.toml that affect an environment. */
 const PARTS = [
   ...["name", "version", "requires-python", "dependencies", "optional-dependencies", "dynamic"].map((key) => [
     "project",
@@ -14,9 +14,9 @@ const PARTS = [
 ];
 
 /**
- * A pyproject.toml without `[tool.service]` and the tables below it, in whichever of TOML's ways they are written; all else stays to the
- * byte. Comments between two headers belong to the first, so that a key that was commented out does not stay.
- * @throws config_invalid for a text that is no TOML
+ * Removes `[tool.service]` and its subtables from a pyproject.toml, in every TOML spelling. All other bytes are kept.
+ * Comments between two headers belong to the first one, so commented-out keys are removed too.
+ * @throws config_invalid for invalid TOML
  */
 export function stripToolService(text: string): string {
   let kept = "";
@@ -40,9 +40,9 @@ export function stripToolService(text: string): string {
 }
 
 /**
- * Of a pyproject.toml what an environment is made from: the project's name, version and dependencies, its groups and `[tool.uv]`. A change
- * of anything else, of a linter's settings or of a comment, is none of the environment.
- * @throws config_invalid for a text that is no TOML
+ * Extracts the parts of a pyproject.toml that affect an environment: the project's name, version and dependencies, its
+ * groups and `[tool.uv]`. Other changes, such as linter settings or comments, do not affect it.
+ * @throws config_invalid for invalid TOML
  */
 export function environmentPart(pyproject: string): string {
   const text = stripToolService(pyproject);
@@ -51,7 +51,7 @@ export function environmentPart(pyproject: string): string {
   for (const { kind, path, start, value_end: valueEnd, value_start: valueStart } of readStatements(text)) {
     if (kind !== "pair") {
       header = text.slice(valueStart, valueEnd);
-      // an empty table of uv's may be an element of an array
+      // an empty table of uv may be an element of an array
       if (!startsWith(path, ["tool", "uv"])) continue;
     } else if (!PARTS.some((part) => startsWith(path, part) || startsWith(part, path))) continue;
     if (header !== undefined) lines.push(header);
@@ -75,7 +75,7 @@ function findCut(text: string, statement: TomlStatement): Cut | undefined {
   return instead === undefined ? undefined : { start: valueStart, end: valueEnd, instead };
 }
 
-/** An inline table without its members of our section; undefined when it has none. */
+/** Removes the members of our section from an inline table. Undefined when it has none. */
 function cutMembers(text: string, start: number, end: number, table: readonly string[]): string | undefined {
   const members = findInlineMembers(text, start) ?? [];
   let isChanged = false;

@@ -1,21 +1,21 @@
 /**
- * Where the statements of a TOML text stand. It reads as much of TOML as one needs to cut statements out to the byte (strings, nested
- * arrays, inline tables, dotted and quoted keys, comments) and checks no values: who needs values has a parser.
+ * Positions of the statements in a TOML text. The scanner reads enough TOML to cut out statements exactly: strings,
+ * nested arrays, inline tables, dotted and quoted keys, comments. It does not check values; use a parser for values.
  */
 export interface TomlStatement {
   /** `header` is `[a.b]`, `array_header` is `[[a.b]]`, `pair` is `key = value`. */
   readonly kind: "header" | "array_header" | "pair";
-  /** From the root on, the header's path included: `["tool", "service", "cpu"]`. */
+  /** Full path from the root, including the header: `["tool", "service", "cpu"]`. */
   readonly path: readonly string[];
-  /** From the start of its line to the end of its last line with the line's end. */
+  /** Range from the start of the first line to the end of the last line, including the line end. */
   readonly start: number;
   readonly end: number;
-  /** Of the value, or of what a header says; no comment is in it. */
+  /** Start of the value, or of a header's path. Contains no comment. */
   readonly value_start: number;
   readonly value_end: number;
 }
 
-/** A member of an inline table, without the commas around it. */
+/** A member of an inline table, without the surrounding commas. */
 export interface TomlMember {
   readonly key: readonly string[];
   readonly start: number;
@@ -23,7 +23,7 @@ export interface TomlMember {
   readonly value_start: number;
 }
 
-/** Thrown for what is no TOML; `at` is where in the text. */
+/** Thrown for invalid TOML; `at` is the offset in the text. */
 export class NoToml extends Error {
   readonly at: number;
 
@@ -33,7 +33,7 @@ export class NoToml extends Error {
   }
 }
 
-/** The statements of a text in order. @throws NoToml */
+/** Finds the statements of a text in order. @throws NoToml */
 export function findTomlStatements(text: string): TomlStatement[] {
   const statements: TomlStatement[] = [];
   let table: readonly string[] = [];
@@ -48,7 +48,10 @@ export function findTomlStatements(text: string): TomlStatement[] {
   return statements;
 }
 
-/** The members of the inline table that begins at `at`; undefined when the value is none. @throws NoToml */
+/**
+ * Finds the members of the inline table that begins at `at`. Undefined when the value is not an inline table.
+ * @throws NoToml
+ */
 export function findInlineMembers(text: string, at: number): TomlMember[] | undefined {
   if (text[at] !== "{") return undefined;
   const members: TomlMember[] = [];
@@ -116,7 +119,7 @@ function decodeEscapes(text: string): string {
   });
 }
 
-/** The place after a value of any kind. */
+/** Offset after a value of any type. */
 function skipValue(text: string, at: number): number {
   const first = text[at];
   if (first === '"' || first === "'") return skipString(text, at);
@@ -126,7 +129,7 @@ function skipValue(text: string, at: number): number {
     return expect(text, text[end] === "," ? skipBlank(text, end + 1) : end, "}");
   }
   if (first === "[") return skipArray(text, at);
-  // a space stands only between a day and a time
+  // only a date-time contains a space
   const scalar = /\d{4}-\d\d-\d\d \d\d:[^\s,\]}#]*|[^\s,\]}#]+/y;
   scalar.lastIndex = at;
   const found = scalar.exec(text)?.[0];
@@ -153,7 +156,7 @@ function skipString(text: string, at: number): number {
     if (text[next] === "\\" && quote === '"') next++;
     else if (text[next] === "\n" && !isLong) break;
     else if (text.startsWith(mark, next)) {
-      // up to two quotes may stand before the three that close
+      // up to two quotes may precede the closing three
       let end = next + mark.length;
       while (isLong && end < next + 5 && text[end] === quote) end++;
       return end;
@@ -170,7 +173,7 @@ function lineEnd(text: string, at: number): number {
   return at + found[0].length;
 }
 
-/** Past spaces, line ends and comments. */
+/** Skips spaces, line ends and comments. */
 function skipBlank(text: string, at: number): number {
   const blank = /(?:[ \t\r\n]|#[^\n]*)*/y;
   blank.lastIndex = at;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { areChoosing, findOptionPaths, findOwnOption, readOptions, splitOptions } from "./uv-options.ts";
 
-test("a line of options is read as a shell would read its words", () => {
+test("splits a line of options like a shell", () => {
   expect(splitOptions(`--extra 'a b'  --index="https://x/y z" c"d"e`)).toEqual([
     "--extra",
     "a b",
@@ -16,7 +16,7 @@ test("a line of options is read as a shell would read its words", () => {
   ]);
 });
 
-test("options that a build sets itself are found in every form", () => {
+test("finds options that the build sets itself in every form", () => {
   for (const text of [
     "--python 3.9",
     "--python=3.9",
@@ -34,7 +34,7 @@ test("options that a build sets itself are found in every form", () => {
   }
 });
 
-test("files and folders that options name are found", () => {
+test("finds files and folders that options name", () => {
   expect(findOptionPaths("-c limits.txt --find-links=wheels --extra x --overrides o.txt")).toEqual([
     { path: "limits.txt", kind: "file" },
     { path: "wheels", kind: "folder" },
@@ -42,7 +42,7 @@ test("files and folders that options name are found", () => {
   ]);
 });
 
-test("only options that choose among what a lock has leave it as it is", () => {
+test("keeps a lock unchanged only for options that select from it", () => {
   expect(areChoosing("--extra web --group=dev --no-default-groups")).toBe(true);
   expect(areChoosing("")).toBe(true);
   for (const text of [

@@ -1,16 +1,16 @@
-/** The words of a line of options as a person types them; what stands in quotes is one word. */
+/** Splits a line of options into words. Quoted text is one word. */
 export function splitOptions(text: string): string[] {
   const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
   return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
 }
 
-/** An option with its value, `--extra=web` and `--extra web` alike; what is no option is a value without a name. */
+/** An option with its value; `--extra=web` and `--extra web` are equal. Other words are values without a name. */
 export interface UvOption {
   readonly name: string;
   readonly value: string | undefined;
 }
 
-/** Options that a build sets itself: with another value it would build something else, or elsewhere. */
+/** Options that the build sets itself. Another value would change what is built, or where. */
 const OWN: ReadonlySet<string> = new Set([
   "--python",
   "-p",
@@ -67,7 +67,7 @@ const FILES = new Set([
   "--excludes",
 ]);
 const FOLDERS = new Set(["--find-links", "-f"]);
-/** Options that choose among what the lock has; with these alone a lock still says where everything comes from. */
+/** Options that select from the lock. With only these, the lock still determines every source. */
 const CHOOSING = new Set([
   "--extra",
   "--all-extras",
@@ -122,7 +122,7 @@ const VALUED = new Set([
   "-P",
 ]);
 
-/** The options of a line, each with its value. */
+/** Options of a line, each with its value. */
 export function readOptions(text: string): UvOption[] {
   const options: UvOption[] = [];
   const words = splitOptions(text);
@@ -135,12 +135,12 @@ export function readOptions(text: string): UvOption[] {
   return options;
 }
 
-/** The first option that a build sets itself; undefined when there is none. */
+/** First option that the build sets itself. Undefined when there is none. */
 export function findOwnOption(text: string): string | undefined {
   return readOptions(text).find(({ name }) => OWN.has(name) || /^-[pe]./.test(name))?.name;
 }
 
-/** Files and folders that the options name, as they are written. */
+/** Files and folders that the options name, as written. */
 export function findOptionPaths(text: string): { path: string; kind: "file" | "folder" }[] {
   return readOptions(text).flatMap(({ name, value: path }): { path: string; kind: "file" | "folder" }[] => {
     if (path === undefined) return [];
@@ -149,7 +149,7 @@ export function findOptionPaths(text: string): { path: string; kind: "file" | "f
   });
 }
 
-/** Whether the options only choose among what a lock has, so that nothing comes from elsewhere by them. */
+/** Whether the options only select from the lock and add no other source. */
 export function areChoosing(text: string): boolean {
   return readOptions(text).every(({ name }) => CHOOSING.has(name));
 }

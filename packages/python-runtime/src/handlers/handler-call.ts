@@ -7,24 +7,24 @@ import type { HandlerProcess } from "./handler-process.ts";
 export type HttpFrame = Extract<FromWorker, { call: number | null; t: `http_${string}` }>;
 type Send = (frame: Extract<ToWorker, { t: `http${string}` }>) => void;
 
-/** What a field name of HTTP may hold. */
+/** Characters of an HTTP field name. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-/** What a field value may hold: no control characters, nothing beyond ISO 8859-1. */
+/** Characters of a field value: no control characters, nothing beyond ISO 8859-1. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Of a connection or of the framing of a body: for whoever sends the answer to say. */
+/** Fields about the connection or the framing of a body. Only the HTTP server sets them. */
 const NOT_THEIRS = new Set([
   "connection",
   "content-length",
   "keep-alive",
   "proxy-connection",
-  // Announces fields behind the body, of which a handler has none; Node refuses it where the length is known.
+  // Announces trailers, which handlers cannot send; Node refuses it with a known length.
   "trailer",
   "transfer-encoding",
   "upgrade",
 ]);
 const EMPTY = new Uint8Array(0);
 
-/** One request with a worker: its body on its way out, its answer on its way in. It ends once, by `onEnd`. */
+/** One request to a worker, with its body outgoing and its answer incoming. It ends once, by `onEnd`. */
 export class HandlerCall {
   readonly number: number;
   readonly request: HandlerRequest;
@@ -50,7 +50,7 @@ export class HandlerCall {
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    // Whoever wants it may come later than its failure.
+    // The answer may be awaited after its failure.
     this.answer.catch(() => undefined);
     const { signal } = request;
     if (signal === undefined) return;
@@ -63,12 +63,12 @@ export class HandlerCall {
     return this.request.handler?.id ?? "the application object";
   }
 
-  /** Whether nobody waits for it any more. */
+  /** Whether the call has ended. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Hands the request to a worker. */
+  /** Sends the request to a worker. */
   begin(send: Send): void {
     this.#send = send;
     const { head, handler, body } = this.request;
@@ -80,7 +80,7 @@ export class HandlerCall {
     this.#sendBody(body instanceof Uint8Array ? [body] : body).catch((error: unknown) => this.#leave(error));
   }
 
-  /** Takes a frame of the worker. */
+  /** Handles a frame of the worker. */
   take(frame: HttpFrame): void {
     switch (frame.t) {
       case "http_start":
@@ -99,7 +99,7 @@ export class HandlerCall {
     }
   }
 
-  /** Ends the call with an error: instead of its answer, or in the middle of it. */
+  /** Ends the call with an error, before or during its answer. */
   fail(error: unknown): void {
     if (this.#hasEnded) return;
     this.#settle.reject(error);
@@ -156,7 +156,7 @@ export class HandlerCall {
     if (!this.#hasEnded) this.#send?.(frame);
   }
 
-  /** The caller has gone, or its request broke off. */
+  /** The client has disconnected, or its request was cut off. */
   #leave(reason: unknown): void {
     this.#tell({ t: "http_gone", call: this.number });
     this.fail(reason);
@@ -176,7 +176,7 @@ export class HandlerCall {
   }
 }
 
-/** What came in a frame is part of a larger buffer, which it would keep. */
+/** A frame's data is a slice of a larger buffer that it would keep alive. */
 function copy(data: Uint8Array): Uint8Array {
   return Buffer.from(data);
 }
@@ -185,8 +185,8 @@ function badHeader(handler: string, name: string): HandlerFailed {
   return errorOf({
     code: "function_failed",
     status: null,
-    detail: `${handler} gave no answer: its header ${JSON.stringify(name.slice(0, 60))} cannot be sent.`,
-    hint: "A header's name is a word, its value text without line breaks.",
+    detail: `${handler} returned no valid answer: its header ${JSON.stringify(name.slice(0, 60))} cannot be sent.`,
+    hint: "A header name must be a token, and its value must be text without line breaks.",
     headers: [],
     errors: null,
     meta: { function: handler },
@@ -197,11 +197,11 @@ function errorOf(failure: HttpFailure): HandlerFailed {
   return new HandlerFailed(failure);
 }
 
-/** What a request is told that another one took with it. */
+/** Error of a request that ended because another one ended the process. */
 export function interrupted(call: HandlerCall, reason: string): unknown {
   return appError("handler_interrupted", {
-    detail: `The process that ran ${call.name} ended (${reason}) while other requests were under way in it too.`,
-    hint: "Whether the handler had done its work is not known; look before you send the request again.",
+    detail: `The process that ran ${call.name} ended (${reason}) while it was also running other requests.`,
+    hint: "The handler may or may not have finished its work. Check before you send the request again.",
     meta: { function: call.name },
   });
 }

@@ -1,14 +1,14 @@
 import type { WorkerProcess } from "../workers/worker-process.ts";
 import type { HandlerCall } from "./handler-call.ts";
 
-/** A process that answers requests, with those that are under way in it. */
+/** A process that answers requests, with its running requests. */
 export class HandlerProcess {
   readonly process: WorkerProcess;
   readonly calls = new Map<number, HandlerCall>();
-  /** When it last showed that it lives. */
+  /** Time of its last sign of life. */
   heard_at = 0;
   has_worked = false;
-  /** A handler that could not be stopped ends it, not those that are under way. */
+  /** Whether it ended because of a handler that could not be stopped; its other requests are not to blame. */
   is_blamed = false;
   onEnd: (() => void) | undefined;
 
@@ -16,7 +16,7 @@ export class HandlerProcess {
     this.process = process;
   }
 
-  /** Hands it a request. */
+  /** Sends it a request. */
   begin(call: HandlerCall, now: number): void {
     if (this.calls.size === 0) this.heard_at = now;
     this.has_worked = true;

@@ -10,21 +10,24 @@ import { describeEnd, type WorkerEnd, WorkerProcess } from "../workers/worker-pr
 import { HandlerCall, interrupted } from "./handler-call.ts";
 import { HandlerProcess } from "./handler-process.ts";
 
-/** Requests under way in one process; more wait here. */
+/** Maximum number of running requests per process; further requests wait here. */
 const MAX_CALLS = 512;
 const DEFAULT_MAX_WAITING = 10_000;
-/** A process that runs something is heard from each second; past its time limit by so long, it is held. */
+/**
+ * A busy process sends a sign of life each second. It counts as blocked when it is silent for this long after its time
+ * limit.
+ */
 const SILENCE_MS = 3_000;
 const LOOK_MS = 500;
-/** How long an application object may take to end what it began. */
+/** Time for an application object to finish its work at the end. */
 const EXIT_MS = 5_000;
 
 export interface HandlerWorkersOptions extends PythonWorkersOptions {
   /** The application object of the file, if it has one. */
   readonly app: GraphFunction | null;
-  /** Largest body that a route of a router in it takes. */
+  /** Maximum body of a route of its routers. */
   readonly body_bytes: number;
-  /** Answers what handlers ask of routes: an application object of those in it, any handler to change rows. */
+  /** Answers calls of handlers to routes: application objects call mounted routes, all handlers may change rows. */
   readonly inside?: () => InnerRoutes;
 }
 
@@ -36,9 +39,9 @@ export function createHandlerWorkers(options: HandlerWorkersOptions): HandlerRun
 class HandlerWorkers implements HandlerRunner {
   readonly #options: HandlerWorkersOptions;
   readonly #backoff = new StartBackoff();
-  /** Those that take requests or will; as many as there are workers. */
+  /** Processes that accept requests now or soon, one per worker. */
   readonly #open: (HandlerProcess | undefined)[];
-  /** Those that end when their requests are done. */
+  /** Processes that end after their requests. */
   readonly #retiring = new Set<HandlerProcess>();
   #waiting: HandlerCall[] = [];
   #starters: { resolve: () => void; reject: (error: unknown) => void }[] = [];
@@ -100,7 +103,7 @@ class HandlerWorkers implements HandlerRunner {
     return this.#waiting.length < limit ? undefined : overloaded(this.#waiting.length, limit);
   }
 
-  /** Hands waiting requests to the processes that have the fewest. */
+  /** Sends waiting requests to the processes with the fewest. */
   #pump(): void {
     while (this.#waiting.length > 0) {
       const places = this.#open.filter((one) => one?.process.isReady && one.calls.size < MAX_CALLS);
@@ -132,7 +135,7 @@ class HandlerWorkers implements HandlerRunner {
     }
     if (frame.t !== "http_start" && frame.t !== "http_data" && frame.t !== "http_taken" && frame.t !== "http_failed")
       return;
-    // A call that ended here, because its client left, may still be told of.
+    // Messages may still arrive for a call that ended here because its client left.
     const call = one.calls.get(frame.call);
     call?.take(frame);
     this.#backoff.succeeded();
@@ -171,7 +174,7 @@ class HandlerWorkers implements HandlerRunner {
     if (frame.is_loop) one.process.kill(`${frame.function} ran longer than ${frame.timeout_s} s`);
   }
 
-  /** Gives a process no more requests and another its place; it ends with its last request, or when their time is up. */
+  /** Replaces a process. It gets no further requests and ends after its last one, or at their time limit. */
   #retire(one: HandlerProcess): void {
     const place = this.#open.indexOf(one);
     if (place < 0) return;

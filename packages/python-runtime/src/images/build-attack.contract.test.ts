@@ -14,7 +14,7 @@ import { BUILD_LIMITS, type BuildLimits } from "./build-steps.ts";
 import { type BuildStage, below, openBuildStage } from "./testing/build-stage.ts";
 import { sourceFiles } from "./testing/package-index.ts";
 
-/** A driver in whose tasks packages are built. */
+/** A driver whose tasks build packages. */
 interface AttackedBuilds {
   readonly name: PodDriver["name"];
   create(input: PodDriverInput): Promise<PodDriver>;
@@ -22,14 +22,17 @@ interface AttackedBuilds {
 }
 
 const MEGABYTE = 1024 ** 2;
-/** Stands for what the server knows: in a file of its home, in its environment, in another organization's image, behind its sockets. */
+/**
+ * A secret of the server: in a file of its home, in its environment, in another organization's image, behind its
+ * sockets.
+ */
 const SERVER_KEY = "the-master-key-of-the-server";
-/** Nobody waits for these limits. */
+/** Limits that no test is expected to reach. */
 const ROOMY: BuildLimits = { ...BUILD_LIMITS, cpu: 1, memory_mb: 1_024, timeout_ms: 60_000 };
 
 interface Attack {
   readonly name: string;
-  /** What the build of a package does. */
+  /** Code that the package's build runs. */
   readonly code: string;
   readonly limits: Partial<BuildLimits>;
   readonly message: RegExp;
@@ -49,7 +52,7 @@ const FILLS: Attack = {
 };
 const HIDES: Attack = {
   name: "hides",
-  // a file without a name, which no walk through folders finds
+  // an unlinked file, which no walk through folders finds
   code: "out = open('hidden', 'wb')\nos.unlink('hidden')\nwhile True: out.write(b'x' * 1048576)",
   limits: { disk_bytes: 64 * MEGABYTE },
   message: /the build wrote more than 64 MB; the last package that was built is hides/,
@@ -69,12 +72,12 @@ if (sandbox !== undefined) {
   testBuildAttack({ name: "sandbox", isolates: true, create: (input) => createSandboxPods({ ...input, ...sandbox }) });
 }
 
-/** Registers what must hold whatever the build of a package does. */
+/** Registers the tests that must hold whatever a package's build does. */
 function testBuildAttack(driver: AttackedBuilds): void {
   describe(`builds in tasks of the driver ${driver.name}`, () => {
     const attacks = [FILLS, HIDES, ...(driver.isolates ? [FORKS] : []), LOOPS];
     const named = attacks.map(({ name }) => name).join(", one that ");
-    test(`one that ${named} ends by its limit and leaves nothing, and others go on meanwhile`, async () => {
+    test(`${named} ends at its limit, leaves nothing and does not stop other builds`, async () => {
       await using stage = await openAttackStage(driver);
       const fails = async ({ code, limits, message, name }: Attack) => {
         const failure = await stage.build(name, code, { ...ROOMY, ...limits }).catch((error: unknown) => error);
@@ -104,7 +107,7 @@ function testBuildAttack(driver: AttackedBuilds): void {
 }
 
 function testReach(driver: AttackedBuilds): void {
-  test("a build reads and changes nothing of the server, of others, of the machine, and reaches no network's inside", async () => {
+  test("a build cannot access the server, other tenants, the machine or internal networks", async () => {
     await using stage = await openAttackStage(driver);
     const { folder } = stage.builds;
     await stage.build("other", "pass", ROOMY);
@@ -167,7 +170,7 @@ function testReach(driver: AttackedBuilds): void {
       expect(rest).toEqual({ read: [], connected: [], sees_key: false, others: [] });
       expect(JSON.stringify(environ)).not.toContain(SERVER_KEY);
       expect(connections).toBe(0);
-      // what a sandbox has in the place of these folders may be written to: it is its own
+      // the sandbox replaces these folders by its own, which may be writable
       expect(targets.folders.filter((path) => existsSync(join(path, "written-by-a-build")))).toEqual([]);
       expect(readFileSync(join(home, "master.key"), "utf8")).toBe(SERVER_KEY);
     } finally {
@@ -177,12 +180,12 @@ function testReach(driver: AttackedBuilds): void {
 }
 
 function testShared(driver: AttackedBuilds): void {
-  test("images of two organizations have one file of a public package, and no organization's build writes it", async () => {
+  test("two organizations share one file of a public package that builds cannot write", async () => {
     await using stage = await openAttackStage(driver);
     const { builds } = stage;
     builds.publish({ name: "tiny" });
     const files = await builds.locked(["tiny"]);
-    // fetched outside of tasks, which do not reach this process's index
+    // fetched outside tasks, which cannot reach this process's index
     await builds.build({ files, org: "first", options: builds.shared() });
     const options = { ...stage.options(ROOMY), ...builds.shared() };
     const one = await builds.build({ files, org: "one", options });
@@ -202,14 +205,14 @@ function testShared(driver: AttackedBuilds): void {
   });
 }
 
-/** Writes over every such module that it finds. */
+/** Overwrites every such module that it finds. */
 const OVERWRITE = `for folder, _, names in os.walk("/"):
     if "tiny.py" in names:
         try: open(folder + "/tiny.py", "w").write("evil = True")
         except OSError: pass
 `;
 
-/** Writes what it found into the module of its package, behind a `#`. */
+/** Writes its findings into the package's module, after a `#`. */
 const REACH = `import json, socket
 told = json.loads(TOLD)
 found = dict(read=[], connected=[], others=[], sees_key=False, environ=dict(os.environ))
@@ -240,9 +243,9 @@ with open("reads.py", "w") as out: out.write("#" + json.dumps(found))
 
 interface AttackStage extends AsyncDisposable {
   readonly builds: BuildStage;
-  /** Builds a package of that name from its source, in the project of an organization of that name. */
+  /** Builds a package of that name from source, in a project of an organization of that name. */
   build(name: string, code: string, limits: BuildLimits): ReturnType<BuildStage["build"]>;
-  /** Of builders whose tasks the driver runs. */
+  /** Options of builders that run tasks with this driver. */
   options(limits: BuildLimits): Partial<HostedImagesOptions>;
 }
 
@@ -262,7 +265,7 @@ async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
     options: optionsOf,
     async build(name, code, limits) {
       const source = sourceFiles(name, "1.0", code);
-      // `process` serves one organization
+      // the driver `process` serves one organization
       const org = driver.isolates ? name : "one";
       const files = { "requirements.txt": `./${name}\n`, ...below(name, source) };
       return await builds.build({ files, org, options: optionsOf(limits) });
@@ -279,7 +282,7 @@ function sitePackages(imageFolder: string): string {
   return join("venv", "lib", lib, "site-packages");
 }
 
-/** Processes with a text among their arguments. */
+/** Processes whose arguments contain a text. */
 function processesWith(text: string): string[] {
   return readdirSync("/proc").flatMap((pid) => {
     if (!/^\d+$/.test(pid)) return [];
@@ -287,7 +290,7 @@ function processesWith(text: string): string[] {
       const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
       return line.includes(text) ? [line] : [];
     } catch {
-      // gone between two looks
+      // ended between listing and reading
       return [];
     }
   });

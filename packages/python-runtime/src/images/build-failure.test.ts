@@ -7,7 +7,7 @@ const failure = (said: string) =>
   buildFailure({ exit, said, building: undefined, python: "3.12.8", limits: BUILD_LIMITS });
 const failureOf = (said: string) => failure(said).message;
 
-test("a build that does not reach its index names the operator's setting", () => {
+test("names the operator's setting when a build cannot reach its index", () => {
   const said =
     "error: Failed to fetch: `https://index.internal/simple/`\n  Caused by: dns error: failed to lookup address";
   expect(failure(said).hint).toContain("SERVICE_BUILD_HOSTS");
@@ -17,20 +17,20 @@ test.each([
   "RuntimeError: can't start new thread",
   "gcc: fork: Resource temporarily unavailable",
   "BlockingIOError: [Errno 11] Resource temporarily unavailable",
-])("a build with too many processes is told from its words: %s", (said) => {
+])("recognizes a build with too many processes by its output: %s", (said) => {
   expect(failureOf(`first\n${said}\nlast`)).toContain("needed more than 512 processes");
 });
 
-test("words that stand in another order or in other lines say nothing of processes", () => {
+test("ignores process messages in another order or on separate lines", () => {
   expect(failureOf("Resource temporarily unavailable in fork")).not.toContain("processes");
   expect(failureOf("fork\nResource temporarily unavailable")).not.toContain("processes");
 });
 
 test.each(["fork", "thread spawn ", "not find ", "fatal error: ", "command 'a/", " ", "Building ", "error: "])(
-  "many lines that repeat %j cost little",
+  "handles many lines that repeat %j quickly",
   (word) => {
     const said = Array(400).fill(word.repeat(4_000).slice(0, 4_000)).join("\n");
-    // a pattern that is tried from each of its beginnings takes longer than a test may
+    // a pattern with quadratic backtracking would exceed the test's timeout
     expect(failureOf(said)).toContain("could not be built");
   },
 );

@@ -2,21 +2,21 @@ import { type AppError, appError } from "@appdb/contract/errors";
 import type { PodExit, PodTask } from "@appdb/pods/driver/pod-driver";
 import { explainUv } from "./uv-commands.ts";
 
-/** The system's words where one file is larger than all of a build may be. */
+/** The system's message when one file exceeds the build's disk limit. */
 const TOO_LARGE = /File too large/;
 
 export interface BuildFailureInput {
   readonly exit: PodExit;
-  /** What the build said, without secrets. */
+  /** Output of the build, without secrets. */
   readonly said: string;
-  /** The package that it began to build last. */
+  /** The package whose build began last. */
   readonly building: string | undefined;
   /** `3.12.8` */
   readonly python: string;
   readonly limits: PodTask["limits"];
 }
 
-/** Beginnings of what programs say where a build has as many processes as it may, and how that ends. */
+/** Beginnings of messages that programs print when a build reaches its process limit. */
 const NO_THREAD = /can't start new thread/i;
 const STARTING = /fork|clone|thread|spawn|BlockingIOError/i;
 const UNAVAILABLE = /Resource temporarily unavailable/i;
@@ -34,9 +34,9 @@ const HINTS: readonly [pattern: RegExp, hint: string][] = [
   [/no space left|disk quota/i, "Install fewer packages, or ask the operator for larger builds."],
   [
     /fatal error: .*\.h\b|command '?[\w+./-]*(gcc|cc|g\+\+|clang)'? failed|not find .*(header|compiler)/i,
-    "Choose a version that has wheels for this platform, or name what it is built with in system_packages.",
+    "Choose a version that has wheels for this platform, or add its build requirements to system_packages.",
   ],
-  [/Failed to build|build backend|Failed to prepare/i, "Read what its build said: cli db logs <db_uri> --build"],
+  [/Failed to build|build backend|Failed to prepare/i, "Read the build's output: cli db logs <db_uri> --build"],
   [
     /requires-python|Python requirement|doesn't have a (source distribution|wheel)|no wheels? with a matching|not compatible/i,
     "Choose a Python that the package has wheels for by python_version in the database's entry.",
@@ -47,7 +47,9 @@ const HINTS: readonly [pattern: RegExp, hint: string][] = [
   ],
 ];
 
-/** Why a build failed: what uv says of the package, with the Python and the platform, and one next step. */
+/**
+ * Describes why a build failed: uv's message about the package, the Python version, the platform, and one next step.
+ */
 export function buildFailure({ building, exit, limits, python, said }: BuildFailureInput): AppError {
   const platform = `Python ${python} on ${process.platform} ${process.arch}`;
   const meta = { python, platform: `${process.platform}-${process.arch}` };
@@ -93,7 +95,7 @@ function exceededBound(
   return undefined;
 }
 
-/** Line by line and in two steps: one pattern for both would try each beginning against the rest of its line. */
+/** Line by line and in two steps: a single pattern would backtrack over the rest of each line. */
 function hasNoMoreProcesses(said: string): boolean {
   return said.split("\n").some((line) => {
     const at = line.search(STARTING);

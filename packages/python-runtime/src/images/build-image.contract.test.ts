@@ -17,7 +17,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test("a lock becomes an environment that works where it lies, is known and is never built twice", async () => {
+test("builds a working environment from a lock once", async () => {
   stage.publish({
     name: "tiny",
     files: { "tiny.py": "def main():\n    print('tiny runs')\n" },
@@ -43,17 +43,17 @@ test("a lock becomes an environment that works where it lies, is known and is ne
   expect(stage.tasks).toHaveLength(started);
 });
 
-test("two databases that want the same environment at once build it once", async () => {
+test("builds once when two databases request the same environment concurrently", async () => {
   stage.publish({ name: "tiny" });
   const both = { files: stage.requirements("tiny"), builder: stage.builder() };
   const [a, b] = await Promise.all([stage.build(both), stage.build(both)]);
   expect(b).toEqual(a);
-  // one installs, one compiles
+  // one task installs, one compiles
   expect(stage.tasks).toHaveLength(2);
   expect(stage.left()).toHaveLength(1);
 });
 
-test("a package's build sees no secret but those that fetch packages, and nothing of the service", async () => {
+test("shows a package's build only the secrets that fetch packages", async () => {
   const code = "import json, os; print('ENV ' + json.dumps(dict(os.environ)), file=sys.stderr); raise SystemExit(3)";
   const files = {
     "requirements.txt": "-e ./libs/noisy\n",
@@ -75,7 +75,7 @@ test("a package's build sees no secret but those that fetch packages, and nothin
   expect(printed).not.toContain("index-word-1");
 });
 
-test("a build that fails names the package, Python and platform, keeps its output and leaves nothing behind", async () => {
+test("a failed build names package, Python and platform and leaves nothing behind", async () => {
   stage.publish({
     name: "broken",
     kind: "source",
@@ -106,7 +106,7 @@ test("a build that fails names the package, Python and platform, keeps its outpu
   expect(stage.left()).toEqual([]);
 });
 
-test("a build that is called off leaves nothing behind", async () => {
+test("a cancelled build leaves nothing behind", async () => {
   const started = join(stage.folder, "started");
   stage.publish({
     name: "slow",
@@ -122,7 +122,7 @@ test("a build that is called off leaves nothing behind", async () => {
   expect(stage.left()).toEqual([]);
 });
 
-test("an image that is built anew takes the place of the former, which stays for what runs", async () => {
+test("a rebuilt image replaces the previous one, which stays for running pods", async () => {
   stage.publish({ name: "tiny" });
   const files = stage.requirements("tiny");
   const image = await stage.build({ files });
@@ -133,7 +133,7 @@ test("an image that is built anew takes the place of the former, which stays for
   expect(stage.left().filter((name) => name.startsWith("former-"))).toHaveLength(1);
 });
 
-test("an image that is left without its description, or with half of one, is none, and is built again in its place", async () => {
+test("rebuilds an image whose description is missing or incomplete", async () => {
   stage.publish({ name: "tiny" });
   const files = stage.requirements("tiny");
   const { folder } = await stage.build({ files });
@@ -148,7 +148,7 @@ test("an image that is left without its description, or with half of one, is non
   }
 });
 
-test("without packages an image is a Python of the version that was asked for", async () => {
+test("makes an image of the requested Python version without packages", async () => {
   const [major, minor] = (await stage.build({ files: stage.requirements() })).python.split(".");
   const image = await stage.build({ files: {}, python_version: `${major}.${minor}` });
   expect(image.packages).toEqual([]);
@@ -165,7 +165,7 @@ test("without packages an image is a Python of the version that was asked for", 
   });
 });
 
-test("compiled code of an image is taken by the next one where its modules are the same files", async () => {
+test("reuses compiled code of the previous image for identical modules", async () => {
   stage.publish({ name: "tiny" });
   stage.publish({ name: "more" });
   const first = await stage.build({ files: await stage.locked(["tiny"]) });
@@ -176,7 +176,7 @@ test("compiled code of an image is taken by the next one where its modules are t
   expect(cached(second, "more")).not.toBe(cached(first, "tiny"));
 });
 
-test("what cannot be built is known before: another lock, a Python that nobody has, system packages where there are none", async () => {
+test("refuses builds early for a wrong lock, missing Python or system packages", async () => {
   stage.publish({ name: "tiny" });
   const builder = stage.builder();
   const lock = await stage.locked(["tiny"]);

@@ -38,14 +38,14 @@ import {
 import { writeProjectFiles } from "./project-files.ts";
 import { readRequiresPython } from "./python-versions.ts";
 
-/** Part of every environment's hash: raised when images are made in another way. Another platform has other images. */
+/** Part of every environment's hash. Raise it when images are built differently. Each platform has its own images. */
 export const HOSTED_BUILDER = `1-${process.platform}-${process.arch}`;
 
 export interface HostedImagesOptions extends BuildStepsOptions {
   readonly interpreters: Interpreters;
-  /** Reads locks and requirements within bounds. */
+  /** Reads locks and requirements within limits. */
   readonly documents: TenantDocuments;
-  /** Files of the index that is the same for everybody, kept once for all organizations; null keeps none. */
+  /** Cache of public index files, shared by all organizations; null for no cache. */
   readonly shared: SharedPackages | null;
   /** Unpacks system packages into a folder; null where pods could not see them. */
   readonly unpackSystem: UnpackSystem | null;
@@ -55,20 +55,23 @@ export interface HostedImagesOptions extends BuildStepsOptions {
 export interface SharedPackages {
   readonly folder: string;
   readonly index: SharedIndex;
-  /** Told why the cache could not be used, in words that are not for organizations: their builds go on without it. */
+  /**
+   * Receives the reason when the cache cannot be used. The message is for operators, not organizations; builds continue
+   * without the cache.
+   */
   onTrouble(error: unknown): void;
 }
 
-/** @throws build_failed with the package that could not be had */
+/** @throws build_failed with the package that could not be fetched */
 export type UnpackSystem = (
   input: { readonly packages: readonly string[]; readonly folder: string; onLine(line: string): void },
   signal: AbortSignal,
 ) => Promise<SystemPart>;
 
 /**
- * Makes hosted images by uv: virtual environments in folders of their organization, built by tasks that are bounded like pods. An
- * environment whose lock takes everything from the shared index is first installed from the shared cache, where no package's code runs;
- * every other one, and one that needs something built, from the organization's own.
+ * Builds hosted images with uv: virtual environments in the organization's folder, built by tasks with the limits of
+ * pods. An environment that comes completely from the shared index is first installed from the shared cache, without
+ * running package code. Others, and those that need a source build, install from the organization's own cache.
  */
 export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   const running = new Map<string, Promise<unknown>>();
@@ -83,7 +86,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
 
   async function build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
     await options.documents.check(input.environment, input.labels.organization_id);
-    // two databases of one environment build it once
+    // databases with the same environment wait for one build
     for (let other = running.get(input.image_folder); other !== undefined; other = running.get(input.image_folder)) {
       await other.catch(() => undefined);
       signal.throwIfAborted();
@@ -165,7 +168,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     const { draft, environment } = made;
     const venv = join(draft, IMAGE_PATHS.venv);
     const begin = async () => {
-      // nothing that runs a package's code may hold a file of the shared cache
+      // processes that run package code may hold no file of the shared cache
       for (const path of [venv, ...ofBuildAlone(draft)]) await removeFolder(path);
       mkdirSync(venv);
       mkdirSync(projectOf(draft), { recursive: true });
@@ -184,14 +187,14 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     return false;
   }
 
-  /** A cache that cannot be used fails no build: false. */
+  /** Returns false when the cache cannot be used; the build does not fail. */
   async function tryShared(shared: SharedPackages, made: BuildInput, signal: AbortSignal): Promise<boolean> {
     try {
       const tried = await installShared(options, made, shared.folder, signal);
       if (isDone(tried)) return true;
       const why = FALLS_BACK.find(([pattern]) => pattern.test(tried.said))?.[1];
       if (why === undefined) shared.onTrouble(failure(made, tried));
-      made.onLine(why ?? "The packages that are kept for all organizations cannot be used: they are fetched.");
+      made.onLine(why ?? "The shared package cache cannot be used. The packages are downloaded.");
     } catch (error) {
       signal.throwIfAborted();
       shared.onTrouble(error);
@@ -206,7 +209,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   ): Promise<void> {
     const modules = await takeCompiled(into.former, into.site_packages);
     if (modules.length === 0) return;
-    // a module that is no Python of this version ends it with a code, as it would where it is imported
+    // a module with invalid syntax for this version sets an exit code, as its import would
     const result = await compilePackages(options, made, { is_shared: into.is_shared, modules }, signal);
     if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
   }
@@ -223,16 +226,19 @@ function tellStart({ environment, facts, onLine }: Omit<BuildInput, "system">): 
   onLine(`Python ${printVersion(facts.version)}, ${process.platform} ${process.arch}, packages from ${source}`);
 }
 
-/** uv's words for what the shared cache cannot give, and what is told of it. */
+/** Messages of uv when the shared cache lacks a package, with the line for the build log. */
 const FALLS_BACK: readonly [RegExp, string][] = [
-  [/--no-build|binary distribution/, "A package has no wheel for this platform: it is built from its source."],
-  // uv keeps one file a name; whoever made a lock of another one may not keep others from theirs
-  [/hash mismatch/i, "A package that is kept for all is not the one of this lock: its own is fetched."],
+  [/--no-build|binary distribution/, "A package has no wheel for this platform and is built from source."],
+  // uv keeps one file per name: a forged lock must not block others from their file
+  [/hash mismatch/i, "The shared copy of a package does not match this lock. The package is downloaded."],
 ];
 
-/** Puts a finished image in its place; one that another build put there meanwhile is as good, unless a new one was asked for. */
+/**
+ * Moves a finished image to its folder. An image that a concurrent build put there is kept, unless a rebuild was
+ * requested.
+ */
 async function put(draft: string, { image_folder: imageFolder, is_forced: isForced }: ImageInput): Promise<void> {
-  // what lies there and is no image was left in part: by a disk that lost what it had said to keep
+  // an incomplete image there was lost by the disk after a crash
   if (existsSync(imageFolder) && readImage(imageFolder) === undefined) await removeImage(imageFolder);
   if (isForced === true && existsSync(imageFolder)) {
     renameSync(
@@ -261,15 +267,15 @@ function pythonRequestOf({ files, python_version: pythonVersion }: EnvironmentDo
 
 function noSystemPackages(packages: readonly string[]): AppError {
   return appError("system_packages_refused", {
-    detail: `The image wants the system packages ${packages.join(", ")}, which this server's pods cannot be given.`,
-    hint: "Take system_packages out of the database's entry, or ask the operator to run pods by the driver `sandbox`.",
+    detail: `The image needs the system packages ${packages.join(", ")}, which this server's pods cannot get.`,
+    hint: "Remove system_packages from the database's entry, or ask the operator to run pods with the driver `sandbox`.",
     meta: { system_packages: packages },
   });
 }
 
 function damaged({ facts }: BuildInput): AppError {
   return appError("build_failed", {
-    detail: `The environment for Python ${printVersion(facts.version)} is not where it was made: a package moved it while it was built.`,
+    detail: `The environment for Python ${printVersion(facts.version)} was moved from its folder by a package during the build.`,
     hint: "Find the package whose build writes outside of its own folder: cli db logs <db_uri> --build",
   });
 }

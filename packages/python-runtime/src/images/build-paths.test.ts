@@ -11,7 +11,7 @@ const places = {
 };
 const name = nameBuildPaths(places);
 
-test("a build tells of its files by where they are in the project, and not where the server keeps them", () => {
+test("build output shows paths in the project and hides server paths", () => {
   expect(name(`error: ${draft}/build/project/pyproject.toml: no such key`)).toBe(
     "error: ./pyproject.toml: no such key",
   );
@@ -21,7 +21,7 @@ test("a build tells of its files by where they are in the project, and not where
   expect(spaced("tiny @ file:///srv/of%20%C3%A9/draft-1/build/project/tiny.whl")).toBe("tiny @ file://./tiny.whl");
 });
 
-test("parts of the image, the cache, the home and the interpreter have names of their own", () => {
+test("names parts of the image, the cache, the home and the interpreter", () => {
   expect(name(`Creating virtual environment at: ${draft}/venv`)).toBe("Creating virtual environment at: <image>/venv");
   expect(name(`${draft}/system/usr/include/x.h`)).toBe("<image>/system/usr/include/x.h");
   expect(name(`${draft}/build/home/.config ${draft}/build/scratch/a`)).toBe("<home>/.config <scratch>/a");
@@ -32,7 +32,7 @@ test("parts of the image, the cache, the home and the interpreter have names of 
   expect(name("/opt/tools/bin/uv sync")).toBe("uv sync");
 });
 
-test("another draft's folder beside it, a folder whose name only begins alike, and the system's own paths stay as they are", () => {
+test("keeps other drafts' folders, folders with a common prefix and system paths", () => {
   const ofSystem = nameBuildPaths({ ...places, python_prefix: "/usr" });
   expect(ofSystem("/usr/bin/gcc -I/usr/include/python3.11")).toBe("/usr/bin/gcc -I/usr/include/python3.11");
   expect(ofSystem(`${draft}-x/build`)).toBe(`${draft}-x/build`);

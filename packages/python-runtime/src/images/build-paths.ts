@@ -2,20 +2,23 @@ import { join } from "node:path";
 
 export interface BuildPaths {
   readonly draft: string;
-  /** None of a step that needs no cache. */
+  /** Undefined for a step without a cache. */
   readonly cache_folder?: string;
   readonly uv: string;
-  /** Of the interpreter; one of the system has its paths, which are no secret. */
+  /** Prefix of the interpreter. System interpreters have public paths. */
   readonly python_prefix: string;
 }
 
-/** Of a draft, gone when the build ends. */
+/** Folders of a draft, removed when the build ends. */
 export const BUILD_PARTS = { project: "build/project", home: "build/home", scratch: "build/scratch" } as const;
 const SYSTEM_PREFIXES = ["/", "/usr", "/usr/local"];
-/** What may come behind a place that is named whole. */
+/** End of a path that must match completely. */
 const END = String.raw`(?![\w.-])`;
 
-/** Names files as whoever sent the project knows them: where the server keeps things is not theirs to know, and changes with each build. */
+/**
+ * Replaces the server's paths by the names that the project's author knows. Server paths are private and change with
+ * each build.
+ */
 export function nameBuildPaths(places: BuildPaths): (line: string) => string {
   const { cache_folder: cacheFolder, draft, python_prefix: pythonPrefix, uv } = places;
   const names: (readonly [path: string, name: string])[] = [
@@ -27,7 +30,7 @@ export function nameBuildPaths(places: BuildPaths): (line: string) => string {
     [uv, "uv"],
     ...(SYSTEM_PREFIXES.includes(pythonPrefix) ? [] : [[pythonPrefix, "<python>"] as const]),
   ];
-  // uv names what it installs from by URLs
+  // uv prints local sources as URLs
   const written = names.flatMap(([path, name]) =>
     [...new Set([path, encodeURI(path)])].map((text) => [text, name] as const),
   );

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
 
-test("a build gets credentials of indexes, of git and of proxies, and what its files name", () => {
+test("passes credentials of indexes, git and proxies, and names in its files", () => {
   const files = [
     { path: "requirements.txt", text: `--index-url https://me:${"$"}{MY_TOKEN}@example.com/simple\n` },
     { path: "uv.lock", text: `${"$"}{IN_LOCK}` },
@@ -43,13 +43,13 @@ test("a build gets credentials of indexes, of git and of proxies, and what its f
   );
 });
 
-test("every secret is hidden in what a build prints, as it is, in an address and line by line", () => {
+test("hides every secret in output, plain, in addresses and line by line", () => {
   const hide = hideSecrets({ A: "pass word", B: "pass word and more", C: "one line\nanother line", D: "on" });
   expect(hide("x pass word and more y pass word z pass%20word on")).toBe("x *** y *** z *** on");
   expect(hide("another line")).toBe("***");
 });
 
-test("a long secret is hidden whole, and in part", () => {
+test("hides a long secret completely and in parts", () => {
   const secret = Array.from({ length: 300 }, (_, at) => String.fromCharCode(97 + ((at * at) % 26)))
     .join("")
     .concat("end");
@@ -58,12 +58,12 @@ test("a long secret is hidden whole, and in part", () => {
   expect(hide(secret.slice(0, 96))).toBe("***");
 });
 
-test("short lines of a secret are shown, and its values are not", () => {
+test("shows short lines of a secret but hides its values", () => {
   const hide = hideSecrets({ A: "end\nfi\nlong enough", B: "abcd" });
   expect(hide("end fi long enough abcd")).toBe("end fi *** ***");
 });
 
-test("many large secrets are hidden in many lines", { timeout: 60_000 }, () => {
+test("hides many large secrets in many lines", { timeout: 60_000 }, () => {
   const secrets = Object.fromEntries(
     Array.from({ length: 400 }, (_, at) => [`S${at}`, `${at}\n`.repeat(3_000) + "a".repeat(40_000 + at)]),
   );
@@ -72,18 +72,18 @@ test("many large secrets are hidden in many lines", { timeout: 60_000 }, () => {
   for (let left = 300; left > 0; left--) expect(hide(line)).not.toContain("aaaaaaaa".repeat(8));
 });
 
-test.each(Array.from({ length: 80 }, (_, at) => at + 4))("a secret of %i characters is hidden whole", (length) => {
+test.each(Array.from({ length: 80 }, (_, at) => at + 4))("hides a secret of %i characters completely", (length) => {
   const secret = Array.from({ length }, (_, at) => String.fromCharCode(33 + ((at * 7 + length) % 90))).join("");
   const hide = hideSecrets({ A: secret, B: "beside it" });
   expect(hide(`${secret} = ${secret}, beside it`)).toBe("*** = ***, ***");
 });
 
-test("secrets of all lengths that begin alike end within the time of a test", { timeout: 30_000 }, () => {
+test("hides secrets of all lengths with a common prefix in time", { timeout: 30_000 }, () => {
   const secrets = Object.fromEntries(
     Array.from({ length: 400 }, (_, at) => [`S${at}`, `${"a".repeat(4 + (at % 60))}${at}`]),
   );
   const hide = hideSecrets(secrets);
   const line = `${"a".repeat(3)}b`.repeat(1_000);
-  // a look for each length at each character takes about a minute
+  // testing each length at each character would take about a minute
   for (let left = 1_000; left > 0; left--) expect(hide(line)).toBe(line);
 });

@@ -1,28 +1,32 @@
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 
-/** A secret that holds certificates of an own authority, PEM, for builds. */
+/** Secret that holds PEM certificates of a private authority for builds. */
 export const CERTIFICATES_SECRET = "BUILD_CA_CERTIFICATES";
-/** Names under which uv and git look for credentials and addresses of indexes. */
+/** Names under which uv and git look for credentials and index addresses. */
 const NAMES = [
   /^UV_INDEX_[A-Z0-9_]+_(USERNAME|PASSWORD)$/,
   /^UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|INDEX_STRATEGY|HTTP_TIMEOUT|INSECURE_HOST)$/,
   /^GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)$/,
   /^(HTTP|HTTPS|ALL|NO)_PROXY$/i,
 ];
-/** Shorter ones are found in words that have nothing to do with them. */
+/** Shorter values also occur in unrelated words. */
 const SHORTEST_HIDDEN = 4;
-/** A line of a secret of several lines: a shorter one says little, and is found everywhere. */
+/** Minimum length of a hidden line of a multi-line secret. Shorter lines reveal little and occur everywhere. */
 const SHORTEST_HIDDEN_LINE = 8;
-/** Characters of pieces. A text is cut into pieces of the longest of these that it has; two of them cover any text of up to 32. */
+/**
+ * Lengths of pieces. A text is cut into pieces of the longest length that fits; two of them cover any text of up to 32
+ * characters.
+ */
 const SIZES = [32, 24, 16, 12, 8, 7, 6, 5, 4] as const;
-/** Beginnings of pieces that are told apart; most characters of a line begin none. */
+/** Size of the table of piece beginnings; most characters of a line begin no piece. */
 const BEGINNINGS = 2 ** 16;
-/** Pieces that are looked for: 1.6 MB of secrets. */
+/** Maximum number of pieces to search for: 1.6 MB of secrets. */
 const MAX_PIECES = 50_000;
 
 /**
- * The secrets that a build gets as its environment: those by whose names uv and git know credentials, and those that the environment's
- * files name as `${NAME}`. What is not needed to install packages is not in reach of a package that runs code as it is built.
+ * Selects the secrets for a build's environment: credentials that uv and git know by name, and those that the
+ * environment's files reference as `${NAME}`. Packages run code as they are built, so they get no secret that
+ * installing does not need.
  */
 export function selectBuildSecrets(
   document: Pick<EnvironmentDocument, "files" | "uv_options">,
@@ -41,15 +45,16 @@ export function selectBuildSecrets(
 }
 
 /**
- * Puts `***` in place of each secret: what a build prints is read by people who may not read secrets. It hides whole values of at least 4
- * characters and lines of at least 8, as they are; values also as an address has them. They are found piece by piece, and a piece alone is hidden
- * too, so that the work for a character of a line is bounded, whatever secrets there are. At most 50,000 pieces are hidden, short values first.
+ * Replaces each secret by `***`, because people who may not read secrets read build output. Hides whole values of at
+ * least 4 characters and lines of at least 8, as they are; values also in URL encoding. It searches piece by piece and
+ * hides single pieces too, so the work per character is bounded for any secrets. It hides at most 50,000 pieces, short
+ * values first.
  */
 export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: string) => string {
   const values = Object.values(secrets);
   const lines = values.flatMap((value) => value.split(/\r?\n/)).filter(({ length }) => length >= SHORTEST_HIDDEN_LINE);
   const whole = values.flatMap((value) => [value, encodeURIComponent(value)]);
-  // a line that is printed holds no value of several lines
+  // a printed line contains no multi-line value
   const texts = [...whole.filter((text) => text.length >= SHORTEST_HIDDEN && !text.includes("\n")), ...lines];
   const pieces = new Set<string>();
   for (const text of texts.sort((a, b) => a.length - b.length)) {
@@ -63,7 +68,7 @@ export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: s
   return (line) => {
     let shown = "";
     let kept = 0;
-    // of what is hidden so far; pieces of one secret overlap or follow each other
+    // range hidden so far; pieces of one secret overlap or are adjacent
     let [start, end] = [0, 0];
     for (let at = 0; at + SHORTEST_HIDDEN <= line.length; at += 1) {
       if (beginnings[beginningOf(line, at)] === 0) continue;
@@ -80,13 +85,13 @@ export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: s
   };
 }
 
-/** A number for the four characters that begin at a place of a text. */
+/** Hash of the four characters at an offset of a text. */
 function beginningOf(text: string, at: number): number {
   const [a, b, c, d] = [text.charCodeAt(at), text.charCodeAt(at + 1), text.charCodeAt(at + 2), text.charCodeAt(at + 3)];
   return (Math.imul(Math.imul(Math.imul(a, 31) + b, 31) + c, 31) + d) & (BEGINNINGS - 1);
 }
 
-/** Pieces of one length, the last of which ends with the text. */
+/** Pieces of one length; the last one ends with the text. */
 function cut(text: string): string[] {
   const size = SIZES.find((one) => one <= text.length) ?? text.length;
   const starts = Array.from({ length: Math.floor(text.length / size) }, (_, at) => at * size);

@@ -15,7 +15,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test("a private index is read with credentials from secrets, which no line and no error shows", async () => {
+test("reads a private index with credentials from secrets and never shows them", async () => {
   stage.publish({ name: "tiny" }, "private");
   await using own = await servePackages(join(stage.folder, "private"), { credentials: "reader:pa55-w0rd" });
   const lock = await stage.locked(["tiny"], "", own.url.replace("//", "//reader:pa55-w0rd@"));
@@ -42,7 +42,7 @@ test("a private index is read with credentials from secrets, which no line and n
   expect((await stage.build({ files: right, secrets: { INDEX_TOKEN: "pa55-w0rd" } })).packages).toHaveLength(1);
 });
 
-test("an authority of one's own is trusted when a secret or the operator names it", async () => {
+test("trusts a private authority from a secret or the operator", async () => {
   stage.publish({ name: "tiny" });
   const [cert, key] = makeCertificate();
   await using own = await servePackages(join(stage.folder, "packages"), { certificate: { cert, key } });
@@ -57,16 +57,16 @@ test("an authority of one's own is trusted when a secret or the operator names i
   expect((await stage.build({ files, options: { ca_file: caFile }, org: "two" })).packages).toHaveLength(1);
 });
 
-test("a proxy of the operator's is used", async () => {
+test("uses the operator's proxy", async () => {
   stage.publish({ name: "tiny" });
-  // asked as a proxy, the index answers for a host that is nowhere
+  // as a proxy, the index answers for a host that does not exist
   const files = { "requirements.txt": "--index-url http://packages.invalid/simple\ntiny\n" };
   await using proxy = await servePackages(join(stage.folder, "packages"), { is_proxy: true });
   const options = { network_env: { HTTP_PROXY: proxy.origin } };
   expect((await stage.build({ files, options })).packages).toEqual([{ name: "tiny", version: "1.0" }]);
 });
 
-test("a path dependency of the project is built into the image, and a change of its files makes another one", async () => {
+test("builds a path dependency into the image and rebuilds when its files change", async () => {
   const filesOf = (text: string) => ({
     "requirements.txt": "./libs/own\n",
     ...below("libs/own", { ...sourceFiles("own", "1.0", "pass"), "own.py": text }),
@@ -80,11 +80,11 @@ test("a path dependency of the project is built into the image, and a change of 
   const failure = await stage.build({ files: broken }).catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: "build_failed" });
   expect(stage.lines).toContainEqual(expect.stringContaining("file://./libs/own"));
-  // people read both, and where the server keeps things is not theirs to know
+  // users read both, and must not see the server's paths
   expect([...stage.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain(stage.folder);
 });
 
-test("a git dependency is fetched", async () => {
+test("fetches a git dependency", async () => {
   const repository = join(stage.folder, "repository");
   for (const [path, text] of Object.entries(sourceFiles("fromgit", "1.0", "pass"))) {
     mkdirSync(repository, { recursive: true });
@@ -105,7 +105,7 @@ test("a git dependency is fetched", async () => {
   ])
     execFileSync("git", args, { cwd: repository, env });
   const files = { "requirements.txt": "fromgit @ git+https://git.example.com/own/fromgit.git\n" };
-  // git's own way to credentials and mirrors, by secrets
+  // configures git's credentials and mirrors by secrets
   const secrets = {
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: `url.file://${repository}/.insteadOf`,
@@ -114,7 +114,7 @@ test("a git dependency is fetched", async () => {
   expect((await stage.build({ files, secrets })).packages).toEqual([{ name: "fromgit", version: "1.0" }]);
 });
 
-/** A certificate for 127.0.0.1 that is its own authority. */
+/** A self-signed certificate for 127.0.0.1. */
 function makeCertificate(): [cert: string, key: string] {
   const [cert, key] = [join(stage.folder, "cert.pem"), join(stage.folder, "key.pem")];
   const subject = [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { BUILD_LIMITS, installPackages, isAboutLinks } from "./build-steps.ts";
 
-test("the three lines in which uv says that it copies are no part of a build's output", () => {
+test("omits uv's three lines about copying from the build output", () => {
   const warning = [
     "warning: Failed to hardlink files; falling back to full copy. This may lead to degraded performance.",
     "         If the cache and target directories are on different filesystems, hardlinking may not be supported.",
@@ -14,7 +14,7 @@ test("the three lines in which uv says that it copies are no part of a build's o
   expect(isAboutLinks("warning: The package `tiny` has no extra named `x`")).toBe(false);
 });
 
-test("of a build that prints without end the first lines and the last ones are told", async () => {
+test("reports the first and last lines of endless build output", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-build-steps-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const told: string[] = [];

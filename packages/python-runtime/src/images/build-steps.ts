@@ -11,7 +11,7 @@ import type { PythonFacts } from "./probe-python.ts";
 import { pipCommand, syncCommand } from "./uv-commands.ts";
 import { interpreterOf } from "./venv-images.ts";
 
-/** What a build may use. */
+/** Resources that a build may use. */
 export type BuildLimits = PodTask["limits"];
 
 export const BUILD_LIMITS: BuildLimits = {
@@ -23,22 +23,25 @@ export const BUILD_LIMITS: BuildLimits = {
   files: 1_000_000,
 };
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/** Compiled sooner by one process than others take to start. */
+/** One process compiles fewer modules sooner than several processes start. */
 const FEW_MODULES = 100;
-/** How the lines of one warning of uv begin. */
+/** First words of the lines of one uv warning. */
 const LINK_WARNINGS = [
   "warning: Failed to hardlink files",
   "If the cache and target directories are on different filesystems, hardlinking",
   "If this is intentional, set `export UV_LINK_MODE=copy`",
 ];
-/** What is kept of a build's words to explain its failure; all of them go to the log. */
+/** Lines of output kept to explain a failure. The log gets all of them. */
 const KEPT_LINES = 400;
 const LONGEST_LINE = 4_000;
-/** Lines of a step that are looked through as they come. Of those that follow, the last are told when it ends: to look through all costs the server more than the build. */
+/**
+ * Number of lines of a step that are processed as they arrive. Of later lines only the last ones are reported at the
+ * end: processing all would cost the server more than the build.
+ */
 const LINES_AS_THEY_COME = 10_000;
-/** As uv says it, of a package of an index and of one of a path. */
+/** uv's line for a package from an index or a path. */
 const BUILDING = /^\s*Building (\S+==\S+|\S+(?= @ ))/;
-/** Where systems keep the authorities that they trust. */
+/** Files where systems keep trusted authorities. */
 const SYSTEM_AUTHORITIES = [
   "/etc/ssl/certs/ca-certificates.crt",
   "/etc/pki/tls/certs/ca-bundle.crt",
@@ -47,9 +50,9 @@ const SYSTEM_AUTHORITIES = [
 
 export interface BuildStepsOptions {
   readonly uv: string;
-  /** Proxies of the operator; nothing else of the service's environment reaches a build. */
+  /** The operator's proxies. Builds get nothing else of the service's environment. */
   readonly network_env: Readonly<Record<string, string>>;
-  /** An authority that the operator's proxy or index shows; builds trust it besides the system's. */
+  /** Authority of the operator's proxy or index, trusted in addition to the system's. */
   readonly ca_file: string | undefined;
   readonly allowed_hosts: readonly string[];
   readonly limits: BuildLimits;
@@ -57,52 +60,52 @@ export interface BuildStepsOptions {
   runTask(task: PodTask, signal: AbortSignal): Promise<PodExit>;
 }
 
-/** One build: its folders, its environment and how its steps are run. */
+/** One build: its folders, its environment and how its steps run. */
 export interface BuildInput {
   readonly id: string;
   readonly labels: PodLabels;
-  /** What it may use, of the builder's. */
+  /** Limits of this build, from the builder's. */
   readonly limits: BuildLimits;
-  /** Becomes the image; a build writes in `venv` and `build` of it. */
+  /** Folder that becomes the image. Builds write into its `venv` and `build`. */
   readonly draft: string;
   readonly environment: EnvironmentDocument;
   readonly facts: PythonFacts;
   readonly secrets: Readonly<Record<string, string>>;
-  /** Unpacked below the draft: what is built finds headers and libraries there. */
+  /** System packages unpacked below the draft. Source builds find headers and libraries there. */
   readonly system: SystemPart | null;
   onLine(line: string): void;
 }
 
-/** How a step ended, with what it said last. */
+/** How a step ended, and its last output. */
 export interface StepResult {
   readonly exit: PodExit;
   readonly said: string;
-  /** The package that it began to build last; one that says much pushes that out of `said`. */
+  /** The package whose build began last. Kept apart from `said`, which long output overwrites. */
   readonly building: string | undefined;
 }
 
-/** Of a draft: project, home and scratch files of a build; gone when it ends. */
+/** Folder of a draft with project, home and scratch files; removed when the build ends. */
 const BUILD = "build";
 
 const MODULES = "modules";
 
-/** Who alone writes into the cache of all organizations. */
+/** The only user that writes into the shared cache. */
 const SHARED_USER = "packages";
 
-/** Where a build finds the project's files. */
+/** Folder where a build finds the project's files. */
 export function projectOf(draft: string): string {
   return join(draft, BUILD_PARTS.project);
 }
 
-/** What of a draft is no part of the image. */
+/** Parts of a draft that do not belong to the image. */
 export function ofBuildAlone(draft: string): string[] {
   return [join(draft, BUILD), join(draft, MODULES)];
 }
 
 /**
- * Installs a lock's packages from the cache of all organizations, by the user who alone writes there: no package's code is run, and nothing
- * but the lock is read. The environment is made beside the cache, for files are not linked from one mount to another, and is the
- * draft's when it is whole; its files are the cache's own from then on.
+ * Installs a lock's packages from the shared cache as the only user that writes there. Runs no package code and reads
+ * only the lock. The environment is made next to the cache because files cannot be linked across mounts, and moves to
+ * the draft when complete. Its files stay links into the cache.
  */
 export async function installShared(
   options: BuildStepsOptions,
@@ -115,10 +118,10 @@ export async function installShared(
   const venv = join(folder, `${SHARED_PATHS.venv_prefix}${build.id}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const input = { uv, directory: projectOf(draft), uv_options: environment.uv_options ?? undefined };
-  // the project's settings could name other indexes or programs, and nothing of them is needed
+  // the project's settings could name other indexes or programs, and none is needed
   const install = syncCommand(input, ["--no-build", "--no-config", "--python", facts.base]);
   const env = {
-    // neither secrets, nor authorities of the organization, nor libraries that it chose
+    // without secrets, private authorities and libraries of the organization
     ...buildEnvironment(options, { ...build, secrets: {}, system: null }, {}),
     UV_CACHE_DIR: join(folder, SHARED_PATHS.cache),
     UV_PROJECT_ENVIRONMENT: venv,
@@ -182,7 +185,7 @@ export async function installPackages(
   );
 }
 
-/** What ended well by itself although it had used more than it may is no image. */
+/** A step that exceeded its limits makes no image, even when it succeeded. */
 export function isDone({ exit }: StepResult): boolean {
   return exit.code === 0 && exit.exceeded === null;
 }
@@ -192,7 +195,7 @@ function createCommand(uv: string, { base }: PythonFacts, venv: string): string[
   return [uv, "venv", ...how, "--python", base, venv];
 }
 
-/** Compiles modules, by the base interpreter and by the user whose the environment is: none of the packages' own code runs. */
+/** Compiles modules with the base interpreter as the user who owns the environment. Runs no package code. */
 export async function compilePackages(
   options: BuildStepsOptions,
   build: BuildInput,
@@ -200,12 +203,12 @@ export async function compilePackages(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { facts } = build;
-  // a package's code wrote here: what it left is not followed
+  // package code wrote here, so its links are not followed
   await removeFolder(join(build.draft, BUILD));
   mkdirSync(projectOf(build.draft), { recursive: true });
-  // where no package's code could have put a link
+  // package code could not have put a link here
   const list = join(build.draft, MODULES);
-  // a name with a line end in it is compiled where it is imported
+  // names with a line end are skipped and compiled on import
   writeFileSync(
     list,
     modules
@@ -214,7 +217,7 @@ export async function compilePackages(
       .join(""),
   );
   const jobs = modules.length < FEW_MODULES ? 1 : Math.max(1, Math.floor(options.limits.cpu));
-  // compiled code of the shared cache is linked into images of others, who are not to read in it for whom it was made
+  // other organizations get links to compiled code of the shared cache and must not see the path of the first one
   const stripped = ["-s", join(build.draft, IMAGE_PATHS.venv)];
   const command = [facts.base, "-I", "-S", "-m", "compileall", "-qq", ...stripped, "-j", String(jobs), "-i", list];
   const folders: PodFolder[] = [
@@ -295,12 +298,12 @@ async function runStep(
   return { exit, said: lines.join("\n"), building };
 }
 
-/** The lines in which uv says that it copies out of its cache, which is another mount in a sandbox: nothing that a person could change. */
+/** Lines in which uv reports copying from its cache, which is another mount in a sandbox. Users cannot change this. */
 export function isAboutLinks(line: string): boolean {
   return LINK_WARNINGS.some((beginning) => line.trimStart().startsWith(beginning));
 }
 
-/** A word of a shell's command line. */
+/** Quotes a word for a shell command. */
 function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -332,12 +335,12 @@ function buildEnvironment(
     UV_PYTHON_DOWNLOADS: "never",
     UV_NO_COMPILE_BYTECODE: "1",
     UV_KEYRING_PROVIDER: "disabled",
-    // a build that asks a person would wait until its time is over
+    // a prompt would block the build until its timeout
     GIT_TERMINAL_PROMPT: "0",
   };
 }
 
-/** Where compilers, pkg-config and programs find what was unpacked. */
+/** Paths where compilers, pkg-config and programs find unpacked system packages. */
 function systemEnvironment({ draft, system }: BuildInput): Record<string, string> {
   if (system === null) return {};
   const root = join(draft, IMAGE_PATHS.system);
@@ -355,7 +358,7 @@ function systemEnvironment({ draft, system }: BuildInput): Record<string, string
   };
 }
 
-/** The authorities of the operator and of the organization, beside the system's own. */
+/** Certificates of the system, the operator and the organization. */
 function certificates({ ca_file: caFile }: BuildStepsOptions, { draft, secrets }: BuildInput): Record<string, string> {
   const own = secrets[CERTIFICATES_SECRET];
   if (caFile === undefined && own === undefined) return {};

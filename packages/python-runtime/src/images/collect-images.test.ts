@@ -15,18 +15,18 @@ const entry = (name: string, hours: number, orgId = "one"): ImageEntry => ({
 const NOBODY = { wanted: new Set<string>(), oldest_pods: new Map<string, Date>() };
 const names = (entries: readonly ImageEntry[]) => entries.map(({ org_id: orgId, name }) => `${orgId}/${name}`);
 
-test("an image goes when no database of its organization wants it and it is older than a week", () => {
+test("removes an image that is unused and older than a week", () => {
   const use = { ...NOBODY, wanted: new Set(["one/wanted", "two/other"]) };
   const entries = [entry("wanted", 1_000), entry("old", 169), entry("young", 167), entry("other", 1_000)];
   expect(names(chooseUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual(["one/old", "one/other"]);
 });
 
-test("what a build is at stays, and what a killed one left goes", () => {
+test("keeps running builds and removes those of killed ones", () => {
   const entries = [entry("draft-a1", 1), entry("draft-b2", 3), entry("draft-c3", -5)];
   expect(names(chooseUnused(entries, NOBODY, COLLECT_LIMITS, NOW))).toEqual(["one/draft-b2"]);
 });
 
-test("an image that was built anew goes when every pod of its organization was started after that", () => {
+test("removes a replaced image once all pods were started later", () => {
   const former = (hours: number, orgId: string) => entry(`former-${ago(hours).getTime()}-ab`, 1_000, orgId);
   const use = {
     ...NOBODY,
@@ -42,7 +42,7 @@ test("an image that was built anew goes when every pod of its organization was s
   ]);
 });
 
-test("what may go is removed with all that is in it, and a cache that has grown too large", async () => {
+test("removes unused images with their contents, and oversized caches", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-collect-"));
   try {
     for (const [path, hours] of [

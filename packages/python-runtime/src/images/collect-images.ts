@@ -4,22 +4,22 @@ import { folderUse } from "@appdb/system/files/folder-size";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE, SHARED_PATHS } from "./image-folder.ts";
 
-/** What uses images, as whoever runs pods knows it. */
+/** Current use of images, reported by the owner of the pods. */
 export interface ImageUse {
-  /** `<organization id>/<environment hash>` of what a database has, is to have, or had until lately. */
+  /** `<organization id>/<environment hash>` of current, desired and recent images of databases. */
   readonly wanted: ReadonlySet<string>;
-  /** When the oldest pod that runs was started, by organization; none for one without pods. */
+  /** Start time of the oldest running pod by organization; missing for one without pods. */
   readonly oldest_pods: ReadonlyMap<string, Date>;
 }
 
 export interface CollectLimits {
-  /** An image that nobody wants stays so long after it was built. */
+  /** Minimum age of an unused image before it is removed. */
   readonly unused_ms: number;
-  /** Longer than any build: a draft of that age belongs to one that was killed. */
+  /** Exceeds the duration of any build: an older draft belongs to a killed one. */
   readonly draft_ms: number;
   readonly org_cache_bytes: number;
   readonly shared_cache_bytes: number;
-  /** Of any cache: many empty files take no bytes, and places of the disk. */
+  /** Maximum number of files in a cache: empty files take no bytes but use inodes. */
   readonly cache_files: number;
 }
 
@@ -31,15 +31,15 @@ export const COLLECT_LIMITS: CollectLimits = {
   cache_files: 2_000_000,
 };
 
-/** A folder below an organization's images. */
+/** A folder of an organization's images. */
 export interface ImageEntry {
   readonly org_id: string;
   readonly name: string;
-  /** When its folder was last changed: when it was built, or begun. */
+  /** Last change of the folder: when the image was built, or its build began. */
   readonly changed_at: Date;
 }
 
-/** Which folders may go. Pure: what is not known to be unused stays. */
+/** Chooses folders to remove. Pure; keeps everything that is not known to be unused. */
 export function chooseUnused(
   entries: readonly ImageEntry[],
   use: ImageUse,
@@ -50,7 +50,7 @@ export function chooseUnused(
     const ageMs = now.getTime() - changedAt.getTime();
     if (name.startsWith(DRAFT_PREFIX)) return ageMs > limits.draft_ms;
     if (name.startsWith(FORMER_PREFIX)) {
-      // a pod that was started before the new image took its place may still read it
+      // a pod started before the replacement may still read the previous image
       const replacedAt = Number(/^(\d+)-/.exec(name.slice(FORMER_PREFIX.length))?.[1] ?? Number.NaN);
       const oldest = use.oldest_pods.get(orgId);
       return oldest === undefined || oldest.getTime() > replacedAt;
@@ -62,11 +62,11 @@ export function chooseUnused(
 export interface CollectFolders {
   /** `<organization id>/<environment hash>` */
   readonly images: string;
-  /** `<organization id>`, and `shared`. */
+  /** `<organization id>`, or `shared`. */
   readonly caches: string;
 }
 
-/** Removes images that nothing uses, what killed builds left, and caches that have grown too large. Returns how many folders went. */
+/** Removes unused images, leftovers of killed builds and oversized caches. Returns the number of removed folders. */
 export async function collectImages(
   folders: CollectFolders,
   use: ImageUse,
@@ -100,7 +100,7 @@ export async function collectImages(
   return removed;
 }
 
-/** Removes an image: it is gone at once for whoever looks for it, however long its files take. */
+/** Removes an image. Readers stop finding it immediately, even while its files are still being deleted. */
 export async function removeImage(imageFolder: string): Promise<void> {
   const draft = join(imageFolder, "..", `${DRAFT_PREFIX}removed-${process.pid}-${Date.now()}`);
   try {
@@ -113,7 +113,10 @@ export async function removeImage(imageFolder: string): Promise<void> {
   await removeFolder(draft);
 }
 
-/** A cache that is too large goes as a whole: what a build needs of it is fetched again. Images keep their files, which are links. */
+/**
+ * Removes an oversized cache completely; later builds download what they need. Images keep their files, which are hard
+ * links.
+ */
 async function trim(
   cache: string,
   { most_bytes: mostBytes, most_files: mostFiles }: { readonly most_bytes: number; readonly most_files: number },
@@ -124,7 +127,7 @@ async function trim(
   return 1;
 }
 
-/** Environments in the shared cache that killed builds left. */
+/** Removes environments of killed builds from the shared cache. */
 async function removeLeft(shared: string, limits: CollectLimits, now: Date): Promise<number> {
   let removed = 0;
   for (const name of (await foldersIn(shared)).filter((one) => one.startsWith(SHARED_PATHS.venv_prefix))) {

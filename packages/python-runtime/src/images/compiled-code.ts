@@ -7,9 +7,10 @@ const AT_ONCE = 16;
 const COMPILED = "__pycache__";
 
 /**
- * Gives modules of a new environment the compiled code that former ones of the same Python have for them: compiling takes much longer
- * than installing, and an environment is read-only when it runs. A module is the same only where both are one file (uv links them from
- * its cache). Links are not followed, for a build may have left some. Returns the modules that have none then.
+ * Reuses compiled code of previous environments with the same Python for modules of a new one. Compiling takes much
+ * longer than installing, and environments are read-only at run time. Modules count as identical only when both are the
+ * same file (uv hard-links them from its cache). Links are not followed, because a build may have created them. Returns
+ * the modules that remain uncompiled.
  */
 export async function takeCompiled(formers: readonly string[], sitePackages: string): Promise<string[]> {
   const waiting = [""];
@@ -32,7 +33,7 @@ export async function takeCompiled(formers: readonly string[], sitePackages: str
   return missing;
 }
 
-/** Takes what it finds out of `left`. */
+/** Removes the modules that it finds from `left`. */
 async function takeFolder(former: string, folder: string, left: Set<string>): Promise<void> {
   if (!isRealFolder(join(former, COMPILED))) return;
   const compiled = (await readdir(join(former, COMPILED), { withFileTypes: true })).filter((entry) => {
@@ -53,7 +54,7 @@ async function takeFolder(former: string, folder: string, left: Set<string>): Pr
   }
 }
 
-/** Whether a part of a folder is there without any link on the way. */
+/** Whether a part of a folder exists with no link on the way. */
 function isSelf(folder: string, part: string): boolean {
   try {
     return realpathSync(join(folder, part)) === join(realpathSync(folder), part);
@@ -63,7 +64,7 @@ function isSelf(folder: string, part: string): boolean {
   }
 }
 
-/** Of whom the folder around it is, who writes into it later. False where something else has the name. */
+/** Creates a folder with the owner of its parent, who writes into it later. False when something else has the name. */
 async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path);
@@ -96,7 +97,7 @@ async function linkOnce(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
   } catch (error) {
-    // a package may bring its own
+    // a package may ship compiled code
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }

@@ -7,7 +7,7 @@ import { compare, isOfVersion, type PythonVersion, satisfies } from "./python-ve
 
 const LIST_TIMEOUT_MS = 60_000;
 const DOWNLOAD_TIMEOUT_MS = 5 * 60_000;
-/** Pythons that are installed while the server runs are found after that. */
+/** Age of the list after which newly installed Pythons are found. */
 const LIST_AGE_MS = 5 * 60_000;
 const LIST_BYTES = 4 * 1024 * 1024;
 const OLDEST = [3, 11, 0] as const;
@@ -15,48 +15,50 @@ const run = promisify(execFile);
 
 export interface InterpretersOptions {
   readonly uv: string;
-  /** The installation's own; it is there when nothing else is. */
+  /** The installation's own Python, the fallback when there is no other. */
   readonly base_python: string | undefined;
-  /** Where those that uv gets lie. */
+  /** Folder of Pythons installed by uv. */
   readonly managed_folder: string;
-  /** Whether uv may get a Python that the machine lacks. */
+  /** Whether uv may download a missing Python. */
   readonly may_download: boolean;
-  /** Where answers of interpreters are kept. */
+  /** Folder that caches probe results of interpreters. */
   readonly cache_folder: string;
-  /** PATH on which interpreters are looked for; proxy and certificates for downloads. None of the service's own variables. */
+  /**
+   * PATH for finding interpreters; proxy and certificates for downloads. Contains none of the service's own variables.
+   */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What an environment says of its Python. */
+/** Python requirements of an environment. */
 export interface PythonRequest {
-  /** `3.12`, `3.12.8`; null takes the newest. */
+  /** `3.12`, `3.12.8`; null selects the newest. */
   readonly version: string | null;
-  /** Of its lock: `>=3.11,<3.14`. */
+  /** `requires-python` of its lock: `>=3.11,<3.14`. */
   readonly requires: string | undefined;
 }
 
-/** Interpreters from which images are made. */
+/** Interpreters for building images. */
 export interface Interpreters {
   /**
-   * The newest Python of this machine that fits, else one that uv gets if it may.
-   * @throws build_failed with what was asked for and what there is
+   * Finds the newest matching Python of this machine; otherwise lets uv download one if allowed.
+   * @throws build_failed with the requested and the available versions
    */
   find(wish: PythonRequest, signal: AbortSignal): Promise<PythonFacts>;
   /**
-   * Whether there is one, or uv knows where to get it; gets none.
-   * @throws build_failed with what was asked for and what there is
+   * Checks that a matching Python exists or that uv can download one. Downloads nothing.
+   * @throws build_failed with the requested and the available versions
    */
   check(wish: PythonRequest): Promise<void>;
 }
 
-/** Finds interpreters by uv, which knows where systems keep them. */
+/** Finds interpreters with uv, which knows where systems keep them. */
 export function createInterpreters(options: InterpretersOptions): Interpreters {
   let listed: { readonly at: number; readonly facts: Promise<PythonFacts[]> } | undefined;
 
   async function find(wish: PythonRequest, signal: AbortSignal): Promise<PythonFacts> {
     const started = Date.now();
     const known = choosePython(await list(started - LIST_AGE_MS), wish);
-    // the list may be older than the Python that is asked for
+    // the list may be older than the requested Python
     const found = known ?? choosePython(await list(started), wish);
     if (found !== undefined) return found;
     const wanted = wish.version ?? wish.requires ?? "3";
@@ -78,7 +80,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
     if (found === undefined) throw noPython(wish, await list(started), options.may_download);
   }
 
-  /** One that uv would get: it knows them without asking anybody. */
+  /** Finds a Python that uv can download. uv has the list built in. */
   async function findKnown(wish: PythonRequest): Promise<{ readonly version: PythonVersion } | undefined> {
     const versions = await listVersions(options, ["--all-versions", "--only-downloads"]);
     return choosePython(
@@ -124,7 +126,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
   return { find, check };
 }
 
-/** The newest interpreter that fits a wish; undefined when none does. */
+/** The newest interpreter that matches a request; undefined when none does. */
 export function choosePython<Found extends Pick<PythonFacts, "version">>(
   found: readonly Found[],
   wish: PythonRequest,
@@ -145,14 +147,14 @@ async function listPythons(options: InterpretersOptions): Promise<PythonFacts[]>
   const candidates = basePython === undefined ? paths : [basePython, ...paths];
   const facts = await Promise.all(
     candidates.map((python) =>
-      // what does not run, or is too old, is no candidate
+      // interpreters that do not run or are too old are skipped
       probePython({ python, cache_folder: cacheFolder, env: options.env }).catch(() => undefined),
     ),
   );
   return facts.filter((one) => one !== undefined);
 }
 
-/** Final versions of CPython that uv knows of. */
+/** Final versions of CPython known to uv. */
 async function listVersions({ env, managed_folder: managedFolder, uv }: InterpretersOptions, which: readonly string[]) {
   const { stdout } = await run(uv, ["python", "list", ...which, "--no-config", "--output-format", "json"], {
     env: { ...env, UV_PYTHON_INSTALL_DIR: managedFolder },
@@ -179,9 +181,9 @@ function noPython({ version, requires }: PythonRequest, found: readonly PythonFa
     requires === undefined ? undefined : `requires-python ${requires}`,
   ];
   const there = [...new Set(found.map((one) => printVersion(one.version)))].join(", ");
-  const ways = mayDownload ? "nor can uv get one" : "and this server gets no others";
+  const ways = mayDownload ? "uv cannot download one" : "this server downloads no others";
   return appError("build_failed", {
-    detail: `No Python fits ${wanted.filter((one) => one !== undefined).join(" and ") || "3.11 or newer"}: this machine has ${there || "none"}, ${ways}.`,
+    detail: `No Python fits ${wanted.filter((one) => one !== undefined).join(" and ") || "3.11 or newer"}: this machine has ${there || "none"}, and ${ways}.`,
     hint: "Choose one of them by python_version in the database's entry, or change requires-python and run: uv lock",
     meta: { python_version: version, requires_python: requires, found: there },
   });

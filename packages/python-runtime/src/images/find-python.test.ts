@@ -12,28 +12,28 @@ function windows(there: readonly string[], launched?: string): PythonSearch & { 
   return { platform: "win32", isThere: (path) => there.includes(path), ask, asked };
 }
 
-test("a name is found on the PATH of Windows with its ending", () => {
+test("finds a name on the PATH of Windows with its extension", () => {
   const env = { PATH: "C:\\Windows;C:\\Python" };
   expect(findPython("python", env, windows(["C:\\Python\\python.exe"]))).toBe("C:\\Python\\python.exe");
 });
 
-test("a version is asked of the launcher of Windows", () => {
+test("asks the launcher of Windows for a version", () => {
   const search = windows(["C:\\Windows\\py.exe"], `${PYTHON}\r\n`);
   expect(findPython("3.12", { PATH: "C:\\Windows" }, search)).toBe(PYTHON);
   expect(search.asked).toEqual([["C:\\Windows\\py.exe", "-3.12", "-c", "import sys; print(sys.executable)"]]);
 });
 
-test("a version that the launcher does not know is refused", () => {
+test("refuses a version that the launcher does not know", () => {
   expect(() => findPython("3.12", { PATH: "C:\\Windows" }, windows(["C:\\Windows\\py.exe"]))).toThrow(
     expect.objectContaining({ code: "python_not_found", hint: expect.stringContaining("python.exe") }),
   );
 });
 
-test("a path is taken as it is, with slashes or without", () => {
+test("uses a path as it is, with or without slashes", () => {
   expect(findPython("C:/Python/python.exe", {}, windows([]))).toBe("C:\\Python\\python.exe");
 });
 
-test("other systems look for the plain name, and have no launcher", () => {
+test("looks for the plain name on other systems, without a launcher", () => {
   const linux: PythonSearch = { platform: "linux", isThere: (path) => path === "/opt/bin/python3.12", ask: () => "no" };
   expect(findPython("3.12", { PATH: "/usr/bin:/opt/bin" }, linux)).toBe("/opt/bin/python3.12");
   expect(() => findPython("3.13", { PATH: "/usr/bin:/opt/bin" }, linux)).toThrow("No python3.13 on the PATH");

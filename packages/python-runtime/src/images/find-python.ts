@@ -6,22 +6,22 @@ import { appError } from "@appdb/contract/errors";
 const LAUNCHER_TIMEOUT_MS = 10_000;
 const PRINT_PATH = "import sys; print(sys.executable)";
 
-/** What a machine has; a test exchanges it. */
+/** Access to the machine, replaceable in tests. */
 export interface PythonSearch {
   readonly platform: NodeJS.Platform;
   isThere(path: string): boolean;
-  /** What a program prints; undefined when it fails. */
+  /** Output of a program; undefined when it fails. */
   ask(program: string, args: readonly string[]): string | undefined;
 }
 
-/** The name of the Python that a system has beside others. Windows has no `python3`, but for a link to its shop. */
+/** Default name of a system Python. On Windows, `python3` is only a link to its app store. */
 export function defaultPythonName(platform: NodeJS.Platform = process.platform): string {
   return platform === "win32" ? "python" : "python3";
 }
 
 /**
- * The interpreter that a person named: a path, a program on the PATH, or a version such as `3.12`, which Windows' own launcher `py`
- * finds where no program has its name.
+ * Resolves the interpreter that a user named: a path, a program on the PATH, or a version such as `3.12`. Windows finds
+ * versions with its launcher `py` when no program has that name.
  * @throws python_not_found
  */
 export function findPython(
@@ -44,7 +44,7 @@ export function findPython(
   const example = search.platform === "win32" ? "C:\\path\\to\\python.exe" : "/path/to/python3";
   throw appError("python_not_found", {
     detail: `No ${program} on the PATH.`,
-    hint: `Give the whole path: --python ${example}`,
+    hint: `Give the full path: --python ${example}`,
   });
 }
 
@@ -63,7 +63,7 @@ function ownSearch(env: Readonly<Record<string, string>>): PythonSearch {
           encoding: "utf8",
         });
       } catch {
-        // it knows no such version: the caller says so
+        // the launcher lacks that version; the caller reports it
         return undefined;
       }
     },

@@ -3,18 +3,18 @@ import { dirname, join } from "node:path";
 import type { BuiltImage } from "@appdb/contract/control/image-documents";
 import { DRAFT_PREFIX, findSitePackages, readImage } from "./image-folder.ts";
 
-/** Of an organization, and of all others: the latest have most in common with what is built next. */
+/** Maximum number of images of the organization, and of others. The newest have most in common with the next build. */
 const MAX_OWN = 3;
 const MAX_SHARED = 8;
 
-/** Where images lie from which a new one takes compiled code. */
+/** Finds images whose compiled code a new image can reuse. */
 export interface FormerImages {
   /**
-   * Their packages, the organization's latest first. One whose packages came from the shared cache gets those of such images alone, others'
-   * among them: no package's code ran there, so what was compiled is what anybody would have got.
+   * Package folders, the organization's newest first. An image installed from the shared cache gets only such images,
+   * including those of others: no package code ran there, so everyone gets identical compiled code.
    */
   find(imageFolder: string, python: string, isShared: boolean): string[];
-  /** Remembers an image that was built. */
+  /** Records an image that was built. */
   add(imageFolder: string, image: BuiltImage): void;
 }
 
@@ -24,7 +24,7 @@ interface Found {
 }
 
 export function createFormerImages(): FormerImages {
-  /** The latest of all organizations; read once, for there may be thousands. */
+  /** Newest images of all organizations. Read once because there may be thousands. */
   let shared: Found[] | undefined;
 
   return {

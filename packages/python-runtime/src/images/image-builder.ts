@@ -5,35 +5,36 @@ import type { Secret } from "@appdb/system/secret";
 import type { ProjectFiles } from "./project-files.ts";
 
 export interface ImageInput {
-  /** Where the image lies once it is whole: `<images folder>/<organization id>/<environment hash>`. */
+  /** Final folder of the image: `<images folder>/<organization id>/<environment hash>`. */
   readonly image_folder: string;
   readonly environment: EnvironmentDocument;
   readonly labels: PodLabels;
-  /** The project's files, from which the environment's listings are built in; null when there are none. */
+  /** Project files for the environment's listings; null when it has none. */
   readonly project: ProjectFiles | null;
-  /** The database's secrets by name; a build gets those that packages are fetched with. */
+  /** The database's secrets by name. A build gets those that fetch packages. */
   readonly secrets: Readonly<Record<string, Secret>>;
-  /** What the organization's builds have fetched and made, theirs alone. */
+  /** Cache of the organization's builds, not shared with others. */
   readonly cache_folder: string;
-  /** The most that its build may write; left out for what the builder grants any. */
+  /** Disk limit of this build in bytes; defaults to the builder's limit. */
   readonly most_bytes?: number;
-  /** Builds it although it is there; what was there stays where running pods see it until it is collected. */
+  /** Rebuilds an existing image. Running pods keep the previous one until it is collected. */
   readonly is_forced?: boolean;
-  /** What the build says, without secrets. */
+  /** Receives the build's output, without secrets. */
   onLine(line: string): void;
 }
 
-/** Makes Python environments. */
+/** Builds Python environments. */
 export interface ImageBuilder {
   /**
-   * Finds what is known of an environment before it is built: nothing is fetched and nothing is run.
-   * @throws environment_refused; system_packages_refused; build_failed for a Python that cannot be had
+   * Checks an environment before it is built. Downloads and runs nothing.
+   * @throws environment_refused; system_packages_refused; build_failed when the requested Python is not available
    */
   check(environment: EnvironmentDocument, organizationId: string): Promise<void>;
   /**
-   * Builds an image, or finds it: it appears whole or not at all. Safe to repeat and to be killed in.
-   * @throws build_failed with the package, the Python and the platform; environment_refused; system_packages_refused; blobs_missing; pod_failed
-   *  when the build could not be run; the abort's reason
+   * Builds an image or finds an existing one. The image appears atomically. Safe to repeat and to be killed at any
+   * point.
+   * @throws build_failed with the package, the Python and the platform; environment_refused; system_packages_refused;
+   * blobs_missing; pod_failed when the build could not be run; the abort's reason
    */
   build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage>;
 }

@@ -5,24 +5,24 @@ import { type BuiltImage, builtImageSchema, type ImagePackage } from "@appdb/con
 import { appError } from "@appdb/contract/errors";
 import { syncFiles } from "@appdb/system/files/sync-files";
 
-/** Of folders that are being built, and of images that another build took the place of. */
+/** Prefix of folders that are being built, and of replaced images. */
 export const DRAFT_PREFIX = "draft-";
 export const FORMER_PREFIX = "former-";
-/** Beside the caches of organizations: what was fetched for all of them. */
+/** Folder next to the organizations' caches with packages that all of them share. */
 export const SHARED_CACHE = "shared";
-/** What lies in it: uv's cache, and environments that are being made. */
+/** Parts of the shared folder: uv's cache, and environments that are being made. */
 export const SHARED_PATHS = { cache: "uv", venv_prefix: "venv-" } as const;
-/** Parts of an image. The description lies where no build can write. */
+/** Parts of an image. The description is where no build can write. */
 export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image.json" } as const;
 
-/** What an image is; undefined when there is none, or none that is whole. */
+/** Reads the description of an image. Undefined when the image is missing or incomplete. */
 export function readImage(imageFolder: string): BuiltImage | undefined {
   const text = readDescription(imageFolder);
   if (text === undefined) return undefined;
   try {
     return builtImageSchema.safeParse(JSON.parse(text)).data;
   } catch {
-    // a description that a power cut left in part is of no whole image
+    // a description cut off by a power cut means an incomplete image
     return undefined;
   }
 }
@@ -36,17 +36,17 @@ function readDescription(imageFolder: string): string | undefined {
   }
 }
 
-/** Says of a draft that it is whole: once this resolves a power cut leaves it so. */
+/** Marks a draft as complete. Once this resolves, the draft survives a power cut. */
 export async function writeImage(draft: string, image: BuiltImage): Promise<void> {
   const description = join(draft, IMAGE_PATHS.description);
-  // a new file: never through a link, and never over what a build left
+  // creates a new file: follows no link and overwrites nothing of the build
   writeFileSync(description, `${JSON.stringify(image)}\n`, { mode: 0o600, flag: "wx" });
   await syncFiles(draft, [description]);
 }
 
 /**
- * The folder of an environment's packages; undefined when a build has put something else in its place: what it wrote is not trusted to be
- * what it was.
+ * Package folder of an environment. Undefined when a build replaced it by something else, because such contents are not
+ * trusted.
  */
 export function findSitePackages(imageFolder: string, python: string): string | undefined {
   const minor = python.split(".", 2).join(".");
@@ -62,12 +62,12 @@ export function findSitePackages(imageFolder: string, python: string): string | 
   }
 }
 
-/** Packages that an image may have: their list is kept in the control plane's database. */
+/** Maximum number of packages of an image. The control plane's database stores their list. */
 export const MAX_PACKAGES = 5_000;
 
 /**
- * The packages of an environment by the names of their folders, at most 5,000; no file of theirs is read. A build may have made a million names, so
- * they are read a few at a time.
+ * Lists the packages of an environment by folder names, at most 5,000. Reads no package file. Reads names in small
+ * batches because a build may have created a million.
  * @throws build_failed
  */
 export async function listPackages(sitePackages: string): Promise<ImagePackage[]> {
@@ -88,7 +88,7 @@ function tooManyPackages(): Error {
   });
 }
 
-/** Whether a path is a folder itself, and no link to one. */
+/** Whether a path is a folder and not a link to one. */
 export function isRealFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

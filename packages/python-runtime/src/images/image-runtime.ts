@@ -6,21 +6,21 @@ import { interpreterOf } from "./venv-images.ts";
 
 const SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin";
 
-/** How the Python of an image is run. */
+/** How to run the Python of an image. */
 export interface ImageRuntime {
   readonly python: string;
-  /** For `findLibraryPaths`; the interpreter in them is the one that the image was made from. */
+  /** Input of `findLibraryPaths`, with the interpreter that the image was made from. */
   readonly facts: PythonFacts;
-  /** What of the machine it reads, beside the system. */
+  /** Folders that it reads in addition to the system's. */
   readonly folders: readonly string[];
-  /** Where its programs and libraries lie; stands before what the application's environment says of the same. */
+  /** Paths of its programs and libraries. They precede the same variables of the application's environment. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 /**
- * Says how an image is run, from what its builder wrote beside it: what lies in the image itself was written by packages, and is neither
- * run nor read for this.
- * @throws environment_failed when there is no whole image
+ * Describes how to run an image, from the file that its builder wrote next to it. Packages wrote the image's contents,
+ * so nothing in it is run or read here.
+ * @throws environment_failed when the image is missing or incomplete
  */
 export function imageRuntime(imageFolder: string): ImageRuntime {
   const image = readImage(imageFolder);

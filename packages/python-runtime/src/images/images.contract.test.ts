@@ -50,7 +50,7 @@ async function resolveHere(python?: string, env = ownEnv(), wishes: Wishes = {})
 
 type Wishes = Pick<ResolveRuntimeInput, "python_version" | "uv_options">;
 
-test("without anything the installation's own Python reads the application", async () => {
+test("reads the application with the installation's own Python by default", async () => {
   const runtime = await resolveHere();
   expect(runtime).toMatchObject({ python_source: "base library", project_root: projectRoot });
   const manifest = await readManifest({ runtime, app_file: "app.py" });
@@ -58,7 +58,7 @@ test("without anything the installation's own Python reads the application", asy
   expect(READS_VERSION).toBe(MANIFEST_VERSION);
 });
 
-test("a Python that was asked once is not started again", async () => {
+test("does not start a Python that was probed before", async () => {
   const input = { python: BASE_PYTHON, cache_folder: join(folder, "pythons"), env: ownEnv() };
   await probePython(input);
   const [kept = ""] = readdirSync(input.cache_folder);
@@ -68,7 +68,7 @@ test("a Python that was asked once is not started again", async () => {
   expect(await probePython(input)).toMatchObject({ version: [3, 99, 0] });
 });
 
-test("an empty virtual environment gets the library and msgpack, and nothing else of ours", async () => {
+test("adds only the library and msgpack to an empty virtual environment", async () => {
   const venv = join(folder, "venv");
   execFileSync(tools.uv ?? "uv", ["venv", "--quiet", "--python", BASE_PYTHON, venv], { env: ownEnv() });
   const runtime = await resolveHere(undefined, ownEnv({ VIRTUAL_ENV: venv }));
@@ -83,7 +83,7 @@ test("an empty virtual environment gets the library and msgpack, and nothing els
   });
 });
 
-test("a requirements.txt is built into an environment once, and again only when it changes", async () => {
+test("builds requirements.txt once and again only when it changes", async () => {
   writeFileSync(join(projectRoot, "requirements.txt"), "-r more.txt\n");
   writeFileSync(join(projectRoot, "more.txt"), "iniconfig==2.3.1\n");
   writeFileSync(join(projectRoot, "app.py"), `import iniconfig\n${APP}`);
@@ -97,7 +97,7 @@ test("a requirements.txt is built into an environment once, and again only when 
   expect((await resolveHere()).python).not.toBe(runtime.python);
 });
 
-test("a uv.lock decides before a requirements.txt", async () => {
+test("prefers uv.lock to requirements.txt", async () => {
   writeFileSync(
     join(projectRoot, "pyproject.toml"),
     '[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["iniconfig"]\n',
@@ -110,7 +110,7 @@ test("a uv.lock decides before a requirements.txt", async () => {
   expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
 });
 
-test("the project's version chooses the Python: the installation's own, else one of the PATH, --python before both", async () => {
+test("chooses Python by --python, the project's version, the installation and PATH", async () => {
   const { version } = await probePython({ python: BASE_PYTHON, cache_folder: join(home, "pythons"), env: ownEnv() });
   const own = version.join(".");
   const wanting = (pythonVersion: string, env = ownEnv()) =>
@@ -128,23 +128,23 @@ test("the project's version chooses the Python: the installation's own, else one
   const env = ownEnv({ PATH: `${bin}:${process.env.PATH}` });
   await expect(wanting("3.98.2", env)).rejects.toMatchObject({
     code: "python_not_found",
-    message: expect.stringMatching(/wants Python 3\.98\.2; .* has 3\.98\.1\.$/),
+    message: expect.stringMatching(/requires Python 3\.98\.2; .* has 3\.98\.1\.$/),
   });
   expect((await resolveHere(BASE_PYTHON, env, { python_version: "3.98" })).python_source).toBe("--python");
 });
 
-test("an active environment of another version than the project's is refused, for its packages would be missed", async () => {
+test("refuses an active environment whose version differs from the project's", async () => {
   const venv = join(folder, "venv");
   execFileSync(tools.uv ?? "uv", ["venv", "--quiet", "--python", BASE_PYTHON, venv], { env: ownEnv() });
   await expect(resolveHere(undefined, ownEnv({ VIRTUAL_ENV: venv }), { python_version: "3.98" })).rejects.toMatchObject(
     {
       code: "python_not_found",
-      message: expect.stringContaining(`wants Python 3.98; the active environment ${venv} has 3.`),
+      message: expect.stringContaining(`requires Python 3.98; the active environment ${venv} has 3.`),
     },
   );
 });
 
-test("an environment is built with the project's Python and options of uv, and anew when they change", async () => {
+test("rebuilds when the project's Python or uv options change", async () => {
   writeFileSync(
     join(projectRoot, "pyproject.toml"),
     '[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = []\n' +
@@ -172,7 +172,7 @@ test("an environment is built with the project's Python and options of uv, and a
   });
 });
 
-test("a package that does not exist is named, and no half environment stays", async () => {
+test("names a package that does not exist and leaves no incomplete environment", async () => {
   writeFileSync(join(projectRoot, "requirements.txt"), "iniconfig==999.0.0\n");
   await expect(resolveHere()).rejects.toMatchObject({
     code: "environment_failed",
@@ -181,7 +181,7 @@ test("a package that does not exist is named, and no half environment stays", as
   expect(readdirSync(join(home, "images"))).toEqual([]);
 });
 
-test("a Python that is missing, no Python or too old is refused by name", async () => {
+test("refuses a Python that is missing, invalid or too old by name", async () => {
   await expect(resolveHere(join(folder, "nowhere"))).rejects.toMatchObject({ code: "python_not_found" });
   await expect(resolveHere("no-such-python")).rejects.toMatchObject({
     code: "python_not_found",
@@ -200,7 +200,7 @@ test("a Python that is missing, no Python or too old is refused by name", async 
   expect(existsSync(join(home, "pythons"))).toBe(false);
 });
 
-test("mistakes in the file come with file, line and the line as written", async () => {
+test("reports mistakes with file, line and source text", async () => {
   const runtime = await resolveHere();
   writeFileSync(join(projectRoot, "app.py"), "import appdb as db\n\nclass (:\n");
   await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
@@ -210,7 +210,7 @@ test("mistakes in the file come with file, line and the line as written", async 
   await expect(readManifest({ runtime, app_file: "none.py" })).rejects.toMatchObject({ code: "app_file_not_found" });
 });
 
-test("a file that ends Python is an error of the file, not of ours", async () => {
+test("blames the file when it terminates Python", async () => {
   const runtime = await resolveHere();
   writeFileSync(join(projectRoot, "app.py"), "import os\nos._exit(7)\n");
   await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
@@ -219,7 +219,7 @@ test("a file that ends Python is an error of the file, not of ours", async () =>
   });
 });
 
-test("an environment whose library is broken is told from a broken application", async () => {
+test("distinguishes a broken library from a broken application", async () => {
   const runtime = await resolveHere();
   const broken = join(folder, "broken");
   const { library = "" } = tools;
@@ -233,7 +233,7 @@ test("an environment whose library is broken is told from a broken application",
   });
 });
 
-test("a home that is a file is told as such, with what to set", async () => {
+test("reports a home that is a file and names the setting", async () => {
   writeFileSync(home, "");
   writeFileSync(join(projectRoot, "requirements.txt"), "");
   await expect(

@@ -12,7 +12,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** An interpreter that has the library, and an installation that has these packages. */
+/** Input with an interpreter that has the library, and an installation that has these packages. */
 function setUp(...installed: string[]): Parameters<typeof findLibraryPaths>[0] {
   const make = (name: string) => {
     mkdirSync(join(folder, name), { recursive: true });
@@ -31,14 +31,14 @@ function setUp(...installed: string[]): Parameters<typeof findLibraryPaths>[0] {
   };
 }
 
-test("time zones are brought along on Windows, and nothing else of the installation", async () => {
+test("adds only time zones from the installation on Windows", async () => {
   const input = setUp("tzdata", "uv");
   const [path, ...others] = await findLibraryPaths(input, "win32");
   expect(readdirSync(path ?? "")).toEqual(["tzdata"]);
   expect(others).toEqual([]);
 });
 
-test("other systems have time zones, and an older installation has none to bring", async () => {
+test("adds no time zones on other systems or from an older installation", async () => {
   expect(await findLibraryPaths(setUp("tzdata"), "linux")).toEqual([]);
   expect(await findLibraryPaths(setUp(), "darwin")).toEqual([]);
   rmSync(join(folder, "site"), { recursive: true, force: true });

@@ -10,10 +10,10 @@ import type { Tools } from "@appdb/system/tools/locate-tools";
 import { hasPackage, minorVersion, type PythonFacts, probePython } from "./probe-python.ts";
 import { textKey } from "./text-key.ts";
 
-/** The worker's only dependency; the pin is that of the installation's own environment. */
+/** The worker's only dependency. Pinned to the version in the installation's own environment. */
 const MSGPACK = "msgpack==1.2.4";
 const INSTALL_TIMEOUT_MS = 20_000;
-/** A slower msgpack without compiled code serves until the next try. */
+/** Until the next attempt, a slower msgpack without compiled code is used. */
 const RETRY_MS = 24 * 3600 * 1000;
 const run = promisify(execFile);
 
@@ -25,10 +25,10 @@ export interface LibraryPathsInput {
 }
 
 /**
- * Folders that bring `appdb` and msgpack to an environment that lacks them, and nothing else: an application must not see
- * the packages of our own tools.
- * Windows has no time zones of its own that Python reads: there they are brought along too.
- * @throws environment_failed when msgpack can be had neither compiled nor plain
+ * Folders that add `appdb` and msgpack to an environment that lacks them. They contain nothing else, because an
+ * application must not see the packages of our own tools. Windows has no time zone data for Python, so it gets that as
+ * well.
+ * @throws environment_failed when neither a compiled nor a plain msgpack is available
  */
 export async function findLibraryPaths(
   input: LibraryPathsInput,
@@ -42,7 +42,10 @@ export async function findLibraryPaths(
   return paths;
 }
 
-/** A folder that holds `appdb` alone: the checkout's has nothing else, an environment's is linked from the home. */
+/**
+ * A folder that contains only `appdb`: the checkout's own folder, or a folder in the home that links to an installed
+ * package.
+ */
 function provideLibrary({ home, tools }: LibraryPathsInput): string {
   const { library, site_packages: sitePackages } = tools;
   if (library === undefined) throw lacksLibrary();
@@ -54,7 +57,7 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
   const { facts, home, tools } = input;
   const { site_packages: sitePackages } = tools;
   if (sitePackages === undefined) throw lacksLibrary();
-  // compiled for this very version, so it fits
+  // compiled for exactly this version
   if ((await readOwnVersion(input, sitePackages)) === minorVersion(facts))
     return linkPackage(home, sitePackages, "msgpack", "msgpack");
   const compiled = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-py${minorVersion(facts)}`);
@@ -67,14 +70,14 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
   return copyPlain(sitePackages, plain);
 }
 
-/** Plain files, which fit every version. An installation without them has Pythons that know UTC alone. */
+/** Plain files that fit every version. Without them, Python on Windows knows only UTC. */
 function provideTimeZones({ home, tools }: LibraryPathsInput): string[] {
   const { site_packages: sitePackages } = tools;
   const isThere = sitePackages !== undefined && existsSync(join(sitePackages, "tzdata", "__init__.py"));
   return isThere ? [linkPackage(home, sitePackages, "tzdata", "tzdata")] : [];
 }
 
-/** The version of Python that the packages of the installation were made for; its folder's name says it but on Windows. */
+/** Python version of the installation's packages. The folder name contains it, except on Windows. */
 async function readOwnVersion(input: LibraryPathsInput, sitePackages: string): Promise<string | undefined> {
   const named = /[\\/]python(\d+\.\d+)[\\/]/.exec(sitePackages)?.[1];
   const { base_python: basePython } = input.tools;
@@ -83,7 +86,7 @@ async function readOwnVersion(input: LibraryPathsInput, sitePackages: string): P
   return minorVersion(await probePython({ python: basePython, cache_folder: cacheFolder, env: input.env }));
 }
 
-/** Installs msgpack for another version of Python; false when the registry cannot be reached or has none. */
+/** Installs msgpack for another version of Python. False when the registry is unreachable or has no build. */
 async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: string): Promise<boolean> {
   const draft = `${folder}.${lazyCrypto().randomBytes(4).toString("hex")}.tmp`;
   mkdirSync(draft, { recursive: true, mode: 0o700 });
@@ -94,7 +97,7 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
     renameOnce(draft, folder);
     return true;
   } catch {
-    // no way to the registry: the plain one serves, and a day later we try again
+    // registry unreachable: use the plain version and retry a day later
     mkdirSync(`${folder}.tried`, { recursive: true, mode: 0o700 });
     return false;
   } finally {
@@ -102,7 +105,7 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
   }
 }
 
-/** msgpack's own Python code without its compiled part, which fits every version. */
+/** Copies msgpack without its compiled part, which fits every version. */
 function copyPlain(sitePackages: string, folder: string): string {
   if (existsSync(folder)) return folder;
   const draft = `${folder}.${lazyCrypto().randomBytes(4).toString("hex")}.tmp`;
@@ -114,7 +117,7 @@ function copyPlain(sitePackages: string, folder: string): string {
   return folder;
 }
 
-/** A folder with a link to one package of another folder. */
+/** Makes a folder with a link to one package of another folder. */
 function linkPackage(home: string, from: string, name: string, kind: string): string {
   const key = textKey(from);
   const folder = join(home, HOME_PATHS.base, `${kind}-${key}`);
@@ -127,7 +130,7 @@ function linkPackage(home: string, from: string, name: string, kind: string): st
   return folder;
 }
 
-/** Puts a finished folder in its place; when another command was first, its folder is as good. */
+/** Moves a finished folder into place. Another command's folder with the same contents is kept. */
 function renameOnce(draft: string, folder: string): void {
   try {
     moveFile(draft, folder);
@@ -139,7 +142,7 @@ function renameOnce(draft: string, folder: string): void {
 
 function lacksLibrary(): Error {
   return appError("environment_failed", {
-    detail: "This installation has no Python library to bring to the application's environment.",
+    detail: "This installation has no Python library to add to the application's environment.",
     hint: "Install appdb into the application's environment: pip install appdb",
   });
 }

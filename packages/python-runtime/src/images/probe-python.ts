@@ -8,19 +8,19 @@ import { textKey } from "./text-key.ts";
 
 const PROBE_TIMEOUT_MS = 20_000;
 const OLDEST = [3, 11] as const;
-/** Errors of a folder that is somebody else's, a file, read-only, or on a full disk. */
+/** Errors when a folder belongs to another user, is a file, is read-only, or the disk is full. */
 const UNWRITABLE = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "disk_full"];
 const run = promisify(execFile);
 
-/** Prints facts of an interpreter: version, its own path, and where its packages lie. */
+/** Prints facts about an interpreter: version, its own path, and its package folders. */
 const PROBE = `import sys,json
 print(json.dumps({"version":list(sys.version_info[:3]),"executable":sys.executable,"base":getattr(sys,"_base_executable",None) or sys.executable,"prefix":sys.base_prefix,"paths":[p for p in sys.path if p.endswith(("site-packages","dist-packages"))]}))`;
 
 export interface PythonFacts {
   readonly version: readonly [number, number, number];
-  /** The interpreter itself, where `python` was a shim. */
+  /** Path of the real interpreter when `python` is a shim. */
   readonly executable: string;
-  /** The interpreter that a virtual environment was made from; `executable` itself where there is none. */
+  /** Interpreter that a virtual environment was made from; otherwise equal to `executable`. */
   readonly base: string;
   /** Folder of the base interpreter with its standard library. */
   readonly prefix: string;
@@ -31,14 +31,14 @@ export interface PythonFacts {
 export interface ProbeInput {
   /** Path of an interpreter. */
   readonly python: string;
-  /** Where answers are kept. */
+  /** Folder that caches probe results. */
   readonly cache_folder: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
 /**
- * Finds out about an interpreter. Running it takes longer than the whole rest of a command, so the answer is kept until
- * the interpreter's file changes.
+ * Probes an interpreter. Running it takes longer than the rest of a command, so the result is cached until the
+ * interpreter's file changes.
  * @throws python_not_found when it is missing, does not run, or is older than 3.11
  */
 export async function probePython(input: ProbeInput): Promise<PythonFacts> {
@@ -49,12 +49,12 @@ export async function probePython(input: ProbeInput): Promise<PythonFacts> {
   const cached = readCache(cache, stamp);
   if (cached !== undefined) return cached;
   const facts = await askPython(input);
-  // a shim that starts one Python today and another one tomorrow keeps its file
+  // a shim may start another Python later without changing itself
   if (!isScript(python)) keepAnswer(cache, JSON.stringify({ stamp, facts }));
   return facts;
 }
 
-/** True when `import name` finds a package in the interpreter's own folders. */
+/** Whether `import name` finds a package in the interpreter's own folders. */
 export function hasPackage(facts: PythonFacts, name: string): boolean {
   return facts.paths.some((folder) => existsSync(join(folder, name, "__init__.py")));
 }
@@ -66,7 +66,7 @@ export function minorVersion(facts: PythonFacts): string {
 
 async function askPython(input: ProbeInput): Promise<PythonFacts> {
   const { python } = input;
-  // what the application puts on its import path is not the interpreter's
+  // the interpreter's facts must not include the application's import path
   const { PYTHONHOME: _home, PYTHONPATH: _path, ...env } = input.env;
   const answer = await run(python, ["-c", PROBE], { env, timeout: PROBE_TIMEOUT_MS, windowsHide: true }).catch(
     (cause: unknown) => {
@@ -83,7 +83,7 @@ async function askPython(input: ProbeInput): Promise<PythonFacts> {
   return facts;
 }
 
-/** Where nothing can be written the next command asks again; whoever needs the home says what is wrong with it. */
+/** Without a writable folder the next command probes again. Code that needs the home reports the problem. */
 function keepAnswer(cache: string, text: string): void {
   try {
     writePrivateFile(cache, text);
@@ -92,7 +92,7 @@ function keepAnswer(cache: string, text: string): void {
   }
 }
 
-/** Changes when the interpreter is replaced or a virtual environment is made anew at the same path. */
+/** Changes when the interpreter is replaced or a virtual environment is recreated at the same path. */
 function stampOf(python: string): string | undefined {
   const file = statSync(python, { throwIfNoEntry: false });
   if (file === undefined || !file.isFile()) return undefined;
@@ -106,7 +106,7 @@ function readCache(path: string, stamp: string): PythonFacts | undefined {
   return cached?.stamp === stamp ? readFacts(cached.facts) : undefined;
 }
 
-/** By hand: the command runs this at every start, and loading a schema library would cost more than all of it. */
+/** Checked by hand: every command does this, and loading a schema library would take longer than the check. */
 function readFacts(value: unknown): PythonFacts | undefined {
   const { base, executable, paths, prefix, version } = (value ?? {}) as Record<string, unknown>;
   const isFacts =
@@ -125,7 +125,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // not what we wrote or asked for; the caller's schema refuses it
+    // invalid content is refused by the caller's check
     return undefined;
   }
 }

@@ -24,7 +24,7 @@ const DOCUMENTS = process.env.APPDB_FAULTS === "long" ? 10_000 : 250;
 const CANARY = "canary-6b1f0e";
 const signal = new AbortController().signal;
 
-/** The server's home: the unpacked project and the draft of an image lie in it. */
+/** The server's home, with the unpacked project and the draft of an image. */
 let home: string;
 let tree: string;
 let draft: string;
@@ -64,13 +64,13 @@ async function unpack(entries: readonly TreeEntry[]): Promise<void> {
   await writeEntries(unpacked, tree, OPEN, signal);
 }
 
-/** Unpacks a project, and writes what a document takes from it into the draft. */
+/** Unpacks a project and writes the parts that a document lists into the draft. */
 async function take(entries: readonly TreeEntry[], document: EnvironmentDocument): Promise<void> {
   await unpack(entries);
   await writeProjectFiles(document, { entries, read }, draft, signal);
 }
 
-/** Paths below a folder with what they are. No link is followed, and `left_out` is not entered. */
+/** Lists paths below a folder with their types. Follows no link and does not enter `left_out`. */
 function look(folder: string, leftOut: readonly string[] = [], below = ""): [string, string][] {
   return readdirSync(join(folder, below)).flatMap((name): [string, string][] => {
     const path = join(folder, below, name);
@@ -85,7 +85,7 @@ function look(folder: string, leftOut: readonly string[] = [], below = ""): [str
 
 const outside = () => look(home, [tree, draft]);
 
-/** Nothing of the machine was taken into the draft, and no link of the draft leads out of it. */
+/** Checks that the draft contains nothing of the machine and that no link leads out of it. */
 function expectClean(what: string): void {
   for (const [name, is] of look(draft)) {
     expect(is, `${name} after ${what}`).not.toContain(CANARY);
@@ -96,7 +96,7 @@ function expectClean(what: string): void {
   }
 }
 
-test("writes listed entries and texts, and drops links whose ends stay behind", async () => {
+test("writes listed entries and texts, and drops links with missing targets", async () => {
   const entries = [
     fileOf("libs/x/setup.py"),
     { ...fileOf("libs/x/run.sh"), is_executable: true },
@@ -119,7 +119,7 @@ test("writes listed entries and texts, and drops links whose ends stay behind", 
   ]);
 });
 
-test("a chain of links reads no file of the server", async () => {
+test("reads no file of the server through a chain of links", async () => {
   const entries = [linkOf("a/b/c/d/l", "../../../.."), linkOf("t", "a/b/c/d/l/../../..")];
   expect(findTreeProblem(entries)).toContain("is a link out of the project");
   const document = documentOf([{ path: "t/master-key/", text: "" }]);
@@ -127,8 +127,8 @@ test("a chain of links reads no file of the server", async () => {
   expectClean("reading");
 });
 
-test("an alias of a folder writes no file outside of the draft", async () => {
-  // from the tree `s` leads to its folder `out`, from the draft to the one of the server
+test("writes no file outside the draft through a folder alias", async () => {
+  // in the tree, `s` leads to its folder `out`; in the draft, to the server's folder
   const entries = [
     fileOf("out/zz"),
     linkOf("deep/1/2/3/4/q/s", "../../../../../../out"),
@@ -145,7 +145,7 @@ test("an alias of a folder writes no file outside of the draft", async () => {
   expectClean("writing");
 });
 
-test("a pipe is neither opened nor waited for", async () => {
+test("does not open or wait for a pipe", async () => {
   execFileSync("mkfifo", [join(home, "a/b/c/pipe")]);
   const entries = [linkOf("l/m", ".."), linkOf("t", "l/m/..")];
   const document = documentOf([{ path: "t/pipe/", text: "" }]);
@@ -159,13 +159,13 @@ test.each<[string, string, string]>([
   ["a part that is a link", "l/", "->libs l\n"],
   ["a part below a link", "l/x/", ""],
   ["a part that is not there", "nothing/", ""],
-])("%s is refused before anything is written", async (_what, path, text) => {
+])("refuses %s before writing anything", async (_what, path, text) => {
   const entries = [fileOf("libs/x/setup.py"), linkOf("l", "libs")];
   await expect(take(entries, documentOf([{ path, text }]))).rejects.toMatchObject({ code: "environment_refused" });
   expect(look(draft)).toEqual([]);
 });
 
-test("a text below a link of the project is refused before anything is written", async () => {
+test("refuses a text below a project link before writing anything", async () => {
   const entries = [fileOf("libs/x/setup.py"), linkOf("libs/l", "x")];
   const parts = [{ path: "libs/", text: listTreePart(entries, "libs") ?? "" }];
   const document = documentOf([...parts, { path: "libs/l/evil", text: "evil" }]);
@@ -173,7 +173,7 @@ test("a text below a link of the project is refused before anything is written",
   expect(look(draft)).toEqual([]);
 });
 
-test(`${DOCUMENTS} random environments read and change nothing outside of the draft`, async () => {
+test(`${DOCUMENTS} random environments read and change nothing outside the draft`, async () => {
   const random = new Random(17);
   const before = outside();
   const seen = { written: 0, refused: 0 };
@@ -197,11 +197,11 @@ test(`${DOCUMENTS} random environments read and change nothing outside of the dr
       mkdirSync(folder);
     }
   }
-  // both kinds were seen
+  // the run covered both outcomes
   expect(Math.min(seen.written, seen.refused)).toBeGreaterThan(DOCUMENTS / 50);
 }, 900_000);
 
-/** Parts that are listed as they should be, parts that are reached through links, and texts in their way. */
+/** Correctly listed parts, parts reached through links, and texts that collide with them. */
 function randomDocument(random: Random, entries: readonly TreeEntry[]): EnvironmentDocument {
   const files = new Map<string, string>();
   let former = "";
@@ -216,7 +216,7 @@ function randomDocument(random: Random, entries: readonly TreeEntry[]): Environm
   return documentOf([...files].map(([path, text]) => ({ path, text })));
 }
 
-/** A path that is there for who follows links on the disk, below `start`. */
+/** An existing path below `start`, following links on the disk. */
 function walk(random: Random, start: string): string {
   let path = start;
   for (let left = random.int(1, 3); left > 0; left--) {
@@ -233,7 +233,7 @@ function isFolder(path: string): boolean {
   return real !== undefined && lstatSync(real).isDirectory();
 }
 
-/** Undefined for a link to nothing. */
+/** Undefined for a broken link. */
 function realOf(path: string): string | undefined {
   try {
     return realpathSync.native(path);

@@ -5,18 +5,19 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import { type NewEntry, OPEN, writeEntries } from "@appdb/system/files/write-entries";
 import { checkEnvironmentParts } from "../environments/check-environment.ts";
 
-/** The project files that an image is built from. */
+/** Project files that an image is built from. */
 export interface ProjectFiles {
-  /** A list that `findTreeProblem` accepts. */
+  /** A list that passes `findTreeProblem`. */
   readonly entries: readonly TreeEntry[];
-  /** The bytes of a file. @throws blobs_missing for bytes that are gone, or are not what was uploaded */
+  /** Reads the bytes of a file. @throws blobs_missing when the bytes are gone or do not match the upload */
   read(entry: TreeEntry): AsyncIterable<Uint8Array>;
 }
 
 /**
- * Writes what an environment is built from into a folder of its own: its files as they were hashed, and the entries of the project that it lists.
- * Nothing else of the project is there, so that an image depends on nothing that its hash does not know. The bytes come from the list of
- * entries; no folder is walked. `folder` must be empty, and nobody else may write in it until this resolves. A link travels only where its end does.
+ * Writes the inputs of an environment into a separate folder: its files as hashed, and the project entries that it
+ * lists. It writes nothing else of the project, so an image depends only on its hash. It copies the listed entries and
+ * never walks a folder. `folder` must be empty, and nothing else may write to it until this resolves. Links are written
+ * only together with their targets.
  * @throws environment_refused, blobs_missing
  */
 export async function writeProjectFiles(
@@ -49,7 +50,7 @@ export async function writeProjectFiles(
   await writeEntries(list, folder, OPEN, signal);
 }
 
-/** A link whose end stays behind leads to nothing, or to what a build puts there. */
+/** Drops links without a written target: they would be broken, or lead to files of the build. */
 function withoutLooseLinks(entries: readonly TreeEntry[]): TreeEntry[] {
   const links = new LinkFollower();
   const { placed } = placeEntries(entries);
@@ -63,6 +64,6 @@ function withoutLooseLinks(entries: readonly TreeEntry[]): TreeEntry[] {
 function conflict(problem: string): Error {
   return appError("environment_refused", {
     detail: `The environment cannot be built from the project's files: ${problem}.`,
-    hint: "Send what the command collects: cli db update",
+    hint: "Send the environment that the command collects: cli db update",
   });
 }

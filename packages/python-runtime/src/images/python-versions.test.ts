@@ -28,12 +28,12 @@ for (const [version, conditions, fits] of CASES) {
   });
 }
 
-test("a lock says which Pythons it was made for", () => {
+test("reads the Python versions of a lock", () => {
   expect(readRequiresPython('version = 1\nrequires-python = ">=3.11, <3.14"\n')).toBe(">=3.11, <3.14");
   expect(readRequiresPython("version = 1\n")).toBeUndefined();
 });
 
-test("the newest Python that fits is taken, and none below 3.11", () => {
+test("chooses the newest matching Python, 3.11 or newer", () => {
   const pythons = ["3.9.2", "3.11.2", "3.13.0", "3.12.1"].map((text) => {
     const [major = 0, minor = 0, patch = 0] = text.split(".").map(Number);
     const path = `/opt/python${text}`;

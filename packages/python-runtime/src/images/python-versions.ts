@@ -1,19 +1,19 @@
 /** A version of Python as numbers: `3.12.8` is `[3, 12, 8]`. */
 export type PythonVersion = readonly [number, number, number];
 
-/** Whether a version is the one that was asked for: `3.12` is any of its patches. */
+/** Whether a version matches a request: `3.12` matches each of its patches. */
 export function isOfVersion(version: PythonVersion, wanted: string): boolean {
   return wanted.split(".").every((part, at) => Number(part) === version[at]);
 }
 
-/** What a lock says of the Pythons that it was made for: `>=3.11,<3.14`; undefined when it says nothing. */
+/** `requires-python` of a lock: `>=3.11,<3.14`. Undefined when it has none. */
 export function readRequiresPython(lock: string): string | undefined {
   return /^requires-python = "([^"]*)"/m.exec(lock)?.[1];
 }
 
 /**
- * Whether a version satisfies a list of conditions as `requires-python` has them (PEP 440 for final versions). A condition that is not
- * understood allows nothing: what is not known to fit is not taken.
+ * Whether a version satisfies `requires-python` conditions (PEP 440, final versions). A condition that the parser does
+ * not understand matches nothing.
  */
 export function satisfies(version: PythonVersion, conditions: string): boolean {
   return conditions
@@ -48,7 +48,7 @@ function satisfiesOne(version: PythonVersion, condition: string): boolean {
   }
 }
 
-/** Below 0 when the first is older; parts that are missing are 0. */
+/** Negative when the first is older. Missing parts count as 0. */
 export function compare(a: readonly number[], b: readonly number[]): number {
   for (let at = 0; at < Math.max(a.length, b.length); at++) {
     const difference = (a[at] ?? 0) - (b[at] ?? 0);

@@ -14,22 +14,22 @@ export interface ResolveRuntimeInput {
   readonly project_root: string;
   /** `--python`: a path, a program on PATH, or a version such as `3.12`. */
   readonly python: string | undefined;
-  /** The project's own wish, `3.12` or `3.12.8`; `--python` goes before it. */
+  /** Version that the project requests, `3.12` or `3.12.8`. `--python` takes precedence. */
   readonly python_version?: string | undefined;
-  /** Options of uv where it builds an environment. */
+  /** Options for uv when it builds an environment. */
   readonly uv_options?: string | undefined;
-  /** Environment that the application shall see. */
+  /** Environment variables of the application. */
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
   readonly tools: Tools;
 }
 
 /**
- * Chooses the Python of an application, the first that applies: `--python`; an environment built from its `uv.lock` or
- * `requirements.txt`; the active virtual environment; the base library alone. In the usual case no process is started.
- * A project that wants a version gets an environment of that version, or a Python of it from the PATH; a virtual
- * environment of another version is refused, for the packages in it would be missed elsewhere.
- * @throws python_not_found, environment_failed; home_not_writable, disk_full where something has to be made in the home
+ * Chooses the Python of an application. The first match wins: `--python`; an environment built from its `uv.lock` or
+ * `requirements.txt`; the active virtual environment; the base library alone. The usual case starts no process. A
+ * project that requests a version gets an environment of that version, or such a Python from the PATH. A virtual
+ * environment of another version is refused, because its packages would be missing elsewhere.
+ * @throws python_not_found, environment_failed; home_not_writable, disk_full when the home must be written
  */
 export async function resolveRuntime(input: ResolveRuntimeInput): Promise<Runtime> {
   try {
@@ -64,7 +64,7 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
     if (tools.uv === undefined) {
       throw appError("environment_failed", {
         detail: `${source} of ${projectRoot} requires an environment, but this installation has no uv to build it.`,
-        hint: "pip install 'appdb[serve]', or choose a Python that has the packages: --python",
+        hint: "Install uv with pip install 'appdb[serve]', or choose a Python that has the packages: --python",
       });
     }
     const imagesFolder = join(home, HOME_PATHS.images);
@@ -86,7 +86,7 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
   return { python: await findBase(input), source: "base library" };
 }
 
-/** The installation's own Python, else the one of the version that the project wants. */
+/** The installation's own Python, otherwise one of the version that the project requests. */
 async function findBase({ env, home, python_version: pythonVersion, tools }: ResolveRuntimeInput): Promise<string> {
   const base = tools.base_python ?? findPython(defaultPythonName(), env);
   if (pythonVersion === undefined) return base;
@@ -94,7 +94,7 @@ async function findBase({ env, home, python_version: pythonVersion, tools }: Res
   return isOfVersion(facts.version, pythonVersion) ? base : findPython(pythonVersion.split(".", 2).join("."), env);
 }
 
-/** @throws python_not_found when the project wants another version than was found */
+/** @throws python_not_found when the project requests another version than the one found */
 function refuseVersion(
   { env, python_version: pythonVersion }: ResolveRuntimeInput,
   source: string,
@@ -103,7 +103,7 @@ function refuseVersion(
   if (pythonVersion === undefined || isOfVersion(facts.version, pythonVersion)) return;
   const found = source === "virtual environment" ? `the active environment ${env.VIRTUAL_ENV}` : facts.executable;
   throw appError("python_not_found", {
-    detail: `The project's local database wants Python ${pythonVersion}; ${found} has ${facts.version.join(".")}.`,
+    detail: `The project's local database requires Python ${pythonVersion}; ${found} has ${facts.version.join(".")}.`,
     hint: `Name a Python of that version: --python /path/to/python${pythonVersion.split(".", 2).join(".")}, or change python_version.`,
   });
 }

@@ -15,7 +15,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test("what all organizations may share is fetched once, and no package's code runs with it", async () => {
+test("fetches shareable packages once without running package code", async () => {
   const ran = join(stage.folder, "ran");
   const files = { "tiny.py": "version = 1\n", "tiny.pth": `import os; open(${JSON.stringify(ran)}, "w")\n` };
   stage.publish({ name: "tiny", files });
@@ -31,19 +31,19 @@ test("what all organizations may share is fetched once, and no package's code ru
   expect(one).toBe(two);
   const cached = (image: { folder: string }) => statSync(ask(image, "import tiny; print(tiny.__cached__)")).ino;
   expect(cached(second)).toBe(cached(first));
-  // nor is read in it for whom it was compiled
+  // the compiled code does not reveal the first organization
   expect(readFileSync(ask(second, "import tiny; print(tiny.__cached__)"), "latin1")).not.toContain(stage.folder);
   const secrets = { UV_INDEX_A_PASSWORD: "word" };
   await stage.build({ files: lock, options: stage.shared(), org: "three", secrets });
   expect(stage.tasks.filter(({ env }) => "UV_INDEX_A_PASSWORD" in env)).toEqual([]);
 });
 
-test("a lock that lies about a package changes nothing for others", async () => {
+test("a lock with false package data does not affect others", async () => {
   stage.publish({ name: "tiny", files: { "tiny.py": "good = True\n" } });
   const lock = await stage.locked(["tiny"]);
   const evil = stage.publish({ name: "tiny", files: { "tiny.py": "good = False\n" } }, "evil");
   const digest = createHash("sha256").update(readFileSync(evil)).digest("hex");
-  // as if the index had answered somebody with another file under the same address
+  // simulates an index that served another file under the same address
   const good = readFileSync(join(stage.folder, "packages", "tiny-1.0-py3-none-any.whl"));
   writeFileSync(join(stage.folder, "packages", "tiny-1.0-py3-none-any.whl"), readFileSync(evil));
   const lie = (lock["uv.lock"] ?? "").replace(/sha256:[0-9a-f]{64}/g, `sha256:${digest}`).replace(/, size = \d+/g, "");
@@ -52,7 +52,7 @@ test("a lock that lies about a package changes nothing for others", async () => 
   writeFileSync(join(stage.folder, "packages", "tiny-1.0-py3-none-any.whl"), good);
   const victim = await stage.build({ files: lock, options: stage.shared(), org: "victim" });
   expect(ask(victim, "import tiny; print(tiny.good)")).toBe("True");
-  // and who shows another hash than the file's gets nothing of it
+  // a lock with another hash than the file's gets no file
   const wrong = (lock["uv.lock"] ?? "").replace(/sha256:[0-9a-f]{64}/g, `sha256:${"0".repeat(64)}`);
   await expect(
     stage.build({ files: { ...lock, "uv.lock": wrong }, options: stage.shared(), org: "other" }),
@@ -62,16 +62,16 @@ test("a lock that lies about a package changes nothing for others", async () => 
   });
 });
 
-test("a cache of all that cannot be used fails no build", async () => {
+test("an unusable shared cache fails no build", async () => {
   stage.publish({ name: "tiny" });
-  // a file where the cache's folder is to be
+  // a file where the cache's folder belongs
   writeFileSync(join(stage.folder, "shared"), "");
   const image = await stage.build({ files: await stage.locked(["tiny"]), options: stage.shared() });
   expect(image).toMatchObject({ is_shared: false, packages: [{ name: "tiny" }] });
   expect(stage.troubles).toMatchObject([{ code: "EEXIST" }]);
 });
 
-test("what must be built is the organization's own", async () => {
+test("keeps source builds within the organization", async () => {
   const ran = join(stage.folder, "ran");
   stage.publish({
     name: "source",

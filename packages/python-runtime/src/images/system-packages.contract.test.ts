@@ -36,7 +36,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-/** Puts a Debian package into the repository. */
+/** Adds a Debian package to the repository. */
 function publish(name: string, control: string, files: Readonly<Record<string, [text: string, mode: number]>>): void {
   const source = join(stage.folder, `deb-${name}`);
   mkdirSync(join(source, "DEBIAN"), { recursive: true });
@@ -70,7 +70,7 @@ function options(diskBytes = 1024 ** 3) {
   return { unpackSystem };
 }
 
-test("system packages are unpacked into the image with what they need and the system lacks, and no script runs", async () => {
+test("unpacks system packages with missing dependencies and runs no script", async () => {
   publish("tinyprogram", "Depends: tinylibrary, libc6\n", {
     "usr/bin/tinyprogram": ["#!/bin/sh\necho the program runs\n", 0o4755],
     "usr/share/doc/tinyprogram/text": ["words", 0o644],
@@ -94,7 +94,7 @@ test("system packages are unpacked into the image with what they need and the sy
   expect(ask(image, "print(1)")).toBe("1");
 });
 
-test("a package that is built from its source finds headers of system packages", async () => {
+test("a source build finds headers of system packages", async () => {
   publish("tinyheaders", "", { "usr/include/tiny.h": ["int tiny;", 0o644], "usr/lib/libtiny.so": ["", 0o644] });
   const code =
     "assert os.path.exists(os.environ['CPATH'].split(':')[0] + '/tiny.h')\n" +
@@ -109,7 +109,7 @@ const sandbox = await useSandbox();
 if (sandbox !== undefined) testIsolated("sandbox", (input) => createSandboxPods({ ...input, ...sandbox }));
 
 function testIsolated(name: string, create: (input: PodDriverInput) => Promise<PodDriver>): void {
-  test(`with the driver ${name} builds and what runs in the image find its system packages`, async () => {
+  test(`builds and images with the driver ${name} find their system packages`, async () => {
     const program = "#!/bin/sh\necho the program runs beside $(ls $LD_LIBRARY_PATH)\n";
     publish("tiny", "", {
       "usr/bin/tinyprogram": [program, 0o755],
@@ -151,13 +151,13 @@ function testIsolated(name: string, create: (input: PodDriverInput) => Promise<P
   });
 }
 
-test("a system package that does not exist, does not fit or is too large is named, and nothing is left", async () => {
+test("names a system package that is missing, unfit or too large", async () => {
   publish("needy", "Depends: no-such-library\n", {});
   publish("large", "Installed-Size: 4096\n", {});
   for (const [name, message] of [
-    ["no-such-package", /no-such-package could not be had: .*no-such-package/],
-    ["large=2.0", /large=2\.0 could not be had: .*'2\.0'.*'large'/],
-    ["needy", /needy could not be had: /],
+    ["no-such-package", /no-such-package could not be fetched: .*no-such-package/],
+    ["large=2.0", /large=2\.0 could not be fetched: .*'2\.0'.*'large'/],
+    ["needy", /needy could not be fetched: /],
     ["large", /take 4 MB, the largest of them large; an image may have 1 MB/],
   ] as const) {
     const built = stage.build({ files: {}, system_packages: [name], options: options(1024 ** 2) });
@@ -166,7 +166,7 @@ test("a system package that does not exist, does not fit or is too large is name
   expect(stage.left()).toEqual([]);
 });
 
-test("where pods could not see them system packages are refused", async () => {
+test("refuses system packages where pods could not see them", async () => {
   await expect(stage.build({ files: {}, system_packages: ["ffmpeg"] })).rejects.toMatchObject({
     code: "system_packages_refused",
     message: expect.stringContaining("ffmpeg"),

@@ -9,28 +9,28 @@ import type { UnpackSystem } from "./build-image.ts";
 
 const APT_TIMEOUT_MS = 5 * 60_000;
 const OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Lists of what the sources have are fetched anew after that. */
+/** Age after which package lists are fetched again. */
 const LISTS_AGE_MS = 24 * 3600_000;
 const LIBRARY = /^lib.*\.so(\.[\d.]+)?$/;
 const PROGRAM_FOLDERS = ["usr/local/bin", "usr/bin", "bin", "usr/local/sbin", "usr/sbin", "sbin", "usr/games"];
 const run = promisify(execFile);
 
 export interface SystemPackagesOptions {
-  /** Where lists of packages are kept; the system's own stay as they are. */
+  /** Folder of package lists; the system's own lists stay unchanged. */
   readonly state_folder: string;
-  /** What is installed where images run: what it has is not unpacked again. */
+  /** Packages installed where images run. They are not unpacked again. */
   readonly status_file: string;
-  /** A list of sources other than the system's. */
+  /** Replaces the system's list of sources. */
   readonly sources_file?: string;
-  /** The most that a build's packages may take unpacked. */
+  /** Maximum unpacked size of a build's packages, in bytes. */
   readonly disk_bytes: number;
-  /** Proxies of the operator. */
+  /** The operator's proxies. */
   readonly network_env: Readonly<Record<string, string>>;
 }
 
 /**
- * Fetches Debian packages, with those that they need and the system lacks, from the operator's sources and unpacks them below a folder.
- * None of their scripts runs and nothing of the system changes, so no rights are needed. Names must have been checked.
+ * Fetches Debian packages with missing dependencies from the operator's sources and unpacks them below a folder. It
+ * runs no package script and changes nothing of the system, so it needs no privileges. Names must be checked before.
  */
 export function createSystemPackages(options: SystemPackagesOptions): UnpackSystem {
   let updating: Promise<void> | undefined;
@@ -73,7 +73,7 @@ export function createSystemPackages(options: SystemPackagesOptions): UnpackSyst
   };
 }
 
-/** Fetches the lists of packages when they are old; old ones serve where the sources cannot be reached. */
+/** Refreshes package lists when they are old. Old lists are used while the sources are unreachable. */
 async function update(options: SystemPackagesOptions, onLine: (line: string) => void): Promise<void> {
   const stamp = join(options.state_folder, "updated");
   const ageMs = Date.now() - (statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0);
@@ -84,7 +84,7 @@ async function update(options: SystemPackagesOptions, onLine: (line: string) => 
     writeFileSync(stamp, "");
   } catch (cause) {
     if (!existsSync(stamp)) throw explain([], cause);
-    onLine("The lists of system packages could not be fetched; those from before serve.");
+    onLine("The lists of system packages could not be fetched. The previous lists are used.");
   }
 }
 
@@ -100,7 +100,7 @@ async function apt(
     `Dir::State::status=${statusFile}`,
     `Dir::Cache=${join(stateFolder, "cache")}`,
     ...(sourcesFile === undefined ? [] : [`Dir::Etc::sourcelist=${sourcesFile}`, "Dir::Etc::sourceparts=-"]),
-    // nothing is installed, so nobody else's work is in the way; the folders are ours alone
+    // nothing is installed and the folders are private, so no lock is needed
     "Debug::NoLocking=true",
     "APT::Sandbox::User=root",
     ...more,
@@ -150,12 +150,15 @@ function refuseLarge(archives: readonly Archive[], diskBytes: number): void {
     .map(({ name }) => name);
   throw appError("build_failed", {
     detail: `The system packages take ${Math.ceil(bytes / 1024 ** 2)} MB, the largest of them ${largest.join(", ")}; an image may have ${Math.floor(diskBytes / 1024 ** 2)} MB of them.`,
-    hint: "Take packages out of system_packages, or ask the operator for larger builds.",
+    hint: "Remove packages from system_packages, or ask the operator for larger builds.",
     meta: { bytes },
   });
 }
 
-/** Where libraries and programs lie. Nobody becomes somebody else by a program of an image. */
+/**
+ * Finds folders of libraries and programs. Removes set-user-id bits so that programs of an image cannot change the
+ * user.
+ */
 function lookThrough(folder: string): Pick<SystemPart, "library_paths" | "program_paths"> {
   const libraryPaths: string[] = [];
   const waiting = [folder];
@@ -174,7 +177,7 @@ function lookThrough(folder: string): Pick<SystemPart, "library_paths" | "progra
   return { library_paths: libraryPaths.sort(), program_paths: programPaths };
 }
 
-/** apt's words by package: `E: Unable to locate package x`. */
+/** Messages of apt by package: `E: Unable to locate package x`. */
 function explain(packages: readonly string[], cause: unknown): AppError {
   const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : String(cause);
   const words = said
@@ -184,10 +187,10 @@ function explain(packages: readonly string[], cause: unknown): AppError {
   const about =
     packages.length === 0
       ? "The lists of system packages could not be fetched"
-      : `The system packages ${packages.join(", ")} could not be had`;
+      : `The system packages ${packages.join(", ")} could not be fetched`;
   return appError("build_failed", {
-    detail: `${about}: ${words.join(" ") || said.trim().split("\n").at(-1) || "apt-get ended without a word"}`,
-    hint: "Name packages as this server's Debian has them by system_packages in the database's entry",
+    detail: `${about}: ${words.join(" ") || said.trim().split("\n").at(-1) || "apt-get ended without output"}`,
+    hint: "Use package names of this server's Debian for system_packages in the database's entry",
     meta: { system_packages: packages },
     cause,
   });

@@ -1,6 +1,6 @@
 /**
- * A name for a text, short enough for a file: 64 bits of FNV-1a in hex. For texts of our own, such as the paths of this machine,
- * where nobody looks for two of one name: a cryptographic hash would cost each command the 5 ms in which Node loads it.
+ * Short file name for a text: 64-bit FNV-1a in hex. Only for trusted texts, such as paths of this machine, where no one
+ * crafts collisions. A cryptographic hash would add the 5 ms that Node needs to load it to each command.
  */
 export function textKey(text: string): string {
   return `${hash(text, 0x811c9dc5)}${hash(text, 0x01000193)}`;

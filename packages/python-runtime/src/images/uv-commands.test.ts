@@ -9,7 +9,7 @@ const SAID = [
   "  ╰─▶ hint: is it spelled right?",
 ].join("\n");
 
-test("what uv says is told as one sentence, from its first complaint on", () => {
+test("reduces uv's output to one sentence from its first error", () => {
   expect(explainUv(SAID)).toBe(
     "No solution found when resolving dependencies: Because nosuch was not found in the package registry hint: is it spelled right?",
   );

@@ -6,17 +6,17 @@ export interface InstallInput {
   readonly uv: string;
   /** Folder of the project's files. */
   readonly directory: string;
-  /** Options of the project's own, as a person types them. */
+  /** Options of the project, as the user wrote them. */
   readonly uv_options: string | undefined;
 }
 
-/** Installs what a lock says, without the project itself; which environment is told by UV_PROJECT_ENVIRONMENT. */
+/** Installs the packages of a lock without the project. UV_PROJECT_ENVIRONMENT selects the environment. */
 export function syncCommand({ directory, uv, uv_options: uvOptions }: InstallInput, more: readonly string[]): string[] {
   const how = ["--frozen", "--no-dev", "--no-install-project", "--no-progress"];
   return [uv, "sync", ...how, ...more, "--directory", directory, ...splitOptions(uvOptions ?? "")];
 }
 
-/** Installs what a requirements file says into the environment of an interpreter. */
+/** Installs a requirements file into an interpreter's environment. */
 export function pipCommand(
   { directory, uv, uv_options: uvOptions }: InstallInput,
   python: string,
@@ -26,7 +26,7 @@ export function pipCommand(
   return [uv, "pip", "install", "--no-progress", ...where, ...splitOptions(uvOptions ?? "")];
 }
 
-/** uv's explanation without its progress: what it says from its first complaint on. */
+/** uv's explanation without progress output: everything from its first error. */
 export function explainUv(said: string): string {
   const lines = said
     .split("\n")

@@ -7,37 +7,37 @@ import { lazyCrypto } from "@appdb/system/processes/lazy-crypto";
 import { readRequirementLines } from "../environments/requirement-lines.ts";
 import { explainUv, pipCommand, syncCommand } from "./uv-commands.ts";
 
-/** Raised when environments are built in another way, so that none of the old way is used again. */
+/** Increase when environments are built differently, so that old ones are not reused. */
 const BUILDER_VERSION = 1;
 const BUILD_TIMEOUT_MS = 15 * 60 * 1000;
 
 export interface VenvImageInput {
   readonly uv: string;
   readonly project_root: string;
-  /** Python for a requirements.txt that says nothing; `uv.lock` says its own. */
+  /** Python for a requirements.txt without a version; `uv.lock` has its own. */
   readonly base_python: string | undefined;
-  /** The Python that the project's configuration asks for: `3.12`, `3.12.8`. */
+  /** Python that the project's configuration requests: `3.12`, `3.12.8`. */
   readonly python_version?: string | undefined;
-  /** Further options of uv where it installs, as a person types them. */
+  /** Additional uv options for installing, as the user wrote them. */
   readonly uv_options?: string | undefined;
   /** Folder of all environments. */
   readonly images_folder: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What a project's packages are read from. */
+/** File that a project's packages are read from. */
 export type PackageSource = "uv.lock" | "requirements.txt";
 
-/** The file of a project that says which packages it has; undefined when there is none. */
+/** File that lists a project's packages; undefined when there is none. */
 export function findPackageSource(projectRoot: string): PackageSource | undefined {
   const sources = ["uv.lock", "requirements.txt"] as const;
   return sources.find((name) => existsSync(join(projectRoot, name)));
 }
 
 /**
- * Builds the environment of a project, or finds it: the same lock file and Python give the same folder, which is built
- * once and appears whole. Returns its interpreter.
- * @throws environment_failed with the package that could not be had
+ * Builds a project's environment or finds it. The same lock and Python give the same folder, which is built once and
+ * appears atomically. Returns its interpreter.
+ * @throws environment_failed with the package that could not be installed
  */
 export async function ensureVenvImage(source: PackageSource, input: VenvImageInput): Promise<string> {
   const { images_folder: imagesFolder } = input;
@@ -49,7 +49,7 @@ export async function ensureVenvImage(source: PackageSource, input: VenvImageInp
     await build(source, input, draft);
     moveFile(draft, folder);
   } catch (error) {
-    // another command built the same environment meanwhile
+    // another command built the same environment in the meantime
     if (existsSync(folder)) return interpreterOf(folder);
     throw error;
   } finally {
@@ -58,7 +58,7 @@ export async function ensureVenvImage(source: PackageSource, input: VenvImageInp
   return interpreterOf(folder);
 }
 
-/** Names an environment by all that goes into it. */
+/** Hashes all inputs of an environment to its name. */
 export function hashVenv(
   source: PackageSource,
   input: Pick<VenvImageInput, "project_root" | "base_python" | "python_version" | "uv_options">,
@@ -101,7 +101,7 @@ async function runUv(
   given: Readonly<Record<string, string>>,
   projectRoot: string,
 ): Promise<void> {
-  // the person's active environment is not the one that is built
+  // the user's active environment is not the one being built
   const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = given;
   const [program = "", ...args] = command;
   const child = spawn(program, args, {
@@ -126,7 +126,7 @@ async function runUv(
   });
 }
 
-/** The project's own choice, in a `.python-version` file. */
+/** The project's `.python-version` file. */
 function readPythonVersion(projectRoot: string): string | undefined {
   const path = join(projectRoot, ".python-version");
   if (!existsSync(path)) return undefined;
@@ -136,7 +136,7 @@ function readPythonVersion(projectRoot: string): string | undefined {
   return first?.trim();
 }
 
-/** A requirements file and those that it names by `-r` and `-c`, each once. */
+/** A requirements file and those that it includes by `-r` and `-c`, each once. */
 function requirementFiles(path: string, found: string[] = []): string[] {
   if (found.includes(path) || !existsSync(path)) return found;
   found.push(path);
@@ -146,7 +146,7 @@ function requirementFiles(path: string, found: string[] = []): string[] {
   return found;
 }
 
-/** The interpreter of a virtual environment. */
+/** Interpreter of a virtual environment. */
 export function interpreterOf(environment: string): string {
   return process.platform === "win32" ? join(environment, "Scripts", "python.exe") : join(environment, "bin", "python");
 }

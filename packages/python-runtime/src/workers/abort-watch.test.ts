@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { AbortWatch } from "./abort-watch.ts";
 
-test("a thousand rows under one signal are one listener, and none when all have their result", () => {
+test("a thousand rows with one signal use one listener and release it", () => {
   const watch = new AbortWatch();
   const { signal } = new AbortController();
   const forget = Array.from({ length: 1_000 }, () => watch.add(signal, () => undefined));
@@ -11,7 +11,7 @@ test("a thousand rows under one signal are one listener, and none when all have 
   expect(getEventListeners(signal, "abort")).toHaveLength(0);
 });
 
-test("an abort reaches each row that still waits once, and no row of another signal", () => {
+test("an abort reaches each waiting row of its signal once", () => {
   const watch = new AbortWatch();
   const gone = new AbortController();
   const stays = new AbortController();

@@ -3,11 +3,11 @@ interface Waiting {
   readonly onAbort: Set<() => void>;
 }
 
-/** One listener on each signal, however many rows wait under it: a query gives its request's signal to every row. */
+/** One listener per signal for any number of waiting rows, because a query passes its request's signal to every row. */
 export class AbortWatch {
   readonly #signals = new Map<AbortSignal, Waiting>();
 
-  /** Calls `onAbort` once when the signal is aborted; the function that it gives back takes that back. */
+  /** Calls `onAbort` once when the signal aborts. Returns a function that removes the callback. */
   add(signal: AbortSignal, onAbort: () => void): () => void {
     const waiting = this.#signals.get(signal) ?? this.#listen(signal);
     waiting.onAbort.add(onAbort);

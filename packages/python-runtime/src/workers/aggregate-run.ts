@@ -6,7 +6,7 @@ import type { FailureAttribution } from "./failure-attribution.ts";
 import { fromWire, toWire } from "./wire-values.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
-/** Feeds on their way: the next waits until one has been taken. */
+/** Maximum number of unconfirmed feeds; the next one waits. */
 const MAX_FEEDS = 2;
 
 /** One aggregation in one worker. */
@@ -23,7 +23,7 @@ export class AggregateRun implements UdfFold {
   #folded: ReadonlyMap<number, UdfFolded> | undefined;
   #isFinishing = false;
 
-  /** `onWork` is told each time before the worker gets something to do. */
+  /** `onWork` is called each time before the worker gets work. */
   constructor(
     call: number,
     aggregation: UdfAggregation,
@@ -40,7 +40,7 @@ export class AggregateRun implements UdfFold {
     process.send({ t: "fold", call, function: fn, args: [...args], constants: { ...constants } });
   }
 
-  /** Whether the worker is to answer something. */
+  /** Whether the worker owes an answer. */
   get isFed(): boolean {
     return this.#feeds > 0 || this.#isFinishing;
   }
@@ -69,10 +69,10 @@ export class AggregateRun implements UdfFold {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#folded !== undefined || this.#error !== undefined) return;
     this.#process.send({ t: "drop", call: this.#call });
-    this.fail(appError("worker_unavailable", { detail: "The aggregation was given up." }));
+    this.fail(appError("worker_unavailable", { detail: "The aggregation was cancelled." }));
   }
 
-  /** Takes the worker's `fed` and `folded`. */
+  /** Handles the worker's `fed` and `folded` frames. */
   take(frame: Extract<FromWorker, { t: "fed" | "folded" }>): void {
     if (frame.t === "fed") {
       this.#feeds -= 1;
@@ -90,7 +90,7 @@ export class AggregateRun implements UdfFold {
     this.#tell();
   }
 
-  /** Takes note that the worker has ended. */
+  /** Fails the run because its worker has ended. */
   fail(error: AppError): void {
     if (this.#error !== undefined || this.#folded !== undefined) return;
     this.#error = error;
@@ -100,7 +100,7 @@ export class AggregateRun implements UdfFold {
     this.#tell();
   }
 
-  /** The error of a fold whose worker ended. */
+  /** Error of an aggregation whose worker ended. */
   lost(blame: FailureAttribution): AppError {
     const { id } = this.#aggregation.function;
     const meta = { function: id };
@@ -108,19 +108,19 @@ export class AggregateRun implements UdfFold {
       case "died":
         return appError("worker_died", {
           detail: `The worker process ended (${blame.reason}) while ${id} ran over the rows of a query.`,
-          hint: "Ask again. A function must return or raise; it must not end its process.",
+          hint: "Send the query again. A function must return or raise and must not end its process.",
           meta,
         });
       case "timeout":
         return appError("function_timeout", {
-          detail: `${id} took longer than ${blame.timeout_ms / 1000} s over a part of a query's rows.`,
-          hint: "Make the function faster, or let the query read fewer rows.",
+          detail: `${id} took longer than ${blame.timeout_ms / 1000} s for a part of a query's rows.`,
+          hint: "Make the function faster, or reduce the rows that the query reads.",
           meta,
         });
       case "memory":
         return appError("worker_out_of_memory", {
           detail: `The worker that ran ${id} used more than ${blame.memory_mb} MB of memory.`,
-          hint: "Let the aggregate keep less, or the query make fewer groups.",
+          hint: "Let the aggregate keep less data, or the query make fewer groups.",
           meta,
         });
     }

@@ -3,7 +3,7 @@ import type { FromWorker, ToWorker } from "@appdb/contract/worker-protocol";
 import type { Logger, QueryAnswerer } from "@appdb/engine/ports";
 import { fromWire } from "./wire-values.ts";
 
-/** Runs a query that a worker asks for and makes the frame of its answer; what fails is part of it. */
+/** Runs a query for a worker and makes the frame of its answer, including errors. */
 export async function answerQuery(
   frame: Extract<FromWorker, { t: "query" }>,
   { onQuery, log }: { readonly onQuery?: QueryAnswerer; readonly log: Logger },
@@ -18,7 +18,7 @@ export async function answerQuery(
   } catch (error) {
     const known = error instanceof AppError ? error : undefined;
     if (known === undefined) log.error({ err: error, query }, "a worker's query failed");
-    const message = known?.message ?? "An unexpected error was met; the log has it.";
+    const message = known?.message ?? "An unexpected error occurred. See the log.";
     return { t: "answer", ask, value: null, error: { code: known?.code ?? "internal_error", message } };
   }
 }

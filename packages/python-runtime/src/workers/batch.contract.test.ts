@@ -103,7 +103,7 @@ function ran(text: string): number {
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => `row ${n}`);
 
-test("thousands of rows come back in their places, and the runner counts them", async () => {
+test("returns and counts thousands of rows in order", async () => {
   const texts = many(5_000);
   const of = createRunner({ workers: 2 });
   const batch = await run(graphOf("act"), texts, of);
@@ -112,7 +112,7 @@ test("thousands of rows come back in their places, and the runner counts them", 
   expect(of.stats()).toMatchObject({ waiting: 0, running: 0, calls: 5_000 });
 });
 
-test("values of every width come back from a batch as they are", async () => {
+test("returns values of every width from a batch unchanged", async () => {
   const ints = [0, -1, 2 ** 40, -(2 ** 53) + 1, 9_223_372_036_854_775_807n, null];
   const floats = [0.1, -0, 3, 1e300, null];
   const of = createRunner();
@@ -120,7 +120,7 @@ test("values of every width come back from a batch as they are", async () => {
   expect((await run(graphOf("same_int", "int"), ints, of)).columns).toEqual([ints]);
 });
 
-test("rows that raise have their errors, their neighbours their values", async () => {
+test("rows that raise get errors and their neighbours get values", async () => {
   const texts = many(600).map((text, n) => (n % 100 === 7 ? `raise ${n}` : text));
   const batch = await run(graphOf("act"), texts);
   expect([...batch.errors.keys()]).toEqual([7, 107, 207, 307, 407, 507]);
@@ -128,7 +128,7 @@ test("rows that raise have their errors, their neighbours their values", async (
   expect([batch.columns[0]?.[107], batch.columns[0]?.[108]]).toEqual([null, "ROW 108"]);
 });
 
-test("a row that ends its worker is charged after a second try alone, the others of the batch succeed", async () => {
+test("retries a row that ends its worker once, alone, before failing it", async () => {
   const texts = many(2_000).with(1_234, "exit 3");
   const batch = await run(graphOf("act"), texts);
   expect([...batch.errors.keys()]).toEqual([1_234]);
@@ -139,7 +139,7 @@ test("a row that ends its worker is charged after a second try alone, the others
   expect(ran("exit 3")).toBe(2);
 });
 
-test("a row that runs past its limit is charged and run once, the others succeed", async () => {
+test("fails a row that exceeds its time limit after one run", async () => {
   const texts = many(500).with(300, "sleep 60");
   const batch = await run(graphOf("act"), texts, createRunner({ function_timeout_ms: 400 }));
   expect([...batch.errors.keys()]).toEqual([300]);
@@ -148,7 +148,7 @@ test("a row that runs past its limit is charged and run once, the others succeed
   expect(ran("sleep 60")).toBe(1);
 });
 
-test("a row that asks for too much memory is tried again in another process before it is charged", async () => {
+test("retries an out-of-memory row in another process before failing it", async () => {
   const texts = many(300).with(150, "gulp 900000000");
   const batch = await run(graphOf("act"), texts);
   expect([...batch.errors.keys()]).toEqual([150]);
@@ -157,7 +157,7 @@ test("a row that asks for too much memory is tried again in another process befo
   expect(ran("gulp 900000000")).toBe(2);
 });
 
-test("what is ready of a batch is there while a slow row of it still runs", async () => {
+test("delivers finished rows of a batch while a slow one still runs", async () => {
   const batch = createRunner().runBatch(graphOf("act"), [["a", "b", "sleep 1.5", "c"]], 4);
   while (batch.ready === 0) await batch.wait(50, never);
   expect(batch.ready).toBe(2);
@@ -166,7 +166,7 @@ test("what is ready of a batch is there while a slow row of it still runs", asyn
   expect(batch.columns).toEqual([["A", "B", "SLEEP 1.5", "C"]]);
 });
 
-test("rows that wait behind a slow one of a batch move to a worker that is free", async () => {
+test("moves rows behind a slow one to a free worker", async () => {
   const of = createRunner({ workers: 2, function_timeout_ms: 20_000 });
   await of.start();
   await run(graphOf("act"), many(500), of);
@@ -179,7 +179,7 @@ test("rows that wait behind a slow one of a batch move to a worker that is free"
   expect((await whole(batch, 400)).columns[0]?.[0]).toBe("SLEEP 3");
 });
 
-test("a batch of an async function runs many rows at once", async () => {
+test("runs many rows of an async function concurrently", async () => {
   const texts = many(1_000);
   const began = performance.now();
   const batch = await run(graphOf("later"), texts);
@@ -187,7 +187,7 @@ test("a batch of an async function runs many rows at once", async () => {
   expect(performance.now() - began).toBeLessThan(8_000);
 });
 
-test("a batch ends when its workers are stopped or cannot start, and its caller may stop waiting", async () => {
+test("a batch ends with its workers, and its caller may stop waiting", async () => {
   const of = createRunner();
   const batch = of.runBatch(graphOf("act"), [["sleep 30", ...many(3_000)]], 3_001);
   const gone = new AbortController();

@@ -24,7 +24,7 @@ beforeEach(() => {
   });
 });
 
-/** Moves time, running what falls due on the way. */
+/** Advances time and runs due timers. */
 function pass(ms: number): void {
   const until = now + ms;
   for (;;) {
@@ -45,7 +45,7 @@ function declare(limits: { max_concurrent?: number; per_minute?: number }): void
   pools.declare([{ name: "api", max_concurrent: null, per_minute: null, retries: 3, ...limits }]);
 }
 
-test("no more calls run at once than the pool allows, whichever worker they come from", () => {
+test("limits concurrent calls across all workers", () => {
   declare({ max_concurrent: 2 });
   ask(1);
   ask(2, 0, null, {});
@@ -56,7 +56,7 @@ test("no more calls run at once than the pool allows, whichever worker they come
   expect(granted).toEqual([1, 2, 3]);
 });
 
-test("no more calls begin in a minute than the pool allows", () => {
+test("limits calls per minute", () => {
   declare({ per_minute: 3 });
   for (let call = 1; call <= 4; call++) {
     ask(call);
@@ -70,7 +70,7 @@ test("no more calls begin in a minute than the pool allows", () => {
   expect(granted).toEqual([1, 2, 3, 4]);
 });
 
-test("a call that was turned away waits twice as long each time, at least half of that", () => {
+test("doubles the wait of a rejected call with at most half jitter", () => {
   declare({});
   ask(1, 1);
   pass(499);
@@ -84,7 +84,7 @@ test("a call that was turned away waits twice as long each time, at least half o
   expect(granted).toEqual([1, 2]);
 });
 
-test("a pause that the provider names holds for the whole pool", () => {
+test("applies a pause that the provider requested to the whole pool", () => {
   declare({});
   ask(1, 1, 7);
   ask(2);
@@ -94,7 +94,7 @@ test("a pause that the provider names holds for the whole pool", () => {
   expect(granted).toEqual([1, 2]);
 });
 
-test("a call that waits for its next try does not hold up the others", () => {
+test("a call waiting for its retry does not block others", () => {
   declare({ max_concurrent: 1 });
   ask(1, 4);
   ask(2);
@@ -104,7 +104,7 @@ test("a call that waits for its next try does not hold up the others", () => {
   expect(granted).toEqual([2, 1]);
 });
 
-test("calls of a worker that ended give their places back", () => {
+test("calls of an ended worker release their slots", () => {
   declare({ max_concurrent: 1 });
   ask(1);
   ask(2);
@@ -113,7 +113,7 @@ test("calls of a worker that ended give their places back", () => {
   expect(granted).toEqual([1, 3]);
 });
 
-test("nothing is granted after the end", () => {
+test("grants nothing after the end", () => {
   declare({});
   ask(1, 1);
   pools.end();

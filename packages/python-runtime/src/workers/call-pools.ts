@@ -1,23 +1,23 @@
 import type { ResourcePool } from "@appdb/contract/manifest";
 
-/** The pause before the first further attempt, when the provider names none; each next one is twice as long. */
+/** Pause before the first retry unless the provider names one. It doubles for each further retry. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 const MINUTE_MS = 60_000;
 
 export interface CallPoolsDeps {
   now(): number;
-  /** From 0 up to, not including, 1. */
+  /** From 0 (inclusive) to 1 (exclusive). */
   random(): number;
-  /** Calls back after some milliseconds; gives what takes that back. */
+  /** Calls back after some milliseconds. Returns a function that cancels this. */
   after(ms: number, work: () => void): () => void;
 }
 
-/** A call that waits for room, or runs. */
+/** A waiting or running call. */
 interface Place {
   readonly owner: object;
   readonly ask: number;
-  /** Not before then. */
+  /** Earliest start. */
   readonly ready_at: number;
   readonly grant: () => void;
 }
@@ -26,17 +26,17 @@ interface Pool {
   limits: ResourcePool;
   waiting: Place[];
   running: Place[];
-  /** When the calls of the last minute began, oldest first. */
+  /** Start times of the last minute's calls, oldest first. */
   begun: number[];
-  /** No call begins before: the provider has asked for a pause. */
+  /** No call starts earlier, because the provider requested a pause. */
   closed_until: number;
   cancelWake: (() => void) | undefined;
 }
 
 /**
- * Counts the calls of resource pools across all workers, and lets waiting ones begin when there is room. A call that
- * its provider turned away comes back with its attempt: it waits for a growing pause with jitter, or for the pause that
- * the provider named, for which all others of the pool wait too.
+ * Counts calls of resource pools across all workers and starts waiting ones when there is room. A call that the
+ * provider rejected returns with its attempt number. It waits for an increasing pause with jitter, or for the pause
+ * that the provider named, which applies to the whole pool.
  */
 export class CallPools {
   readonly #deps: CallPoolsDeps;
@@ -46,7 +46,7 @@ export class CallPools {
     this.#deps = deps;
   }
 
-  /** Takes the limits of pools; those of a worker that started later replace an earlier one's. */
+  /** Sets the limits of pools. A worker that starts later replaces earlier limits. */
   declare(pools: readonly ResourcePool[]): void {
     for (const limits of pools) {
       const known = this.#pools.get(limits.name);
@@ -60,7 +60,7 @@ export class CallPools {
     }
   }
 
-  /** Has `grant` called once the call may begin, at once when there is room or the pool is unknown. */
+  /** Calls `grant` once the call may start; immediately when there is room or the pool is unknown. */
   acquire(owner: object, ask: number, name: string, attempt: number, retryAfterS: number | null, grant: () => void) {
     const pool = this.#pools.get(name);
     if (pool === undefined) {
@@ -80,17 +80,17 @@ export class CallPools {
     this.#admit(pool);
   }
 
-  /** Takes note that a call has ended. */
+  /** Records the end of a call. */
   release(owner: object, ask: number): void {
     this.#remove((place) => place.owner === owner && place.ask === ask);
   }
 
-  /** Forgets all calls of a worker that ended. */
+  /** Removes all calls of a worker that ended. */
   drop(owner: object): void {
     this.#remove((place) => place.owner === owner);
   }
 
-  /** The limits of a pool; undefined when nobody declared it. */
+  /** Limits of a pool. Undefined when it was not declared. */
   limits(name: string): ResourcePool | undefined {
     return this.#pools.get(name)?.limits;
   }
@@ -101,7 +101,7 @@ export class CallPools {
     );
   }
 
-  /** Stops waiting; nothing is granted any more. */
+  /** Stops granting calls. */
   end(): void {
     for (const pool of this.#pools.values()) pool.cancelWake?.();
     this.#pools.clear();
@@ -136,7 +136,7 @@ export class CallPools {
     }
   }
 
-  /** How long until the minute has room for another call; 0 when it has. */
+  /** Time until the minute's limit allows another call; 0 when it does. */
   #minuteIsFull(pool: Pool, perMinute: number | null, now: number): number {
     if (perMinute === null) return 0;
     while (pool.begun.length > 0 && (pool.begun[0] as number) <= now - MINUTE_MS) pool.begun.shift();
@@ -145,7 +145,7 @@ export class CallPools {
   }
 }
 
-/** How long until the first of the waiting calls may begin. */
+/** Time until the first waiting call may start. */
 function soonest(pool: Pool, now: number): number {
   return Math.min(...pool.waiting.map((place) => place.ready_at)) - now;
 }

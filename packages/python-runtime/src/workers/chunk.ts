@@ -8,25 +8,25 @@ export type RowsFrame = Extract<FromWorker, { t: "rows" }>;
 export interface ChunkPlan {
   readonly call: number;
   readonly graph: GraphRows;
-  /** Rows that callers await one by one, or a part of a batch. */
+  /** Rows that callers await individually, or a part of a batch. */
   readonly load: readonly QueuedRow[] | BatchPart;
   readonly is_solo: boolean;
   readonly began_at: number;
 }
 
-/** Rows that were sent together. A row that was answered or handed to another worker leaves its place empty. */
+/** Rows that were sent together. A row that was answered or moved to another worker leaves its slot empty. */
 export class Chunk {
   readonly call: number;
   readonly graph: GraphRows;
-  /** A suspect runs alone: nothing else is in flight in its worker. */
+  /** Whether a suspect runs alone, with nothing else in flight in its worker. */
   readonly is_solo: boolean;
-  /** How many rows were sent. */
+  /** Number of sent rows. */
   readonly size: number;
   left: number;
-  /** When the worker began it, as far as is known. */
+  /** Known start in the worker. */
   began_at: number;
   #rows: (QueuedRow | undefined)[];
-  /** Rows of a batch whose answers have come in turn so far: of none there is a `QueuedRow` yet. */
+  /** Batch rows answered in order so far; they need no `QueuedRow`. */
   #part: BatchPart | undefined;
 
   constructor({ call, graph, load, is_solo: isSolo, began_at: beganAt }: ChunkPlan) {
@@ -41,7 +41,7 @@ export class Chunk {
     this.left = this.size;
   }
 
-  /** The rows by their places. Who asks for them has one of them to treat in its own way; a part of a batch becomes rows. */
+  /** The rows by index. Converts a part of a batch to rows so that one can be handled individually. */
   get rows(): (QueuedRow | undefined)[] {
     const part = this.#part;
     if (part !== undefined) {
@@ -54,7 +54,7 @@ export class Chunk {
     return this.#rows;
   }
 
-  /** Takes what a frame answers straight into the columns of the batch; false when its rows have to be taken one by one. */
+  /** Writes a frame's answers directly into the batch's columns. False when its rows must be handled individually. */
   takeColumns(frame: RowsFrame): boolean {
     const part = this.#part;
     const count = frame.rows.length;
@@ -76,12 +76,12 @@ function isInTurn(rows: readonly number[], first: number): boolean {
   return true;
 }
 
-/** Whether a row ran out of memory: it may get a second try. */
+/** Whether a row ran out of memory, so that it may be retried. */
 export function isOfMemory(errors: Readonly<Record<string, { readonly kind: string }>>): boolean {
   return Object.values(errors).some((error) => error.kind === "memory");
 }
 
-/** Takes one row out of its chunk. */
+/** Removes one row from its chunk. */
 export function takeOne(chunk: Chunk, index: number): QueuedRow | undefined {
   const row = chunk.rows[index];
   if (row === undefined) return undefined;
@@ -90,7 +90,7 @@ export function takeOne(chunk: Chunk, index: number): QueuedRow | undefined {
   return row;
 }
 
-/** Takes all rows from a place on out of their chunk. */
+/** Removes all rows from an index on from their chunk. */
 export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: QueuedRow[] } {
   const rows: QueuedRow[] = [];
   for (let index = from; index < chunk.rows.length; index++) {
@@ -100,7 +100,7 @@ export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: 
   return { graph: chunk.graph, rows };
 }
 
-/** The rows of a chunk that have no answer. */
+/** Unanswered rows of a chunk. */
 export function openRows(chunk: Chunk): QueuedRow[] {
   return chunk.rows.filter((row) => row !== undefined);
 }

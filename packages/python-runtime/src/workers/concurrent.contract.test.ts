@@ -145,7 +145,7 @@ const value = async (runner: UdfRunner, graph: UdfGraph, x: number | string) => 
   return errors === null ? values[0] : errors.y?.kind;
 };
 
-test("many calls of an async function are under way at once", async () => {
+test("runs many calls of an async function concurrently", async () => {
   const runner = createRunner();
   await runner.start();
   const results = await Promise.all(Array.from({ length: 256 }, (_, n) => value(runner, graphOf("meet"), n)));
@@ -153,13 +153,13 @@ test("many calls of an async function are under way at once", async () => {
   await eventually(() => expect(runner.stats().functions["functions:meet"]).toMatchObject({ rows: 256, running: 0 }));
 });
 
-test("an async call past the general limit is cancelled and the worker goes on", async () => {
+test("cancels an async call at the general limit and keeps the worker", async () => {
   const runner = createRunner({ function_timeout_ms: 300 });
   expect(await Promise.all([-1, 1, 2].map((n) => value(runner, graphOf("wait"), n)))).toEqual(["timeout", 2, 3]);
   expect(runner.stats().restarts).toBe(0);
 });
 
-test("an async function that holds its worker is charged, and its neighbours succeed in the next one", async () => {
+test("fails an async function that blocks its worker and retries its neighbours", async () => {
   const runner = createRunner();
   const results = await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("block"), n)));
   expect(results).toEqual([1, "timeout", 2]);
@@ -167,25 +167,25 @@ test("an async function that holds its worker is charged, and its neighbours suc
   expect(runner.stats().functions["functions:block"]?.errors).toBe(1);
 });
 
-test("an async function whose C code silences its worker is charged, and its neighbours run again", async () => {
+test("fails an async function whose C code blocks and retries its neighbours", async () => {
   const runner = createRunner({ function_timeout_ms: 60_000 });
   const results = await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("seize"), n)));
   expect(results).toEqual([1, "timeout", 2]);
   expect(runner.stats()).toMatchObject({ restarts: 2, running: 0 });
 });
 
-test("a callback that holds the event loop ends its worker, whose rows run again", async () => {
+test("a callback that blocks the event loop ends its worker, and rows are retried", async () => {
   const runner = createRunner({ function_timeout_ms: 500 });
   expect(await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("leave"), n)))).toEqual([1, "timeout", 2]);
   const { restarts } = runner.stats();
-  // its row is answered, and those that come while nobody takes turns are not lost
+  // its row is answered, and rows that arrive while the loop is blocked are not lost
   expect(await value(runner, graphOf("leave"), 14)).toBe(14);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(await Promise.all([5, 6].map((n) => value(runner, graphOf("leave"), n)))).toEqual([5, 6]);
   expect(runner.stats().restarts).toBe(restarts + 1);
 });
 
-test("a plain function past its own limit is charged there, long before the general limit", async () => {
+test("fails a plain function at its own limit before the general one", async () => {
   const runner = createRunner({ function_timeout_ms: 60_000 });
   await runner.start();
   const { errors } = await runner.run(graphOf("hang"), [13]);
@@ -193,20 +193,20 @@ test("a plain function past its own limit is charged there, long before the gene
   expect(await value(runner, graphOf("hang"), 5)).toBe(5);
 });
 
-test("the row that ends its worker is found among many that were under way", async () => {
+test("finds the row that ended its worker among many running ones", async () => {
   const runner = createRunner({ workers: 2 });
   const results = await Promise.all([...Array(20).keys()].map((n) => value(runner, graphOf("fatal"), n)));
   expect(results).toEqual([...Array(20).keys()].map((n) => (n === 13 ? "died" : n)));
 });
 
-test("a pool's limit holds over all calls", async () => {
+test("applies a pool's limit to all calls", async () => {
   const runner = createRunner();
   const results = await Promise.all([...Array(30).keys()].map((n) => value(runner, graphOf("ask"), n)));
   expect(Math.max(...results.map(Number))).toBe(3);
   expect(runner.stats().pools).toEqual({ api: { running: 0, waiting: 0 } });
 });
 
-test("a batched function gets rows of many callers together", async () => {
+test("passes rows of many callers to a batched function together", async () => {
   const runner = createRunner();
   await runner.start();
   const results = await Promise.all(
@@ -215,7 +215,7 @@ test("a batched function gets rows of many callers together", async () => {
   expect(Math.max(...results.map(Number))).toBe(16);
 });
 
-test("a slow async row does not hold up rows of plain functions", async () => {
+test("a slow async row does not delay rows of plain functions", async () => {
   const runner = createRunner();
   await runner.start();
   const slow = value(runner, graphOf("wait"), -1);
@@ -223,7 +223,7 @@ test("a slow async row does not hold up rows of plain functions", async () => {
   expect(await slow).toBe("timeout");
 });
 
-test("a column's query is answered by whoever made the runner", async () => {
+test("the runner's owner answers a column's query", async () => {
   const asked: unknown[] = [];
   const runner = createRunner({
     onQuery: async (query, args) => {
@@ -245,7 +245,7 @@ const TOTAL = {
   constants: {},
 } as const;
 
-test("an aggregate takes rows of many groups, streamed, with Ints of any size", async () => {
+test("an aggregate takes streamed rows of many groups with Ints of any size", async () => {
   const runner = createRunner();
   await using fold = await runner.fold(TOTAL);
   for (let part = 0; part < 20; part++) {
@@ -260,7 +260,7 @@ test("an aggregate takes rows of many groups, streamed, with Ints of any size", 
   expect(sum).toBe(10_000n * 2n ** 40n);
 });
 
-test("the time of a fold begins with its rows, and one that hangs after a pause is ended", async () => {
+test("ends an aggregation that hangs after a pause at its time limit", async () => {
   const runner = createRunner({ function_timeout_ms: 1_500 });
   await runner.start();
   await new Promise((resolve) => setTimeout(resolve, 1_600));
@@ -273,7 +273,7 @@ test("the time of a fold begins with its rows, and one that hangs after a pause 
   await expect(hung.finish([])).rejects.toMatchObject({ code: "function_timeout" });
 });
 
-test("a fold whose worker ends fails as a whole, and the next one runs", async () => {
+test("an aggregation whose worker ends fails and the next one runs", async () => {
   const runner = createRunner();
   await using lost = await runner.fold(TOTAL);
   await expect(
@@ -287,7 +287,7 @@ test("a fold whose worker ends fails as a whole, and the next one runs", async (
   expect(await next.finish([])).toEqual(new Map([[0, { value: 5, error: null }]]));
 });
 
-test("a function that the code no longer has is told by its name; those beside it run", async () => {
+test("names a function missing in the code and runs the others", async () => {
   const runner = createRunner({ modules: ["functions", "gone"] });
   const gone = graphOf("wait");
   const missing = { ...gone, key: "gone", functions: [{ id: "functions:wait", module: "gone", name: "wait" }] };

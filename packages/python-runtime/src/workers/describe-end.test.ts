@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { describeEnd } from "./worker-process.ts";
 
-test("a worker that cannot import the application is logged with the reason", () => {
+test("logs why a worker cannot import the application", () => {
   const importError = {
     kind: "import" as const,
     function: "app",

@@ -5,18 +5,20 @@ import type { UdfError, UdfGraph, UdfResult } from "@appdb/engine/ports";
 /** How a worker ended while it ran a row. */
 export type FailureAttribution =
   | { kind: "died"; reason: string }
-  /** `function` is the one that ran, where it is known. */
+  /** `function` is the one that ran, if known. */
   | { kind: "timeout"; timeout_ms: number; function?: string }
   | { kind: "memory"; memory_mb: number };
 
-/** The result of a row that ended its worker: no values; its steps that call functions carry the blame, all others are skipped. */
+/**
+ * Result of a row that ended its worker: no values. Steps that call functions get the error, all others are skipped.
+ */
 export function failedResult(graph: UdfGraph, blame: FailureAttribution): UdfResult {
   const errors: Record<string, UdfError> = {};
   const known = blame.kind === "timeout" ? blame.function : undefined;
   const charged = graph.steps.filter((step) => chargedFunction(step.expr, known) !== undefined);
   for (const step of graph.steps) {
     const name = chargedFunction(step.expr, known);
-    // A graph without functions can still run out of memory; then every step is charged.
+    // A graph without functions can run out of memory too; then every step gets the error.
     if (name !== undefined || charged.length === 0) errors[step.name] = blameError(name ?? step.name, blame);
     else errors[step.name] = skippedError(step.name);
   }
@@ -57,7 +59,7 @@ function skippedError(step: string): UdfError {
   return { kind: "skipped", function: step, type: "Skipped", message, at: null };
 }
 
-/** The function of a step that is charged: the one that is known to have run, else the first. */
+/** Function of a failed step: the one known to have run, otherwise the first. */
 function chargedFunction(expr: Expr, known: string | undefined): string | undefined {
   if (known === undefined) return firstFunction(expr);
   return functionsOf(expr).includes(known) ? known : undefined;
@@ -71,7 +73,7 @@ function functionsOf(expr: Expr): string[] {
   return found;
 }
 
-/** The first function of the application in the order in which the tree is written. */
+/** First function of the application in the order of the expression tree. */
 function firstFunction(expr: Expr): string | undefined {
   if (expr.node === "udf") return expr.function;
   for (const part of partsOf(expr)) {

@@ -10,7 +10,7 @@ function decoded(frame: Buffer): Record<string, unknown> {
   return new Unpackr({ useRecords: false }).unpack(frame.subarray(4));
 }
 
-test("a run frame keeps Ints of 64 bits as integers and Floats with the sign of their zero", () => {
+test("a run frame keeps 64-bit Ints and the sign of a Float zero", () => {
   const columns = [
     [2 ** 40, -(2 ** 40), 2n ** 63n - 1n, -(2n ** 63n), 5, null],
     [-0, 1.5, null, 0, 2 ** 60, -1],
@@ -25,7 +25,7 @@ test("a run frame keeps Ints of 64 bits as integers and Floats with the sign of 
   expect(got[2]).toEqual(columns[2]);
 });
 
-test("frames are read whole, however their bytes are cut", () => {
+test("reads whole frames from arbitrarily split bytes", () => {
   const sent = [{ t: "done", call: 1 } as const, { t: "at", call: 2, row: 70_000 } as const];
   const bytes = Buffer.concat(sent.map((frame) => createFrameCodec().encode(frame as never)));
   for (const size of [1, 2, 3, 5, 7, bytes.length]) {
@@ -38,7 +38,7 @@ test("frames are read whole, however their bytes are cut", () => {
   }
 });
 
-test("an Int beyond 53 bits comes back as a bigint, a smaller one as a number", () => {
+test("returns an Int beyond 53 bits as a bigint and a smaller one as a number", () => {
   const codec = createFrameCodec();
   const frame = { ...run, n: 3, columns: [[2n ** 63n - 1n, 2 ** 40, 7]] };
   codec.push(codec.encodeColumns(frame, ["int"]), (got) => {
@@ -47,11 +47,11 @@ test("an Int beyond 53 bits comes back as a bigint, a smaller one as a number", 
   expect.assertions(1);
 });
 
-test("bytes that are no frames are refused instead of awaited", () => {
+test("refuses bytes that are not frames", () => {
   expect(() => createFrameCodec().push(Buffer.from("Traceback (most recent"), () => {})).toThrow(/bytes was announced/);
 });
 
-test("a constant -0.0 in an expression reaches Python as the negation of 0.0", () => {
+test("sends a constant -0.0 to Python as the negation of 0.0", () => {
   const type = { kind: "float" } as const;
   const zero = { node: "literal", value: -0, type, nullable: false } as const;
   const one = { node: "literal", value: 1, type, nullable: false } as const;

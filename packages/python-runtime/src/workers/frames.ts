@@ -5,28 +5,30 @@ import { KINDS } from "@appdb/engine/kinds/kinds";
 // The subpath is the build without the native addon.
 import { Packr } from "msgpackr/pack";
 
-/** Frames that carry columns of values. */
+/** Frames that contain columns of values. */
 export type ColumnFrame = Extract<ToWorker, { t: "run" | "feed" }>;
 
-/** A frame longer than this is a broken stream, not a frame. */
+/** A longer frame means a broken stream. */
 const MAX_FRAME_BYTES = 1 << 30;
-/** msgpackr writes numbers beyond 32 bits as floats; an Int crosses as a msgpack integer. */
+/** msgpackr writes numbers beyond 32 bits as floats, but an Int must be a msgpack integer. */
 const INT32_MIN = -0x8000_0000;
 const UINT32_MAX = 0xffff_ffff;
 
-/** Writes and reads the frames of one worker: 4 bytes of length, then one msgpack value. */
+/** Writes and reads the frames of one worker: a length of 4 bytes, then one msgpack value. */
 export interface FrameCodec {
   encode(frame: Exclude<ToWorker, ColumnFrame>): Buffer;
-  /** Encodes a frame whose columns have these kinds. Ints beyond 32 bits and a negative zero keep their value. */
+  /** Encodes a frame with columns of these kinds. Keeps the value of Ints beyond 32 bits and of negative zero. */
   encodeColumns(frame: ColumnFrame, kinds: readonly TypeKind[]): Buffer;
-  /** Takes bytes as they come and calls back for every frame that they complete.
-   *  @throws Error when the bytes are no frames; the stream is of no use afterwards */
+  /**
+   * Parses bytes as they arrive and calls back for every complete frame.
+   * @throws Error for invalid frames; the stream is unusable afterwards
+   */
   push(bytes: Buffer, onFrame: (frame: FromWorker) => void): void;
 }
 
-/** Makes the codec of one worker; it keeps what has come of an unfinished frame. */
+/** Makes the codec of one worker, which buffers incomplete frames. */
 export function createFrameCodec(): FrameCodec {
-  // "auto" (a number where it is safe, else a bigint) is documented but missing in the library's types.
+  // The library documents "auto" (a number where it is safe, otherwise a bigint) but its types lack it.
   const options: object = { useRecords: false, int64AsType: "auto" };
   const packr = new Packr(options);
   let pending: Buffer[] = [];
@@ -67,8 +69,8 @@ function packColumns(packr: Packr, frame: ColumnFrame, kinds: readonly TypeKind[
     return column;
   });
   if (!hasNegativeZero) return [packr.pack({ ...frame, columns })];
-  // msgpackr writes -0 as the integer 0. Only such a frame is put together by hand: a map of all the other entries
-  // whose size is raised by one, then the key `columns` and its array.
+  // msgpackr writes -0 as the integer 0. Only such a frame is built by hand: a map of all other entries with its size
+  // increased by one, then the key `columns` and its array.
   const { columns: _, ...head } = frame;
   const parts = [Buffer.from(packr.pack(head)), Buffer.from(packr.pack("columns")), arrayHeader(columns.length)];
   raiseMapSize(parts[0] as Buffer);
@@ -102,7 +104,7 @@ function arrayHeader(length: number): Buffer {
   return buffer;
 }
 
-/** msgpackr writes objects of unknown size with a 16-bit map header, small ones with a 4-bit one. */
+/** msgpackr writes objects of unknown size with a 16-bit map header, small ones with a 4-bit header. */
 function raiseMapSize(map: Buffer): void {
   if (map[0] === 0xde) map.writeUInt16BE(map.readUInt16BE(1) + 1, 1);
   else map[0] = (map[0] as number) + 1;

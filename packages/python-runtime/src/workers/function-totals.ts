@@ -1,12 +1,12 @@
 import type { FunctionCounts } from "@appdb/contract/worker-protocol";
 
-/** Counts of functions over all workers that a runner has had. */
+/** Call counts of functions over all workers of a runner. */
 export class FunctionTotals {
   readonly #totals = new Map<string, FunctionCounts>();
-  /** Calls that run now, by worker. */
+  /** Running calls by worker. */
   readonly #running = new Map<object, Map<string, number>>();
 
-  /** Takes what a worker tells since it told last. */
+  /** Adds the counts since the worker's last report. */
   add(worker: object, functions: Readonly<Record<string, FunctionCounts>>): void {
     const running = this.#running.get(worker) ?? new Map<string, number>();
     this.#running.set(worker, running);
@@ -17,12 +17,12 @@ export class FunctionTotals {
     }
   }
 
-  /** Takes note of a call that ended with its worker. */
+  /** Counts a call that ended with its worker. */
   failed(id: string): void {
     this.#total(id).errors += 1;
   }
 
-  /** Forgets what ran in a worker that ended. */
+  /** Removes the running calls of a worker that ended. */
   drop(worker: object): void {
     this.#running.delete(worker);
   }

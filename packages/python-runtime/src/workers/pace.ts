@@ -1,24 +1,24 @@
-/** A chunk should take about this long: short beside a person's patience, long beside the cost of a frame. */
+/** Target duration of a chunk: imperceptible for users, but long compared with the cost of a frame. */
 const CHUNK_MS = 15;
 const MAX_CHUNK_ROWS = 256;
-/** Of rows that go out as columns: nobody waits for the first of them. */
+/** Limit for rows sent as columns, where no caller waits for the first row. */
 const MAX_PART_ROWS = 1_024;
-/** Rows quicker than this may wait behind another chunk in the same worker, so that it never idles. */
+/** Rows faster than this may queue behind another chunk in the same worker, so that it never idles. */
 const FAST_ROW_MS = 1;
-/** How much the last chunk says about the next. */
+/** Weight of the last chunk in the estimate. */
 const WEIGHT = 0.5;
 
-/** How long the rows of one graph take, and so how many go into a chunk. */
+/** Estimates the duration of a graph's rows and derives chunk sizes. */
 export class Pace {
-  /** Nothing is known at first: chunks of a few rows. */
+  /** Initial estimate: chunks of a few rows. */
   #rowMs = 4;
 
-  /** How many rows a chunk may have. */
+  /** Maximum rows of a chunk. */
   get chunkRows(): number {
     return this.#rows(MAX_CHUNK_ROWS);
   }
 
-  /** How many rows a part of a batch may have. */
+  /** Maximum rows of a part of a batch. */
   get partRows(): number {
     return this.#rows(MAX_PART_ROWS);
   }
@@ -28,7 +28,7 @@ export class Pace {
     return this.#rowMs <= FAST_ROW_MS;
   }
 
-  /** Takes note of `rows` rows that took `ms` together. */
+  /** Records that `rows` rows took `ms` together. */
   note(rows: number, ms: number): void {
     this.#rowMs = this.#rowMs * (1 - WEIGHT) + Math.max(ms / rows, 0.001) * WEIGHT;
   }

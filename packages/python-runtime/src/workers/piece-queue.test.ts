@@ -7,7 +7,7 @@ function open(queue: PieceQueue) {
   return { told, pieces };
 }
 
-test("a body is given piece by piece, and nobody is told that its reader left", async () => {
+test("delivers a body piece by piece without reporting a left reader", async () => {
   const queue = new PieceQueue();
   const { told, pieces } = open(queue);
   queue.push(Buffer.from("one"));
@@ -21,7 +21,7 @@ test("a body is given piece by piece, and nobody is told that its reader left", 
   ]);
 });
 
-test("a reader that leaves in the middle, or before it has read anything, is told of once", async () => {
+test("reports once when the reader leaves early", async () => {
   const queue = new PieceQueue();
   queue.push(Buffer.from("one"));
   const middle = open(queue);
@@ -33,7 +33,7 @@ test("a reader that leaves in the middle, or before it has read anything, is tol
   expect((await before.pieces.next()).done).toBe(true);
 });
 
-test("an error comes after the pieces that are there", async () => {
+test("delivers existing pieces before an error", async () => {
   const queue = new PieceQueue();
   queue.push(Buffer.from("one"));
   queue.fail(new Error("broken"));

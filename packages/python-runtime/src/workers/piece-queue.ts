@@ -20,15 +20,15 @@ export class PieceQueue {
     this.#wake?.();
   }
 
-  /** Iteration throws this, after the pieces that are there. */
+  /** Makes iteration throw this error after the existing pieces. */
   fail(error: unknown): void {
     this.#error ??= error;
     this.end();
   }
 
   /**
-   * Gives the pieces as they come. `onTaken` is told of each that was taken; `onLeft` when the reader leaves, at once: a
-   * generator would not notice that before it has begun, as for a HEAD, nor while it waits for a piece.
+   * Iterates over the pieces as they arrive. `onTaken` is called for each consumed piece; `onLeft` immediately when the
+   * reader leaves. A generator would not notice that before it starts, as for a HEAD, or while it waits for a piece.
    */
   iterate(events: PieceEvents): AsyncIterableIterator<Uint8Array> {
     const pieces = this.#read(events);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** As `ownMemoryBytes`, of a process and all that it started: behind a launcher Python is a child of it. */
+/** Like `ownMemoryBytes`, for a process and its descendants: with a launcher, Python is its child. */
 export async function familyMemoryBytes(pid: number): Promise<number | undefined> {
   const own = await ownMemoryBytes(pid);
   if (own === undefined) return undefined;
@@ -13,21 +13,21 @@ async function childrenOf(pid: number): Promise<number[]> {
     const text = await readFile(`/proc/${pid}/task/${pid}/children`, "latin1");
     return text.split(" ").filter(Boolean).map(Number);
   } catch {
-    // as for the process itself
+    // same as for the process itself
     return [];
   }
 }
 
 /**
- * Bytes of memory that a process itself has taken; undefined where the system does not say (not Linux, process gone).
- * Pages of files that it maps are left out: they are the system's to take back.
+ * Memory in bytes that a process itself uses. Undefined where the system does not report it (not Linux, process gone).
+ * Mapped file pages are excluded, because the system can reclaim them.
  */
 export async function ownMemoryBytes(pid: number): Promise<number | undefined> {
   try {
     const status = await readFile(`/proc/${pid}/status`, "latin1");
     return kilobytes(status, "RssAnon") * 1024 + kilobytes(status, "RssShmem") * 1024;
   } catch {
-    // The process has ended or there is no /proc: its end is noticed elsewhere, its memory is bounded by the worker alone.
+    // The process has ended or /proc is missing. Its end is noticed elsewhere, and the worker limits its own memory.
     return undefined;
   }
 }

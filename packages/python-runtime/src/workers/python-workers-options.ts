@@ -5,16 +5,16 @@ export interface PythonWorkersOptions {
   readonly runtime: Runtime;
   readonly modules: readonly string[];
   readonly workers: number;
-  /** Limit of one row. */
+  /** Time limit of one row. */
   readonly function_timeout_ms: number;
-  /** How much a worker may grow after its start. */
+  /** Maximum memory growth of a worker after its start. */
   readonly worker_memory_mb: number;
   readonly max_waiting?: number;
-  /** Answers queries that computed columns ask; without it they fail. */
+  /** Answers queries of computed columns, which fail without it. */
   readonly onQuery?: QueryAnswerer;
   readonly log: Logger;
-  /** A process has started, at first or in the place of one that ended. */
+  /** Called when a process has started, also as a replacement. */
   readonly onReady?: () => void;
-  /** Takes one line that user code printed. */
+  /** Receives one line that user code printed. */
   onOutput(line: string): void;
 }

@@ -54,7 +54,7 @@ function createRunner(
   return runner;
 }
 
-/** A graph of one column that calls one function with one argument. */
+/** A graph with one column that calls one function with one argument. */
 function graphOf(name: string, kind: TypeKind = "string"): UdfGraph {
   const type = { kind };
   const args: Expr[] = [{ node: "column", name: "x", type, nullable: true }];
@@ -84,7 +84,7 @@ function workerPid(): number {
   return Number(notes().at(-1)?.split(" ")[0]);
 }
 
-test("values of every width come back as they are", async () => {
+test("returns values of every width unchanged", async () => {
   const runner = createRunner();
   const ints = [0, -1, 2 ** 40, 2 ** 53 - 1, 2n ** 62n, -(2n ** 63n), 2n ** 63n - 2n];
   const results = await Promise.all(ints.map((n) => runner.run(graphOf("plus_one", "int"), [n])));
@@ -96,7 +96,7 @@ test("values of every width come back as they are", async () => {
   expect(await runner.run(graphOf("upper"), [null])).toEqual(value(null));
 });
 
-test("a function that raises or gives the wrong type fails its own row with the reason", async () => {
+test("a function that raises or returns a wrong type fails only its row", async () => {
   const runner = createRunner();
   const [raised, wrong, fine] = await Promise.all(["raise luck", "wrong", "fine"].map((x) => runner.run(act, [x])));
   expect(raised?.errors?.y).toMatchObject({
@@ -110,7 +110,7 @@ test("a function that raises or gives the wrong type fails its own row with the 
   expect(fine).toEqual(value("fine"));
 });
 
-test("a function that ends its process is charged after a second try alone, its neighbours succeed", async () => {
+test("retries a row that ends its process once, alone, before failing it", async () => {
   const runner = createRunner();
   await runner.start();
   const rows = [
@@ -128,7 +128,7 @@ test("a function that ends its process is charged after a second try alone, its 
   expect(runner.stats().restarts).toBe(2);
 });
 
-test("a function that loops for ever is charged at its limit and run once; rows behind it succeed", async () => {
+test("fails an endless function at its limit after one run", async () => {
   const runner = createRunner({ function_timeout_ms: 400 });
   await runner.start();
   const results = await Promise.all(["a", "spin", "b", "c"].map((x) => runner.run(act, [x])));
@@ -141,14 +141,14 @@ test("a function that loops for ever is charged at its limit and run once; rows 
   expect(notes().filter((note) => note.endsWith("spin"))).toHaveLength(1);
 });
 
-test("many rows that together take longer than the limit of one are not charged", async () => {
+test("does not fail many rows that exceed the limit only together", async () => {
   const runner = createRunner({ function_timeout_ms: 400 });
   const results = await Promise.all(Array.from({ length: 12 }, () => runner.run(act, ["sleep 0.1"])));
   expect(results).toEqual(results.map(() => value("sleep 0.1")));
   expect(runner.stats().restarts).toBe(0);
 });
 
-test("a function that takes more and more memory is charged and its worker replaced", async () => {
+test("fails a function that leaks memory and replaces its worker", async () => {
   const runner = createRunner({ worker_memory_mb: 100 });
   const results = await Promise.all(["a", "grow", "b"].map((x) => runner.run(act, [x])));
   expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", function: "functions:act", type: "MemoryError" });
@@ -156,7 +156,7 @@ test("a function that takes more and more memory is charged and its worker repla
   expect(await runner.run(act, ["after"])).toEqual(value("after"));
 });
 
-/** Stands for a sandbox: a process of its own before Python, which takes Python's environment from descriptor 3. */
+/** Simulates a sandbox: a separate process before Python that reads Python's environment from descriptor 3. */
 const LAUNCHER = `import os, subprocess, sys
 words = open(3).read().split("\\0")
 env = dict(zip(words[2::3], words[3::3]))
@@ -166,7 +166,7 @@ sys.exit(subprocess.call(sys.argv[1:], env=env))`;
 test.each([
   ["", undefined],
   [", behind a launcher too", ["python3", "-c", LAUNCHER]],
-])("memory that Python's own limit does not count is noticed from outside%s", async (_where, launcher) => {
+])("detects memory outside Python's own limit%s", async (_where, launcher) => {
   const runner = createRunner({ worker_memory_mb: 100, ...(launcher === undefined ? {} : { launcher }) });
   const results = await Promise.all(["a", "share", "b"].map((x) => runner.run(act, [x])));
   expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", message: "used more than 100 MB of memory" });
@@ -174,20 +174,20 @@ test.each([
   expect(notes().filter((note) => note.endsWith("share"))).toHaveLength(2);
 });
 
-test("long texts pass, many at once", async () => {
+test("handles many long texts concurrently", async () => {
   const runner = createRunner();
   const texts = Array.from({ length: 12 }, (_, i) => String(i).repeat(400_000));
   expect(await Promise.all(texts.map((x) => runner.run(graphOf("upper"), [x])))).toEqual(texts.map(value));
 });
 
-test("a function that asks for too much memory at once is charged, its neighbours succeed", async () => {
+test("fails a function that requests too much memory at once", async () => {
   const runner = createRunner({ worker_memory_mb: 100 });
   const results = await Promise.all(["a", "gulp 4000000000", "b"].map((x) => runner.run(act, [x])));
   expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", function: "functions:act", type: "MemoryError" });
   expect([results[0], results[2]]).toEqual([value("a"), value("b")]);
 });
 
-test("what functions print goes to the log by lines, a flood of it in pieces", async () => {
+test("logs output of functions by lines and a flood in pieces", async () => {
   const runner = createRunner();
   expect(await runner.run(act, ["print me"])).toEqual(value("print me"));
   await eventually(() => expect(output).toEqual(expect.arrayContaining(["out of me", "err of me"])));
@@ -195,7 +195,7 @@ test("what functions print goes to the log by lines, a flood of it in pieces", a
   await eventually(() => expect(output.join("")).toHaveLength("out of meerr of me".length + 3_000_000));
 });
 
-test("a slow row holds up no rows that come after it when another worker is free", async () => {
+test("a slow row does not delay later rows while a worker is free", async () => {
   const runner = createRunner({ workers: 2 });
   await runner.start();
   await Promise.all(Array.from({ length: 2_000 }, () => runner.run(act, ["quiet"])));
@@ -210,7 +210,7 @@ test("a slow row holds up no rows that come after it when another worker is free
   expect(order).toEqual(["all others", "slow"]);
 });
 
-test("rows that were sent behind a slow one move to a worker that is free", async () => {
+test("moves rows behind a slow one to a free worker", async () => {
   const runner = createRunner({ workers: 2 });
   await runner.start();
   await Promise.all(Array.from({ length: 3_000 }, () => runner.run(act, ["quiet"])));
@@ -222,7 +222,7 @@ test("rows that were sent behind a slow one move to a worker that is free", asyn
   expect(await pending[3]).toEqual(value("sleep 2"));
 });
 
-test("every row is answered once when workers are killed under load", async () => {
+test("answers every row once while workers are killed under load", async () => {
   const runner = createRunner({ workers: 2, worker_memory_mb: 400 });
   await runner.start();
   let isRunning = true;
@@ -232,13 +232,13 @@ test("every row is answered once when workers are killed under load", async () =
     for (let n = 0; isRunning; n++) {
       const text = n % 50 === 0 ? `loud ${caller} ${n}` : `quiet ${caller} ${n}`;
       const result = await runner.run(act, [text]);
-      // A row is charged when its worker is killed again while the row runs alone.
+      // A row fails when its worker is killed again while the row runs alone.
       if (result.errors?.y?.kind === "died") charged += 1;
       else expect(result).toEqual(value(text));
       answered += 1;
     }
   });
-  // on a busy machine some kills find nobody, and rows take long
+  // on a busy machine some kills hit no process, and rows take long
   const isEnough = () => answered > 1_000 && runner.stats().restarts > 3;
   let kill = 0;
   for (; kill < 12 || !isEnough(); kill++) {
@@ -246,7 +246,7 @@ test("every row is answered once when workers are killed under load", async () =
     try {
       process.kill(workerPid(), "SIGKILL");
     } catch (error) {
-      // The worker that noted itself last may be gone already.
+      // The worker that recorded itself last may have ended.
       expect((error as NodeJS.ErrnoException).code).toBe("ESRCH");
     }
   }
@@ -256,7 +256,7 @@ test("every row is answered once when workers are killed under load", async () =
   expect(charged * 2).toBeLessThanOrEqual(kill);
 });
 
-test("an idle worker that was killed is replaced before the next row", async () => {
+test("replaces a killed idle worker before the next row", async () => {
   const runner = createRunner();
   await runner.run(act, ["first"]);
   process.kill(workerPid(), "SIGKILL");
@@ -264,7 +264,7 @@ test("an idle worker that was killed is replaced before the next row", async () 
   expect(await runner.run(act, ["second"])).toEqual(value("second"));
 });
 
-test("modules that cannot be imported are told to callers with the reason, at start and at every row", async () => {
+test("reports an import failure at the start and for every row", async () => {
   const runner = createRunner({ modules: ["broken"] });
   const failure = { code: "worker_unavailable", message: expect.stringContaining("no_such_module_here") };
   await expect(runner.start()).rejects.toMatchObject(failure);
@@ -272,13 +272,13 @@ test("modules that cannot be imported are told to callers with the reason, at st
   await expect(runner.run(act, ["a"])).rejects.toMatchObject({ message: expect.stringContaining("broken.py:2") });
 });
 
-test("a Python that is not there is told to callers", async () => {
+test("reports a missing Python to callers", async () => {
   const runner = createRunner({ python: join(folder, "no-python") });
   await expect(runner.start()).rejects.toMatchObject({ code: "worker_unavailable" });
   await expect(runner.run(act, ["a"])).rejects.toBeInstanceOf(AppError);
 });
 
-test("a row that still waits leaves the queue when its caller goes away", async () => {
+test("a waiting row leaves the queue when its caller leaves", async () => {
   const runner = createRunner();
   await runner.start();
   const slow = runner.run(act, ["sleep 0.5"]);
@@ -293,7 +293,7 @@ test("a row that still waits leaves the queue when its caller goes away", async 
   expect(notes().filter((note) => note.endsWith("never"))).toEqual([]);
 });
 
-test("more rows than may wait are refused, those that wait succeed", async () => {
+test("refuses rows beyond the queue limit, and waiting rows succeed", async () => {
   const runner = createRunner({ max_waiting: 10 });
   const results = await Promise.allSettled(Array.from({ length: 15 }, (_, i) => runner.run(act, [`row ${i}`])));
   expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
@@ -302,7 +302,7 @@ test("more rows than may wait are refused, those that wait succeed", async () =>
   }
 });
 
-test("closing answers every row and leaves no process behind, one that a function started included", async () => {
+test("closing answers every row and leaves no process behind", async () => {
   const runner = createRunner();
   await runner.run(act, ["child"]);
   const [worker, child] = [
@@ -326,7 +326,7 @@ test("closing answers every row and leaves no process behind, one that a functio
   await expect(runner.run(act, ["late"])).rejects.toMatchObject({ code: "worker_unavailable" });
 });
 
-test("the worker sees the application's environment and nothing of this process", async () => {
+test("the worker sees only the application's environment", async () => {
   process.env.APPDB_TEST_SECRET = "secret";
   const runner = createRunner({ env: { OWN: "yes", PYTHONPATH: join(folder, "own-path") } });
   await runner.run(act, ["first"]);
@@ -337,7 +337,7 @@ test("the worker sees the application's environment and nothing of this process"
   expect(environ.find((entry) => entry.startsWith("PYTHONPATH="))).toMatch(/^PYTHONPATH=.*python:.*own-path$/);
 });
 
-/** A zombie whose parent has not fetched it yet is not alive. */
+/** An unreaped zombie does not count as alive. */
 function isAlive(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");

@@ -18,10 +18,12 @@ import { WorkerSlot } from "./worker-slot.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 const DEFAULT_MAX_WAITING = 10_000;
-/** A worker that ends by itself so soon after its start, without work, has not started well. */
+/** A worker that ends without work this soon after its start counts as a failed start. */
 const SETTLED_MS = 1_000;
 
-/** Runs graphs in long-lived Python processes (`python -m appdb.worker`). Processes start at `start()` or the first row. */
+/**
+ * Runs graphs in long-lived Python processes (`python -m appdb.worker`). They start at `start()` or with the first row.
+ */
 export function createPythonWorkers(options: PythonWorkersOptions): UdfRunner {
   return new PythonWorkers(options);
 }
@@ -162,7 +164,7 @@ class PythonWorkers implements UdfRunner {
     row.forget = this.#aborts.add(signal, onAbort);
   }
 
-  /** Rows of one turn of the event loop go out together. */
+  /** Sends rows of one event-loop turn together. */
   #pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -241,7 +243,7 @@ class PythonWorkers implements UdfRunner {
     this.#watch.closeDown(slot, { kind: "timeout", timeout_ms: timeoutMs, ...known }, culprit);
   }
 
-  /** Answers a row whose worker it has ended. */
+  /** Fails a row that ended its worker. */
   #charge(row: QueuedRow, blame: FailureAttribution): void {
     const result = failedResult(row.graph.graph, blame);
     for (const error of Object.values(result.errors ?? {})) {
@@ -253,7 +255,7 @@ class PythonWorkers implements UdfRunner {
   #onResult(slot: WorkerSlot, row: QueuedRow, result: UdfResult): void {
     const isMemory = result.errors !== null && isOfMemory(result.errors);
     if (isMemory) slot.is_retiring = true;
-    // What the rows before it left in memory may be to blame: such a row gets a second try in another process.
+    // Memory left by earlier rows may be the cause, so such a row is retried in another process.
     if (isMemory && row.strikes === 0) this.#queue.addSuspects([row]);
     else this.#resolve(row, result);
   }
@@ -288,7 +290,7 @@ class PythonWorkers implements UdfRunner {
     this.#pumpSoon();
   }
 
-  /** Decides what becomes of the rows whose worker ended: each runs again, the proven culprit is charged. */
+  /** Handles the rows of a worker that ended: each is retried; a proven culprit fails. */
   #retry(slot: WorkerSlot, chunk: Chunk, blame: FailureAttribution): void {
     const suspectIndex = slot.running?.call === chunk.call ? slot.running.row : -1;
     const suspect = chunk.rows[suspectIndex];
@@ -298,7 +300,7 @@ class PythonWorkers implements UdfRunner {
     } else if (chunk.is_solo) {
       for (const row of rows) this.#charge(row, blame);
     } else {
-      // The prime suspect comes last, so that it holds up no other.
+      // The most likely culprit comes last, so that it delays no other row.
       const others = rows.filter((row) => row !== suspect);
       this.#queue.addSuspects(suspect === undefined ? others : [...others, suspect]);
     }

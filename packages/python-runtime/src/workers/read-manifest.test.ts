@@ -14,7 +14,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Stands for a Python that reads an application: a script in its place. */
+/** Replaces the Python that reads an application by a script. */
 function reading(script: string, signal?: AbortSignal) {
   const python = join(folder, "python");
   writeFileSync(python, `#!/bin/sh\n${script}\n`);
@@ -23,14 +23,14 @@ function reading(script: string, signal?: AbortSignal) {
   return readManifest({ runtime, app_file: "app.py", signal });
 }
 
-test("a file that signals its own process group ends itself and nobody around it", async () => {
+test("a file that signals its process group ends only itself", async () => {
   let heard = 0;
   const hear = () => {
     heard += 1;
   };
   process.on("SIGUSR2", hear);
   try {
-    // 0 is the group of the process that asks
+    // 0 is the group of the calling process
     await expect(reading("kill -s USR2 0")).rejects.toMatchObject({
       code: "app_invalid",
       message: expect.stringContaining("signal SIGUSR2"),
@@ -42,13 +42,13 @@ test("a file that signals its own process group ends itself and nobody around it
   }
 });
 
-test("what a file leaves behind ends with the reading", async () => {
+test("ends processes that a file leaves behind", async () => {
   await expect(reading(`sleep 60 & echo $! > ${folder}/left; exit 1`)).rejects.toMatchObject({ code: "app_invalid" });
   const left = Number(readFileSync(join(folder, "left"), "utf8"));
   await expect.poll(() => isThere(left)).toBe(false);
 });
 
-test("a reading that is interrupted ends with all that it started", async () => {
+test("an interrupted read ends everything that it started", async () => {
   const stop = new AbortController();
   const asked = reading(`sleep 60 & echo $! > ${folder}/one; mv ${folder}/one ${folder}/left; wait`, stop.signal);
   await expect.poll(() => existsSync(join(folder, "left"))).toBe(true);
@@ -58,7 +58,7 @@ test("a reading that is interrupted ends with all that it started", async () => 
   await expect.poll(() => isThere(left)).toBe(false);
 });
 
-/** A zombie that nobody has taken yet runs no more. */
+/** An unreaped zombie does not count as running. */
 function isThere(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");

@@ -6,26 +6,26 @@ import type { Runtime } from "@appdb/contract/runtime";
 import { HAS_GROUPS, killGroup } from "@appdb/system/processes/kill-group";
 import { spawnPython } from "@appdb/system/processes/spawn-python";
 
-/** An import may load models or wait for a network; for ever it may not. */
+/** Timeout of an import, which may load models or wait for a network. */
 export const MANIFEST_TIMEOUT_MS = 5 * 60 * 1000;
-/** Of a manifest that a server takes. One of 50,000 modules has half as many. */
+/** Maximum size of a manifest that a server accepts. One with 50,000 modules has half of it. */
 export const MAX_MANIFEST_BYTES = 16_000_000;
 const LAST_WORDS = 2_000;
-/** As `-m appdb.manifest`, less the 4 ms in which Python loads what `-m` takes. */
+/** Equivalent to `-m appdb.manifest`, but 4 ms faster. */
 const WRITER = "from appdb.manifest import run; run()";
-/** MANIFEST_VERSION of contract/manifest.ts, whose module would load the schemas; a test compares them. */
+/** Equal to MANIFEST_VERSION of contract/manifest.ts, whose module would load the schemas. A test compares them. */
 export const READS_VERSION = 1;
 
 export interface ReadManifestInput {
   readonly runtime: Runtime;
   /** Path of the application file, absolute or from the project root. */
   readonly app_file: string;
-  /** Takes what the application prints while it is imported; dropped when absent. */
+  /** Receives output of the application during its import; dropped when absent. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What the manifest writer prints for a mistake in the file. */
+/** Output of the manifest writer for a mistake in the file. */
 interface ErrorDocument {
   readonly code: string;
   readonly detail: string;
@@ -35,24 +35,25 @@ interface ErrorDocument {
 }
 
 /**
- * Imports an application file in its own Python and returns what it declares. Of the manifest only the version is looked
- * at: whoever works with it, the daemon, parses it whole, and loading the schemas here would be felt at every command.
- * @throws app_invalid and its kin with file and line; manifest_invalid, manifest_too_new; environment_failed; python_not_found
+ * Imports an application file in its own Python and returns its declarations. Checks only the manifest's version: the
+ * daemon parses the whole manifest, and loading the schemas here would slow down every command.
+ * @throws app_invalid and other errors of the file, with file and line; manifest_invalid, manifest_too_new;
+ * environment_failed; python_not_found
  */
 export async function readManifest(input: ReadManifestInput): Promise<Manifest> {
   return takeManifest(input, await runWriter(input));
 }
 
-/** What a run of the writer left. */
+/** Output of a run of the manifest writer. */
 export interface WrittenManifest {
   readonly stdout: string;
-  /** The last words are enough. */
+  /** Only the end is kept. */
   readonly stderr: string;
-  /** How it ended, where that was not well: `code 1`, `signal SIGKILL`. */
+  /** How it ended when it failed: `code 1`, `signal SIGKILL`. */
   readonly ending: string | undefined;
 }
 
-/** The arguments of a Python that writes the manifest of a file on its standard output. */
+/** Arguments of a Python that writes a file's manifest to standard output. */
 export function manifestArguments({
   app_file: appFile,
   project_root: projectRoot,
@@ -63,7 +64,7 @@ export function manifestArguments({
   return ["-P", "-c", WRITER, "--root", projectRoot, appFile];
 }
 
-/** Takes what a run of the writer left for a manifest. @throws as readManifest */
+/** Parses the output of a writer's run as a manifest. @throws the same errors as readManifest */
 export function takeManifest(
   input: Pick<ReadManifestInput, "app_file"> & { readonly runtime: Pick<Runtime, "python"> },
   { ending, stderr, stdout }: WrittenManifest,
@@ -83,7 +84,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
     { runtime, args, stdin: "ignore" },
     {
       cwd: runtime.project_root,
-      // An own group: what the file signals to "its group" must not reach the engine that asked.
+      // A separate group: signals of the file to its group must not reach the calling process.
       detached: HAS_GROUPS,
       windowsHide: true,
     },
@@ -91,7 +92,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
   const end = () => killGroup(child);
   const timer = setTimeout(end, MANIFEST_TIMEOUT_MS);
   signal?.addEventListener("abort", end, { once: true });
-  // No terminal ends it with us any more.
+  // In its own group, the terminal's signals do not end it with this process.
   process.once("exit", end);
   const chunks: Buffer[] = [];
   let stderr = "";
@@ -105,7 +106,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
   try {
     if (signal?.aborted === true) end();
     const ending = await endOf(child, runtime);
-    if (signal?.aborted === true) throw appError("interrupted", { detail: `${appFile} was not read to its end.` });
+    if (signal?.aborted === true) throw appError("interrupted", { detail: `Reading ${appFile} was interrupted.` });
     return { stdout: Buffer.concat(chunks).toString("utf8"), stderr, ending };
   } finally {
     clearTimeout(timer);
@@ -114,7 +115,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
   }
 }
 
-/** How it ended, where that was not well. What it left in its group ends with it. @throws python_not_found */
+/** How it ended when it failed. Also ends leftovers in its group. @throws python_not_found */
 function endOf(child: ChildProcess, runtime: Runtime): Promise<string | undefined> {
   return new Promise((settle, reject) => {
     child.once("error", (cause) => {
@@ -146,7 +147,7 @@ function applicationError(error: ErrorDocument): AppError {
   });
 }
 
-/** The writer answers every mistake of a file with a document: without one, Python itself or the environment failed. */
+/** The writer reports every mistake of a file in a document. Without one, Python or the environment failed. */
 function writerFailed(input: Parameters<typeof takeManifest>[0], ending: string | undefined, stderr: string): AppError {
   const words = stderr.trim().split("\n").at(-1) ?? "";
   if (/No module named '?(appdb|msgpack)/.test(words)) {
@@ -156,13 +157,13 @@ function writerFailed(input: Parameters<typeof takeManifest>[0], ending: string 
     });
   }
   return appError("app_invalid", {
-    detail: `Python ended with ${ending ?? "no answer"} while it read ${input.app_file}.${words === "" ? "" : ` It said: ${words}`}`,
-    hint: `Look at it by hand: ${input.runtime.python} -m appdb.manifest ${input.app_file}`,
+    detail: `Python ended with ${ending ?? "no answer"} while it read ${input.app_file}.${words === "" ? "" : ` It printed: ${words}`}`,
+    hint: `Run it by hand: ${input.runtime.python} -m appdb.manifest ${input.app_file}`,
     meta: { app_file: input.app_file },
   });
 }
 
-/** Where things lie on a server is nobody's business: an error names files from the project's root. */
+/** Server paths are private: errors name files relative to the project root. */
 export function withoutPaths(
   error: unknown,
   { project_root: projectRoot, python }: Pick<Runtime, "project_root" | "python">,
@@ -203,7 +204,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // the caller tells what the process said instead
+    // the caller reports the process's output instead
     return undefined;
   }
 }

@@ -3,12 +3,12 @@ import type { WorkerFunctions } from "./worker-functions.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 import { STUCK_MS } from "./worker-watch.ts";
 
-/** Chunks of plain graphs in flight per worker: the second waits in the pipe while the first runs. */
+/** Maximum chunks of plain graphs in flight per worker: the second waits in the pipe while the first runs. */
 const MAX_CHUNKS = 2;
-/** Waiting rows are shared out among workers, but not into chunks smaller than this. */
+/** Waiting rows are divided among workers, but not into smaller chunks than this. */
 const MIN_SHARE_ROWS = 8;
 
-/** Hands waiting rows to workers that have room. */
+/** Sends waiting rows to workers with room. */
 export class RowDispatch {
   readonly #queue: RowQueue;
   readonly #slots: readonly WorkerSlot[];
@@ -21,16 +21,16 @@ export class RowDispatch {
     this.#functions = functions;
   }
 
-  /** A number that no call of this runner has had. */
+  /** Next unused call number of this runner. */
   nextCall(): number {
     this.#lastCall += 1;
     return this.#lastCall;
   }
 
-  /** Hands out rows until none waits or no worker has room. */
+  /** Sends rows until none waits or no worker has room. */
   run(now: number): void {
     this.#runSuspects(now);
-    // A suspect needs a worker without any other row: the one that is nearest to that is given no more.
+    // A suspect needs an empty worker: the one closest to that gets no further rows.
     const open = this.#slots.filter((slot) => slot.isOpen);
     const reserved = this.#queue.hasSuspects ? leastBusy(open) : undefined;
     const slots = open.filter((slot) => slot !== reserved);
@@ -50,7 +50,7 @@ export class RowDispatch {
     }
   }
 
-  /** Hands out one chunk; false when no worker has room for the graph. */
+  /** Sends one chunk. False when no worker has room for the graph. */
   #runSome(graph: GraphRows, slots: readonly WorkerSlot[], now: number): boolean {
     const waiting = waitingRows(graph);
     const room = this.#functions.concurrency(graph);
@@ -74,7 +74,9 @@ export class RowDispatch {
   }
 }
 
-/** Places for a chunk, idle workers first; a worker has a second one when rows are fast and its first is not stuck. */
+/**
+ * Slots for a chunk, idle workers first. A worker takes a second chunk when rows are fast and its first is not stuck.
+ */
 function plainPlaces(slots: readonly WorkerSlot[], isFast: boolean, now: number): WorkerSlot[] {
   const idle = slots.filter((slot) => slot.chunks.length === 0 && !isSolo(slot));
   if (!isFast) return idle;
@@ -86,14 +88,14 @@ function plainPlaces(slots: readonly WorkerSlot[], isFast: boolean, now: number)
   return [...idle, ...second, ...idle];
 }
 
-/** Whether a suspect runs in it, alone. */
+/** Whether it runs a suspect alone. */
 function isSolo(slot: WorkerSlot): boolean {
   if (slot.chunks[0]?.is_solo) return true;
   for (const chunk of slot.flows.values()) return chunk.is_solo;
   return false;
 }
 
-/** The one of some workers that has the fewest rows under way. */
+/** The worker with the fewest running rows. */
 export function leastBusy(slots: readonly WorkerSlot[]): WorkerSlot | undefined {
   let least: WorkerSlot | undefined;
   for (const slot of slots) if (least === undefined || slot.rows < least.rows) least = slot;

@@ -29,7 +29,7 @@ function take(queue: RowQueue, count: number): QueuedRow[] {
 
 const texts = (rows: readonly QueuedRow[]) => rows.map((row) => row.values[0]);
 
-test("graphs take turns, the rows of one keep their order", () => {
+test("graphs take turns and keep the order of their rows", () => {
   const queue = new RowQueue();
   for (const text of ["a1", "a2", "a3"]) add(queue, "a", text);
   for (const text of ["b1", "b2"]) add(queue, "b", text);
@@ -37,7 +37,7 @@ test("graphs take turns, the rows of one keep their order", () => {
   expect(queue.waiting).toBe(0);
 });
 
-test("a row whose caller went away is passed over and counted no more", () => {
+test("skips a row whose caller left and stops counting it", () => {
   const queue = new RowQueue();
   const [first] = [add(queue, "a", "gone"), add(queue, "a", "here")];
   (first as QueuedRow).state = "answered";
@@ -46,7 +46,7 @@ test("a row whose caller went away is passed over and counted no more", () => {
   expect(texts(take(queue, 5))).toEqual(["here"]);
 });
 
-test("rows that were sent but not run come before all others again, in their order", () => {
+test("unstarted rows return to the front in their order", () => {
   const queue = new RowQueue();
   for (const text of ["1", "2", "3", "4"]) add(queue, "a", text);
   const sent = take(queue, 3);
@@ -55,7 +55,7 @@ test("rows that were sent but not run come before all others again, in their ord
   expect(texts(take(queue, 9))).toEqual(["2", "3", "4"]);
 });
 
-test("suspects wait apart and count their strikes", () => {
+test("suspects wait separately and count their strikes", () => {
   const queue = new RowQueue();
   for (const text of ["1", "2"]) add(queue, "a", text);
   queue.addSuspects(take(queue, 2));
@@ -68,13 +68,13 @@ test("suspects wait apart and count their strikes", () => {
   expect(queue.waiting).toBe(0);
 });
 
-test("long rows are not piled up in one chunk", () => {
+test("does not combine long rows in one chunk", () => {
   const queue = new RowQueue();
   for (let i = 0; i < 5; i++) add(queue, "a", "x".repeat(600_000));
   expect([9, 9, 9].map((count) => take(queue, count).length)).toEqual([2, 2, 1]);
 });
 
-test("a queue that was emptied has nothing left and takes rows again", () => {
+test("an emptied queue has no rows and accepts new ones", () => {
   const queue = new RowQueue();
   add(queue, "a", "1");
   expect(texts(queue.takeAll())).toEqual(["1"]);
@@ -83,7 +83,7 @@ test("a queue that was emptied has nothing left and takes rows again", () => {
   expect(texts(take(queue, 1))).toEqual(["2"]);
 });
 
-test("a graph that finds no worker lets the next one pass", () => {
+test("a graph without a worker lets the next one pass", () => {
   const queue = new RowQueue();
   const [a, b] = [add(queue, "a", "a1"), add(queue, "b", "b1")];
   expect(queue.next(new Set([(a as QueuedRow).graph]))).toBe((b as QueuedRow).graph);

@@ -4,7 +4,7 @@ import { Pace } from "./pace.ts";
 import type { BatchPart, WorkerBatch } from "./worker-batch.ts";
 import { asksQueries } from "./worker-functions.ts";
 
-/** A chunk holds no more text and bytes than this, one long row excepted: it lies in memory on both sides. */
+/** Maximum text and bytes of a chunk, except for a single long row, because both sides keep it in memory. */
 const MAX_CHUNK_CHARACTERS = 1_000_000;
 
 /** A row that a caller awaits. */
@@ -13,14 +13,14 @@ export interface QueuedRow {
   readonly values: readonly EngineValue[];
   readonly resolve: (result: UdfResult) => void;
   readonly reject: (error: unknown) => void;
-  /** Stops listening to the caller's signal; undefined without one. */
+  /** Removes the listener on the caller's signal; undefined without one. */
   forget: (() => void) | undefined;
-  /** How often a worker ended while it may have run this row. */
+  /** Number of workers that ended while they may have run this row. */
   strikes: number;
   state: "waiting" | "sent" | "answered";
 }
 
-/** The rows of one graph that wait. */
+/** Waiting rows of one graph. */
 export interface GraphRows {
   readonly graph: UdfGraph;
   readonly kinds: readonly TypeKind[];
@@ -29,20 +29,20 @@ export interface GraphRows {
   rows: QueuedRow[];
   /** Index of the first waiting row in `rows`. */
   head: number;
-  /** Batches with rows that nobody has taken, oldest first; they come after `rows`. */
+  /** Batches with waiting rows, oldest first; they come after `rows`. */
   batches: WorkerBatch[];
   is_listed: boolean;
 }
 
 /**
- * Rows that wait for a worker: by graph, graphs in turns. Suspects, whose worker ended, wait apart: each runs alone.
- * A row whose caller went away stays in its place, answered, and is passed over.
+ * Rows that wait for a worker. Graphs take turns. Suspects, whose worker ended, wait separately and run alone. A row
+ * whose caller left keeps its slot, marked as answered, and is skipped.
  */
 export class RowQueue {
   readonly #graphs = new Map<string, GraphRows>();
   #turns: GraphRows[] = [];
   #suspects: QueuedRow[] = [];
-  /** Rows that wait, suspects included. */
+  /** Number of waiting rows, suspects included. */
   waiting = 0;
 
   graphRows(graph: UdfGraph): GraphRows {
@@ -72,7 +72,7 @@ export class RowQueue {
     this.#list(batch.graph);
   }
 
-  /** Puts rows of a graph that were sent but not run before all others of it. */
+  /** Returns unstarted rows of a graph to the front of its queue. */
   addFirst(graph: GraphRows, rows: readonly QueuedRow[]): void {
     const open = rows.filter(isSent);
     if (open.length === 0) return;
@@ -82,7 +82,7 @@ export class RowQueue {
     this.#list(graph);
   }
 
-  /** Puts rows that may have ended their worker in line to run alone. */
+  /** Queues rows that may have ended their worker, to run alone. */
   addSuspects(rows: readonly QueuedRow[]): void {
     const open = rows.filter(isSent);
     for (const row of open) {
@@ -93,12 +93,12 @@ export class RowQueue {
     this.waiting += open.length;
   }
 
-  /** Takes note that a waiting row's caller went away. */
+  /** Records that a waiting row's caller left. */
   drop(): void {
     this.waiting -= 1;
   }
 
-  /** The graph whose rows come next, but for those in `blocked`. */
+  /** The graph whose rows come next, except those in `blocked`. */
   next(blocked: ReadonlySet<GraphRows>): GraphRows | undefined {
     this.#turns = this.#turns.filter((graph) => {
       skipAnswered(graph);
@@ -109,8 +109,10 @@ export class RowQueue {
     return this.#turns.find((graph) => !blocked.has(graph));
   }
 
-  /** Takes up to `count` rows of a graph's oldest batch, unless rows wait that come before; its next turn comes after the
-   *  others'. */
+  /**
+   * Takes up to `count` rows of a graph's oldest batch, unless individual rows wait. The graph then moves to the end of
+   * the turn order.
+   */
   takePart(graph: GraphRows, count: number): BatchPart | undefined {
     const [batch] = graph.batches;
     skipAnswered(graph);
@@ -122,7 +124,7 @@ export class RowQueue {
     return part;
   }
 
-  /** Takes up to `count` rows of a graph, those of batches last; its next turn comes after the others'. */
+  /** Takes up to `count` rows of a graph, individual rows first. The graph then moves to the end of the turn order. */
   take(graph: GraphRows, count: number): QueuedRow[] {
     const taken: QueuedRow[] = [];
     let characters = 0;
@@ -139,7 +141,7 @@ export class RowQueue {
       return part === undefined ? [] : Array.from({ length: part.count }, (_, k) => part.batch.row(part.first + k));
     }
     this.waiting -= taken.length;
-    // Let go of rows that were taken, at a cost that stays linear.
+    // Releases taken rows at linear total cost.
     if (graph.head > 1024 && graph.head * 2 > graph.rows.length) {
       graph.rows = graph.rows.slice(graph.head);
       graph.head = 0;
@@ -186,7 +188,7 @@ export class RowQueue {
   }
 }
 
-/** Rows of a graph that wait; of those that callers await one by one some may have been given up. */
+/** Number of waiting rows of a graph. May include rows whose caller left. */
 export function waitingRows(graph: GraphRows): number {
   return graph.batches.reduce((sum, batch) => sum + batch.left, graph.rows.length - graph.head);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StartBackoff } from "./start-backoff.ts";
 
-test("a Python that is gone is told with the update that finds the one that there is", () => {
+test("suggests an update when Python is missing", () => {
   const backoff = new StartBackoff();
   const reason = "cannot be started: spawn /srv/.venv3/bin/python ENOENT";
   backoff.failed({ was_ready: false, import_error: undefined, reason }, 0);

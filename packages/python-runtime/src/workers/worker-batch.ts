@@ -3,7 +3,7 @@ import { BatchResults } from "@appdb/engine/compute/batch-results";
 import { KINDS } from "@appdb/engine/kinds/kinds";
 import type { GraphRows, QueuedRow } from "./row-queue.ts";
 
-/** Rows that a caller handed over together. They stay columns, and none is an object of its own until something goes wrong. */
+/** Rows that a caller submitted together. They stay columns and become objects only when something fails. */
 export class WorkerBatch {
   readonly graph: GraphRows;
   readonly inputs: readonly (readonly EngineValue[])[];
@@ -18,12 +18,12 @@ export class WorkerBatch {
     this.#isLong = graph.kinds.map((kind) => KINDS[kind].isLong);
   }
 
-  /** Rows that nobody has taken. */
+  /** Number of rows not yet taken. */
   get left(): number {
     return this.results.rows - this.#next;
   }
 
-  /** Takes up to `count` of the next rows, fewer where they hold more than `characters`. */
+  /** Takes up to `count` next rows, fewer when they exceed `characters`. */
   take(count: number, characters: number): BatchPart {
     const first = this.#next;
     const end = Math.min(first + count, this.results.rows);
@@ -33,7 +33,7 @@ export class WorkerBatch {
     return { batch: this, first, count: next - first };
   }
 
-  /** A row of its own that was sent: its result finds its place here. */
+  /** An individual row that was sent; its result is stored here. */
   row(at: number): QueuedRow {
     return {
       graph: this.graph,
@@ -56,7 +56,7 @@ export class WorkerBatch {
   }
 }
 
-/** Rows of a batch that go out together. */
+/** Rows of a batch that are sent together. */
 export interface BatchPart {
   readonly batch: WorkerBatch;
   readonly first: number;

@@ -3,13 +3,15 @@ import { visit } from "@appdb/engine/expressions/tree";
 import type { CallPools } from "./call-pools.ts";
 import type { GraphRows } from "./row-queue.ts";
 
-/** Rows of concurrent graphs that are under way in one worker, where neither pool nor batch asks for more: enough for slow
- *  ones beside quick ones, and well below the files that a process may have open. Pools set narrower limits. */
+/**
+ * Maximum running rows of concurrent graphs in one worker, unless a pool or batch allows more. Enough for slow and fast
+ * rows together, and far below the open-file limit. Pools set narrower limits.
+ */
 export const CONCURRENT_ROWS = 256;
-/** Batches of a function that are under way at once: one runs, others fill. */
+/** Concurrent batches of a function: one runs while others fill. */
 const BATCHES = 4;
 
-/** What the workers said about the application's functions when they started. */
+/** The application's functions as the workers reported them at their start. */
 export class WorkerFunctions {
   readonly #byId = new Map<string, WorkerFunction>();
   readonly #pools: CallPools;
@@ -18,7 +20,7 @@ export class WorkerFunctions {
     this.#pools = pools;
   }
 
-  /** Takes what a worker says; the last one to start is right. */
+  /** Stores a worker's report; the latest start wins. */
   learn(functions: readonly WorkerFunction[]): void {
     for (const fn of functions) this.#byId.set(fn.id, fn);
   }
@@ -27,7 +29,7 @@ export class WorkerFunctions {
     return this.#byId.has(id);
   }
 
-  /** How many rows of a graph may be under way at once in one worker; undefined for a graph whose rows run in turn. */
+  /** Maximum concurrent rows of a graph in one worker. Undefined for a graph whose rows run one at a time. */
   concurrency(graph: GraphRows): number | undefined {
     const functions = this.#of(graph);
     if (!graph.asks_queries && !functions.some((fn) => fn.is_concurrent)) return undefined;
@@ -38,7 +40,7 @@ export class WorkerFunctions {
     return Math.max(CONCURRENT_ROWS, ...wanted);
   }
 
-  /** How long one row of a graph may run: the functions' own limits, and the general one for those without. */
+  /** Time limit of one row: the functions' own limits, and the general limit for those without. */
   rowLimitMs(graph: GraphRows, generalMs: number): number {
     const limits = this.#of(graph).map((fn) => fn.timeout_s);
     const ownMs = limits.reduce<number>((sum, limit) => sum + (limit ?? 0) * 1000, 0);
@@ -51,7 +53,7 @@ export class WorkerFunctions {
   }
 }
 
-/** Whether some step asks a query of the application. */
+/** Whether a step runs a query of the application. */
 export function asksQueries(steps: readonly GraphStep[]): boolean {
   let found = false;
   for (const step of steps) {

@@ -14,11 +14,11 @@ import { spawnPython } from "@appdb/system/processes/spawn-python";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
 
-/** A worker that has not imported the application's modules by then is ended. */
+/** Timeout of a worker's import of the application's modules. */
 const START_TIMEOUT_MS = 120_000;
-/** How long the frames of an ended process are still awaited: a process that it left behind may hold the pipe open. */
+/** How long to wait for frames of an ended process, because a child of it may hold the pipe open. */
 const DRAIN_MS = 250;
-/** How long a worker that was asked to exit may take. */
+/** Time for a worker to exit on request. */
 const EXIT_MS = 1_000;
 
 export type ReadyFrame = Extract<FromWorker, { t: "ready" }>;
@@ -29,7 +29,7 @@ export interface WorkerProcessOptions {
   readonly modules: readonly string[];
   readonly memory_bytes: number;
   readonly function_timeout_ms: number;
-  /** It answers HTTP requests and nothing else. */
+  /** Set for a worker that answers HTTP requests only. */
   readonly http?: HttpInit;
   onOutput(line: string): void;
   onReady(frame: ReadyFrame): void;
@@ -40,13 +40,13 @@ export interface WorkerProcessOptions {
 
 export interface WorkerEnd {
   readonly was_ready: boolean;
-  /** What the worker said when it could not import the application's modules. */
+  /** The worker's report when it could not import the application's modules. */
   readonly import_error: WorkerError | undefined;
-  /** For people: `exit code 3`, `signal SIGKILL`. */
+  /** For display: `exit code 3`, `signal SIGKILL`. */
   readonly reason: string;
 }
 
-/** Fields of the log for a worker that ended: what it could not import, when that is why. */
+/** Log fields for a worker that ended, with its import error if that was the cause. */
 export function describeEnd({ reason, import_error: importError }: WorkerEnd): {
   readonly reason: string;
   readonly error?: string;
@@ -54,7 +54,7 @@ export function describeEnd({ reason, import_error: importError }: WorkerEnd): {
   return importError === undefined ? { reason } : { reason, error: `${importError.type}: ${importError.message}` };
 }
 
-/** One child process that speaks the worker protocol. It ends with its own process group. */
+/** A child process that speaks the worker protocol. Its process group ends with it. */
 export class WorkerProcess {
   readonly #options: WorkerProcessOptions;
   readonly #child: ChildProcess;
@@ -74,7 +74,7 @@ export class WorkerProcess {
       { runtime, args: ["-P", "-m", "appdb.worker"], env, stdin: "pipe" },
       {
         cwd: runtime.project_root,
-        // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
+        // A separate group: the engine handles Ctrl-C, and processes started by functions end with the worker.
         detached: HAS_GROUPS,
         windowsHide: true,
       },
@@ -98,7 +98,7 @@ export class WorkerProcess {
     return this.#child.pid;
   }
 
-  /** Memory that it has taken; undefined where the system does not say. */
+  /** Memory that it uses; undefined where the system does not report it. */
   async memoryBytes(): Promise<number | undefined> {
     const { pid } = this.#child;
     if (pid === undefined) return undefined;
@@ -109,23 +109,23 @@ export class WorkerProcess {
     return this.#state === "ready";
   }
 
-  /** Sends a frame with all others of this turn of the event loop. */
+  /** Sends a frame together with others of the same event-loop turn. */
   send(frame: Exclude<ToWorker, ColumnFrame>): void {
     this.#write(this.#codec.encode(frame));
   }
 
-  /** Sends a frame that carries columns; `kinds` are theirs. */
+  /** Sends a frame with columns of these kinds. */
   sendColumns(frame: ColumnFrame, kinds: readonly TypeKind[]): void {
     this.#write(this.#codec.encodeColumns(frame, kinds));
   }
 
-  /** Lets the worker end what it runs, then ends it; by force after that time. */
+  /** Lets the worker finish, then ends it; kills it after the timeout. */
   exit(withinMs = EXIT_MS): void {
     this.send({ t: "exit" });
     this.#after(withinMs, () => this.kill("asked to exit"));
   }
 
-  /** Ends the process and all that it started, at once. */
+  /** Kills the process and everything that it started. */
   kill(reason: string): void {
     if (this.#state === "ended") return;
     this.#reason ??= reason;
@@ -140,7 +140,7 @@ export class WorkerProcess {
     const child = this.#child;
     child.stderr?.on("data", (bytes: Buffer) => lines.push(bytes));
     child.stdout?.on("data", (bytes: Buffer) => this.#receive(bytes));
-    // A broken pipe is the worker's end, which `exit` reports with its reason.
+    // A broken pipe means that the worker ended, which `exit` reports.
     child.stdin?.on("error", () => {});
     child.on("error", (error) => this.#end(`cannot be started: ${error.message}`));
     child.on("exit", (code, signal) => {
@@ -167,7 +167,7 @@ export class WorkerProcess {
     if (this.#state === "ended") return;
     if (frame.t === "ready") {
       if (frame.protocol !== WORKER_PROTOCOL) {
-        this.kill(`it speaks protocol ${frame.protocol}, ${WORKER_PROTOCOL} is spoken here`);
+        this.kill(`it uses protocol ${frame.protocol}; expected ${WORKER_PROTOCOL}`);
         return;
       }
       this.#state = "ready";

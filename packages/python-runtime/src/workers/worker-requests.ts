@@ -17,7 +17,7 @@ export interface WorkerRequestsOptions {
   readonly log: Logger;
 }
 
-/** What workers ask and tell beside the results of rows: room in pools, queries, counts. */
+/** Messages of workers besides row results: requests for pools and queries, and counts. */
 export class WorkerRequests {
   readonly pools: CallPools;
   readonly functions: WorkerFunctions;
@@ -37,7 +37,7 @@ export class WorkerRequests {
     this.functions = new WorkerFunctions(this.pools);
   }
 
-  /** Takes what a worker says at its start. */
+  /** Handles a worker's report at its start. */
   learn(frame: ReadyFrame): void {
     this.functions.learn(frame.functions);
     this.pools.declare(frame.resource_pools);
@@ -63,11 +63,11 @@ export class WorkerRequests {
       case "query":
         void this.#answer(slot, frame);
         return;
-      default: // a worker of rows answers no HTTP
+      default: // a row worker answers no HTTP requests
     }
   }
 
-  /** Forgets what a worker that ended asked for. */
+  /** Removes the requests of a worker that ended. */
   drop(slot: WorkerSlot): void {
     this.pools.drop(slot);
     this.totals.drop(slot);

@@ -8,35 +8,35 @@ import { columnToWire, toWire } from "./wire-values.ts";
 import type { BatchPart } from "./worker-batch.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
-/** A place for one worker: the process that holds it now and what that process runs. */
+/** A slot for one worker: its current process and the work of that process. */
 export class WorkerSlot {
   process: WorkerProcess | undefined;
-  /** Of plain graphs, sent and not done, oldest first: the worker runs them in this order. */
+  /** Chunks of plain graphs in flight, oldest first; the worker runs them in this order. */
   chunks: Chunk[] = [];
-  /** Of concurrent graphs, sent and not done, by call. */
+  /** Chunks of concurrent graphs in flight, by call. */
   flows = new Map<number, Chunk>();
-  /** Aggregations that live in this worker, by call. */
+  /** Aggregations in this worker, by call. */
   folds = new Map<number, AggregateRun>();
-  /** When the worker last showed that its main thread moves: a plain row begun or ended, rows of a fold taken. */
+  /** Last sign of progress of its main thread: a plain row started or ended, or aggregate rows were taken. */
   progress_at = 0;
-  /** When the worker last showed that it lives. */
+  /** Last sign of life. */
   heard_at = 0;
-  /** The row that the worker said it runs. */
+  /** The row that the worker reported as running. */
   running: { call: number; row: number } | undefined;
-  /** Takes no more rows and is replaced when it has none left. */
+  /** Accepts no more rows and is replaced after its last one. */
   is_retiring = false;
   ready_at = 0;
   /** Whether the process has answered a call. */
   has_worked = false;
   /** Why we ended the process. */
   blame: FailureAttribution | undefined;
-  /** The culprit is known and already charged. */
+  /** Whether the culprit is known and has already failed. */
   is_charged = false;
-  /** Its memory when it was ready; undefined until it is known. */
+  /** Memory when it became ready; undefined until known. */
   base_bytes: number | undefined;
   readonly #graphs = new Map<string, number>();
 
-  /** Takes a new process. */
+  /** Assigns a new process. */
   begin(process: WorkerProcess): void {
     this.process = process;
     this.chunks = [];
@@ -51,12 +51,12 @@ export class WorkerSlot {
     this.#graphs.clear();
   }
 
-  /** Whether nothing at all runs in it. */
+  /** Whether it runs nothing. */
   get isIdle(): boolean {
     return this.isOpen && this.chunks.length === 0 && this.flows.size === 0 && this.folds.size === 0;
   }
 
-  /** Whether rows of a fold are on their way. */
+  /** Whether aggregate rows are in flight. */
   get isFed(): boolean {
     return [...this.folds.values()].some((fold) => fold.isFed);
   }
@@ -65,24 +65,24 @@ export class WorkerSlot {
     return this.chunks.length > 0 || this.flows.size > 0 || this.isFed;
   }
 
-  /** Rows of concurrent graphs that are under way. */
+  /** Number of running rows of concurrent graphs. */
   get flowing(): number {
     let rows = 0;
     for (const chunk of this.flows.values()) rows += chunk.left;
     return rows;
   }
 
-  /** All rows that are under way. */
+  /** Number of all running rows. */
   get rows(): number {
     return this.chunks.reduce((sum, chunk) => sum + chunk.left, this.flowing);
   }
 
-  /** Whether it may be given rows at all. */
+  /** Whether it accepts rows. */
   get isOpen(): boolean {
     return this.process?.isReady === true && !this.is_retiring && this.blame === undefined;
   }
 
-  /** Sends rows of one graph under a call number, and the graph before if the process does not know it. */
+  /** Sends rows of a graph under a call number. Sends the graph first when the process does not know it. */
   run(
     call: number,
     rows: GraphRows,
@@ -115,27 +115,29 @@ export class WorkerSlot {
     this.chunks.push(chunk);
   }
 
-  /** The chunk of a call. @throws Error when the worker names a call that is not its own */
+  /** Chunk of a call. @throws Error when the worker names an unknown call */
   chunk(call: number): Chunk {
     const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
     if (chunk === undefined) throw new Error(`call ${call} is not in flight`);
     return chunk;
   }
 
-  /** Takes note that a fold is about to give the worker something to do: its time begins now if nothing else runs. */
+  /** Records that an aggregation is about to send work. Its time starts now if nothing else runs. */
   noteFold(now: number): void {
     if (this.chunks.length === 0 && !this.isFed) this.progress_at = now;
     if (!this.isBusy) this.heard_at = now;
   }
 
-  /** Takes note that rows of a call have come. */
+  /** Records that rows of a call have arrived. */
   noteRows(call: number, now: number): void {
     if (!this.flows.has(call)) this.progress_at = now;
     if (this.running?.call === call) this.running = undefined;
   }
 
-  /** Takes the rows that a `rows` frame answers out of their chunk: those of a batch go to their places in it, whose number
-   *  it gives back; `onRow` gets the others, `k` being a row's place in the frame. */
+  /**
+   * Removes the rows answered by a `rows` frame from their chunk. Batch rows are stored in their batch, and their
+   * number is returned. `onRow` gets the other rows, with `k` as the index in the frame.
+   */
   answer(frame: RowsFrame, onRow: (row: QueuedRow, k: number) => void): number {
     const chunk = this.chunk(frame.call);
     if (chunk.takeColumns(frame)) return frame.rows.length;
@@ -150,7 +152,7 @@ export class WorkerSlot {
     return 0;
   }
 
-  /** Ends a chunk and lets the next begin. @throws Error when rows of it have no answer */
+  /** Ends a chunk and starts the next. @throws Error when some of its rows have no answer */
   done(call: number, now: number): Chunk {
     const chunk = this.chunk(call);
     if (chunk.left > 0) throw new Error(`call ${call} ended without an answer for ${chunk.left} rows`);
@@ -163,7 +165,7 @@ export class WorkerSlot {
     return chunk;
   }
 
-  /** Takes the row that certainly runs now out of its chunk: the one that was named, or the last that is left. */
+  /** Removes the row that is certainly running from its chunk: the reported row, or the only one left. */
   takeRunning(): QueuedRow | undefined {
     const chunk = this.chunks[0];
     if (chunk === undefined) return undefined;
@@ -172,13 +174,13 @@ export class WorkerSlot {
     return takeOne(chunk, index);
   }
 
-  /** Takes a row that the worker named out of its chunk. */
+  /** Removes a row that the worker named from its chunk. */
   takeRow(call: number, index: number): QueuedRow | undefined {
     const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
     return chunk === undefined ? undefined : takeOne(chunk, index);
   }
 
-  /** Takes all rows that are not begun, for another worker: those after the one that runs now. */
+  /** Removes all unstarted rows for another worker: those after the running one. */
   takeUnbegun(): { graph: GraphRows; rows: QueuedRow[] }[] {
     const [first, ...later] = this.chunks;
     if (first === undefined || this.running?.call !== first.call || first.is_solo) return [];

@@ -2,12 +2,15 @@ import type { FailureAttribution } from "./failure-attribution.ts";
 import type { GraphRows, QueuedRow } from "./row-queue.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 
-/** A row that runs for so long lets the rows behind it go to a worker that is free. */
+/** After this run time of a row, the rows behind it may move to a free worker. */
 export const STUCK_MS = 50;
-/** How often time limits and memory are looked at while rows run. */
+/** Interval of checks of time and memory while rows run. */
 const WATCH_MS = 100;
 const MEMORY_EVERY_TICKS = 2;
-/** A worker with concurrent rows is heard from each second; silent for so long past all its limits, its interpreter is held. */
+/**
+ * A worker with concurrent rows sends a sign of life each second. Silence this long past all limits means that its
+ * interpreter is blocked.
+ */
 const SILENCE_MS = 3_000;
 
 export interface WatchLimits {
@@ -16,17 +19,17 @@ export interface WatchLimits {
 }
 
 export interface WatchEvents {
-  /** The limit of one row of a plain graph. */
+  /** Time limit of one row of a plain graph. */
   rowLimitMs(graph: GraphRows): number;
-  /** The row that ran past its limit, taken out of its chunk; its worker is being ended. */
+  /** Gets the row that exceeded its limit, removed from its chunk, while its worker is being ended. */
   onTimeout(row: QueuedRow, blame: FailureAttribution): void;
-  /** Whether rows that are not begun would find a free worker. */
+  /** Whether unstarted rows would find a free worker. */
   mayMove(): boolean;
-  /** Rows that were taken out of a worker that is stuck. */
+  /** Gets rows removed from a stuck worker. */
   onMove(graph: GraphRows, rows: readonly QueuedRow[]): void;
 }
 
-/** Looks after workers while rows run: ends those past a limit, frees rows that wait behind a slow one. */
+/** Watches workers while rows run. Ends those that exceed a limit, and frees rows behind a slow one. */
 export class WorkerWatch {
   readonly #slots: readonly WorkerSlot[];
   readonly #limits: WatchLimits;
@@ -54,7 +57,7 @@ export class WorkerWatch {
     this.#timer = undefined;
   }
 
-  /** Ends a worker that ran past a limit, and charges the row that is to blame, if it is known. */
+  /** Ends a worker that exceeded a limit, and fails the row to blame, if known. */
   closeDown(slot: WorkerSlot, blame: FailureAttribution & { kind: "timeout" }, culprit: QueuedRow | undefined): void {
     if (slot.blame !== undefined) return;
     slot.blame = blame;
@@ -65,7 +68,7 @@ export class WorkerWatch {
 
   #look(intervalMs: number): void {
     const now = performance.now();
-    // When this process itself was held up, answers may lie unread: they come first.
+    // If this process was delayed itself, unread answers come first.
     const isLate = now - this.#lookedAt > 3 * intervalMs + WATCH_MS;
     this.#lookedAt = now;
     if (isLate) return;
@@ -93,7 +96,7 @@ export class WorkerWatch {
     if (this.#ticks % MEMORY_EVERY_TICKS === 0) void this.#lookAtMemory(slot);
   }
 
-  /** How long the interpreter may be held by whatever is under way: the longest of the limits. */
+  /** How long running work may block the interpreter: the longest of the limits. */
   #longestMs(slot: WorkerSlot): number {
     return Math.max(...[...slot.flows.values(), ...slot.chunks].map(({ graph }) => this.#events.rowLimitMs(graph)));
   }

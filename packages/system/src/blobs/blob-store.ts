@@ -1,19 +1,19 @@
 /**
- * Bytes that are found by their SHA-256 (in hex), apart for each owner: nobody sees by it what others have stored. What is
- * stored never changes.
+ * Bytes found by their SHA-256 (hex), stored separately for each owner: owners cannot see each other's blobs. Blobs are
+ * immutable.
  */
 export interface BlobStore {
   has(owner: string, digest: string): Promise<boolean>;
   /**
-   * Stores bytes; they are there, and stay over a power cut, once it resolves. Nothing is stored otherwise. Safe to repeat and to do
-   * several times at once.
-   * @throws blob_invalid when the bytes are not what the digest says, disk_full
+   * Stores bytes durably: once it resolves, they survive a power cut. On error nothing is stored. Safe to repeat and to
+   * run concurrently.
+   * @throws blob_invalid when the bytes do not match the digest; disk_full
    */
   put(owner: string, digest: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
-  /** The bytes as they were stored. @throws blobs_missing when there are none of that digest */
+  /** Streams the stored bytes. @throws blobs_missing when no blob has that digest */
   get(owner: string, digest: string): AsyncIterable<Uint8Array>;
-  /** Nothing for what is not there. */
+  /** Does nothing when the blob does not exist. */
   delete(owner: string, digest: string): Promise<void>;
-  /** Removes what was begun before that and never ended. */
+  /** Removes unfinished uploads that began before that time. */
   clean(before: Date): Promise<void>;
 }

@@ -23,7 +23,7 @@ const files = () =>
     .filter((entry) => entry.isFile())
     .map(({ name }) => name);
 
-test("gives back what was stored, to its owner alone", async () => {
+test("returns stored bytes to their owner only", async () => {
   const blobs = createDiskBlobs(folder);
   const digest = digestOf("one two");
   expect(await blobs.has("acme", digest)).toBe(false);
@@ -34,7 +34,7 @@ test("gives back what was stored, to its owner alone", async () => {
   await expect(textOf(blobs.get("other", digest))).rejects.toMatchObject({ code: "blobs_missing" });
 });
 
-test("stores nothing of what is not what its name says, or was cut off", async () => {
+test("stores nothing when the bytes do not match the digest or are cut off", async () => {
   const blobs = createDiskBlobs(folder);
   await expect(blobs.put("acme", digestOf("one"), bytes("two"))).rejects.toMatchObject({ code: "blob_invalid" });
   async function* cut() {
@@ -46,7 +46,7 @@ test("stores nothing of what is not what its name says, or was cut off", async (
   expect(files()).toEqual([]);
 });
 
-test("stores the same bytes once, however many send them at the same time", async () => {
+test("stores the same bytes once when several callers send them concurrently", async () => {
   const blobs = createDiskBlobs(folder);
   await Promise.all([1, 2, 3, 4].map(() => blobs.put("acme", digestOf("same"), bytes("same"))));
   expect(files()).toEqual([digestOf("same")]);
@@ -55,7 +55,7 @@ test("stores the same bytes once, however many send them at the same time", asyn
   expect(await blobs.has("acme", digestOf("same"))).toBe(false);
 });
 
-test("makes no path of what is no digest or no owner", async () => {
+test("builds no path from an invalid digest or owner", async () => {
   const blobs = createDiskBlobs(folder);
   for (const [owner, digest] of [
     ["acme", "../../etc/passwd"],
@@ -63,12 +63,12 @@ test("makes no path of what is no digest or no owner", async () => {
     ["a/b", digestOf("")],
     ["acme", digestOf("").toUpperCase()],
   ] as const) {
-    await expect(blobs.put(owner, digest, [])).rejects.toThrow("is none");
+    await expect(blobs.put(owner, digest, [])).rejects.toThrow("Invalid owner or digest");
   }
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("removes what a killed server left half written, and not what is being written", async () => {
+test("removes writes of a killed server and keeps running writes", async () => {
   const blobs = createDiskBlobs(folder);
   await blobs.put("acme", digestOf("kept"), bytes("kept"));
   for (const [name, ageS] of [

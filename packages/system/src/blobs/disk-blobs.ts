@@ -9,15 +9,15 @@ import type { BlobStore } from "./blob-store.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
 const OWNER = /^[a-z0-9-]{1,63}$/;
-/** Of blobs that are being written. */
+/** Folder of blobs that are being written. */
 const DRAFTS = "drafts";
 const FULL = ["ENOSPC", "EDQUOT"];
 
-/** Blobs as files below a folder: `<owner>/<ab>/<digest>`. */
+/** Stores blobs as files below a folder: `<owner>/<ab>/<digest>`. */
 export function createDiskBlobs(folder: string): BlobStore {
   const pathOf = (owner: string, digest: string) => {
-    // of both, paths are made
-    if (!OWNER.test(owner) || !DIGEST.test(digest)) throw new Error("An owner or a digest of a blob is none.");
+    // paths are built from both
+    if (!OWNER.test(owner) || !DIGEST.test(digest)) throw new Error("Invalid owner or digest of a blob.");
     return { parent: join(folder, owner, digest.slice(0, 2)), path: join(folder, owner, digest.slice(0, 2), digest) };
   };
   return {
@@ -71,7 +71,7 @@ async function writeDraft(
     const found = hash.digest("hex");
     if (found !== digest) {
       throw appError("blob_invalid", {
-        detail: `A blob is called ${digest}, and its bytes have the SHA-256 ${found}.`,
+        detail: `The bytes of blob ${digest} have the SHA-256 ${found}.`,
         hint: "Send the file again as it is now.",
         meta: { digest },
       });
@@ -110,7 +110,7 @@ function toStoreError(cause: unknown): unknown {
   if (!FULL.includes(codeOf(cause) ?? "")) return cause;
   return appError("disk_full", {
     detail: "The server's disk is full; the file was not stored.",
-    hint: "Ask the operator of the server to free space, then try again: what was stored before stays.",
+    hint: "Ask the operator of the server to free space, then try again. Files stored earlier are kept.",
     cause,
   });
 }

@@ -2,22 +2,22 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "no
 import { readIfExists } from "./read-if-exists.ts";
 
 const BLOCK_BYTES = 512;
-/** As the kernel writes the name of a file that has none any more. */
+/** Suffix by which the kernel marks a deleted file. */
 const DELETED = " (deleted)";
-/** Where a process's files are: those that it has open, and those that it has in its memory. */
+/** Folders in /proc of a process's open and memory-mapped files. */
 const HELD = ["fd", "map_files"];
-/** Processes end between two looks, and others' are not shown to everybody. */
+/** Processes may end during the scan, and other users' processes may be unreadable. */
 const UNSEEN = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
 
 /**
- * What files take on the disk that were deleted below the folders and that a process of the folders' owner still holds, in bytes:
- * no walk through the folders finds them. Of other users' processes only root is told; 0 where there is no /proc.
+ * Bytes of deleted files below the folders that processes of the folders' owner still hold open. A walk through the
+ * folders cannot find them. Only root sees other users' processes. 0 on systems without /proc.
  */
 export function deletedBytes(folders: readonly string[]): number {
   const found = new Map<string, number>();
   const owners = new Set(folders.map((folder) => readIfExists(() => lstatSync(folder).uid, UNSEEN)));
   for (const pid of list("/proc").filter((name) => /^\d+$/.test(name))) {
-    // what a process has in its memory is hundreds of entries: all of a machine's take a second
+    // a process has hundreds of memory mappings; reading those of the whole machine takes a second
     if (!owners.has(readIfExists(() => userOf(pid), UNSEEN))) continue;
     for (const kind of HELD) {
       for (const name of list(`/proc/${pid}/${kind}`)) {
@@ -36,7 +36,7 @@ function deletedFile(link: string, folders: readonly string[]): { key: string; b
   return nlink === 0 ? { key: `${dev}:${ino}`, bytes: blocks * BLOCK_BYTES } : undefined;
 }
 
-/** Not whom its folder in /proc belongs to: a process may have that be root. */
+/** Not the owner of its folder in /proc: a process may set that to root. */
 function userOf(pid: string): number {
   return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
 }

@@ -6,6 +6,6 @@ test.each([
   ["win32", "com1", "_com1"],
   ["win32", "auxiliary", "auxiliary"],
   ["linux", "aux", "aux"],
-] as const)("on %s the file of %s is named %s", (platform, name, file) => {
+] as const)("on %s names the file of %s as %s", (platform, name, file) => {
   expect(fileNameOf(name, platform)).toBe(file);
 });

@@ -1,7 +1,7 @@
-/** Devices of Windows, which no file can be named after, whatever its ending. */
+/** Device names of Windows. No file may have one of these names, with any extension. */
 const DEVICES = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])$/i;
 
-/** The name of the file or folder that a name of ours has. None of ours begins with `_`. */
+/** Maps a product name to the name of its file or folder. Product names never begin with `_`. */
 export function fileNameOf(name: string, platform: NodeJS.Platform = process.platform): string {
   return platform === "win32" && DEVICES.test(name) ? `_${name}` : name;
 }

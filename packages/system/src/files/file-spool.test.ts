@@ -18,7 +18,7 @@ async function read(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(all).toString();
 }
 
-test.each([10, 20_000_000])("%i bytes come out as they went in, and no file has a name meanwhile", async (bytes) => {
+test.each([10, 20_000_000])("returns %i bytes unchanged and keeps the file unnamed", async (bytes) => {
   await using spool = createFileSpool(folder);
   const text = "é0123456".repeat(bytes / 10);
   for (let at = 0; at < text.length; at += 100_000) await spool.write(text.slice(at, at + 100_000));
@@ -28,7 +28,7 @@ test.each([10, 20_000_000])("%i bytes come out as they went in, and no file has 
   expect((await read(spool.read())) === `${text}end`).toBe(true);
 });
 
-test("nothing written is nothing read", async () => {
+test("reads nothing when nothing was written", async () => {
   await using spool = createFileSpool(folder);
   expect(await read(spool.read())).toBe("");
 });

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { Spool } from "@appdb/engine/ports";
 
-/** So much is held in memory; what is larger goes to a file as a whole. */
+/** Maximum size kept in memory. Larger content goes to a file completely. */
 const MEMORY_BYTES = 8_000_000;
 const READ_BYTES = 262_144;
 
 /**
- * A spool in a file of the folder, by default the system's for what is temporary. The file has no name once it is open, so
- * nothing is left of it however the process ends.
+ * A spool backed by a file in the folder, by default the system's temporary folder. The file is unlinked once it is
+ * open, so no end of the process leaves it behind.
  */
 export function createFileSpool(folder = tmpdir()): Spool {
   return new FileSpool(folder);
@@ -82,7 +82,7 @@ async function openNameless(folder: string): Promise<FileHandle> {
   return file;
 }
 
-/** One write may take a part of what it is given. */
+/** One write may accept only a part of the bytes. */
 async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, at);
@@ -96,7 +96,7 @@ function isDiskFull(error: unknown): boolean {
 
 function diskFull(cause: unknown): Error {
   return appError("disk_full", {
-    detail: "The disk has no room for the request's rows or their answer; nothing was stored.",
+    detail: "The disk has no room for the request's rows or their answer. Nothing was stored.",
     hint: "Free space on the disk, and send the request again.",
     cause,
   });

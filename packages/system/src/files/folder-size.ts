@@ -5,24 +5,24 @@ import { awaitIfExists } from "./read-if-exists.ts";
 
 const BLOCK_BYTES = 512;
 const AT_ONCE = 32;
-/** Gone, or it has become a file meanwhile. */
+/** Removed, or replaced by a file, in the meantime. */
 const GONE = ["ENOENT", "ENOTDIR"];
 
-/** What folders take on the disk, in bytes. @see folderUse */
+/** Disk usage of folders in bytes. @see folderUse */
 export async function folderBytes(folders: readonly string[]): Promise<number> {
   return (await folderUse(folders)).bytes;
 }
 
-/** Folders are files too. */
+/** Number of entries; folders count too. */
 export interface FolderUse {
   readonly bytes: number;
   readonly files: number;
 }
 
 /**
- * What folders take on the disk: a file of several names counts once, a sparse one by its blocks, and links are
- * not followed. What disappears meanwhile is left out, folders that are not there take nothing. `written_since` leaves out what
- * was made and last written before, by the clock of the file system; counting ends above `most_files`.
+ * Measures the disk usage of folders. A file with several names counts once, a sparse file by its blocks; links are not
+ * followed. Entries that disappear during the scan are skipped, and missing folders count as 0. `written_since` skips
+ * entries created and last written earlier, by the file system's clock. Counting stops above `most_files`.
  */
 export async function folderUse(
   folders: readonly string[],

@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** As Windows does while another program has the file open: `times` refusals. */
+/** Refuses `times` times, as Windows does while another program has the file open. */
 function refusing(times: number, code = "EPERM") {
   let tries = 0;
   const rename = (from: string, to: string) => {
@@ -35,15 +35,15 @@ test("replaces a file", () => {
   expect(readFileSync(join(folder, "file"), "utf8")).toBe("new");
 });
 
-test.each(["EPERM", "EACCES", "EBUSY"])("tries again while the file is held (%s)", (code) => {
+test.each(["EPERM", "EACCES", "EBUSY"])("retries while the file is held (%s)", (code) => {
   expect(move(refusing(3, code).rename)).toBe("new");
 });
 
-test("gives up after its patience", () => {
+test("gives up after its timeout", () => {
   expect(() => move(refusing(1_000).rename)).toThrow(expect.objectContaining({ code: "EPERM" }));
 });
 
-test("tries once where open files can be moved, and for other errors", () => {
+test("tries once for other errors and where open files can be moved", () => {
   const [elsewhere, missing] = [refusing(1), refusing(1, "ENOENT")];
   expect(() => move(elsewhere.rename, false)).toThrow(expect.objectContaining({ code: "EPERM" }));
   expect(() => move(missing.rename)).toThrow(expect.objectContaining({ code: "ENOENT" }));

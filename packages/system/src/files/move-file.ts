@@ -1,13 +1,13 @@
 import { renameSync } from "node:fs";
 
-/** Windows refuses to replace or move what another program has open for the moment: a virus scanner, an indexer, a reader of ours. */
+/** Errors of Windows while another program (a virus scanner, an indexer, one of our readers) has the file open. */
 const HELD = ["EPERM", "EACCES", "EBUSY"];
 const PATIENCE_MS = 3_000;
 const FIRST_PAUSE_MS = 5;
 
 export interface MoveDeps {
   readonly rename: (from: string, to: string) => void;
-  /** Whether the system refuses to move what is open. */
+  /** Whether the system refuses to move open files. */
   readonly has_held_files: boolean;
   readonly patience_ms: number;
 }
@@ -19,9 +19,9 @@ const DEPS: MoveDeps = {
 };
 
 /**
- * Renames a file or a folder, and replaces a file that has the name. On Windows it tries again for three seconds, because the
- * system refuses while another program has one of the two open.
- * @throws what the system says
+ * Renames a file or a folder and replaces a file at the destination. Windows refuses while another program has either
+ * file open, so the function retries for three seconds there.
+ * @throws the system's error
  */
 export function moveFile(
   from: string,
@@ -36,7 +36,7 @@ export function moveFile(
     } catch (error) {
       const isHeld = hasHeldFiles && HELD.includes((error as NodeJS.ErrnoException).code ?? "");
       if (!isHeld || performance.now() + pauseMs > until) throw error;
-      // callers replace files in one step: nothing else of theirs may run meanwhile
+      // callers replace files in one step: nothing else of theirs may run in between
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
     }
   }

@@ -12,7 +12,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("makes a folder with the missing ones above it", () => {
+test("creates a folder and its missing parents", () => {
   const path = join(folder, "a", "b", "c");
   makePrivateFolder(path);
   makePrivateFolder(path);
@@ -26,6 +26,6 @@ test("refuses a path that leads through a file", () => {
   expect(() => makePrivateFolder(join(folder, "file", "home"))).toThrow("ENOTDIR");
 });
 
-test.runIf(process.platform === "linux")("returns where the system takes no folder", () => {
+test.runIf(process.platform === "linux")("returns where the system refuses a folder", () => {
   expect(() => makePrivateFolder("/proc/no-home/below")).toThrow("ENOENT");
 });

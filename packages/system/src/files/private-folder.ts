@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Makes a folder, and the missing ones above it, that only their owner may enter. Node's own `recursive` never returns
- * where the system refuses a new folder with ENOENT although the folder above exists, as below /proc.
- * @throws what the system says
+ * Creates a folder and its missing parents, accessible only to their owner. Node's `recursive` option never returns
+ * where the system refuses with ENOENT although the parent exists, as below /proc.
+ * @throws the system's error
  */
 export function makePrivateFolder(path: string): void {
   try {

@@ -11,7 +11,7 @@ const TREES = process.env.APPDB_FAULTS === "long" ? 10_000 : 1_000;
 const signal = new AbortController().signal;
 
 let base: string;
-/** Lies four folders deep, and each folder above has files and folders of the names that trees use. */
+/** Folder four levels deep. Each level above has files and folders with names that the trees use. */
 let above: string;
 beforeAll(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), "appdb-random-trees-")));
@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
-test(`every path of ${TREES} random trees that are accepted stays in the tree`, async () => {
+test(`keeps every path of ${TREES} random accepted trees inside the tree`, async () => {
   const random = new Random(20261123);
   const seen = { accepted: 0, refused: 0, links: 0 };
   for (let left = TREES; left > 0; left--) {
@@ -50,11 +50,11 @@ test(`every path of ${TREES} random trees that are accepted stays in the tree`, 
     }
     rmSync(tree, { recursive: true });
   }
-  // trees of both kinds were seen, and links that lead to something
+  // the run covered accepted and refused trees, and links to existing entries
   expect(Math.min(seen.accepted, seen.refused, seen.links)).toBeGreaterThan(TREES / 20);
 }, 300_000);
 
-/** Undefined for a link to nothing, and for one in a circle. */
+/** Undefined for a broken or circular link. */
 function realOf(path: string): string | undefined {
   try {
     return realpathSync.native(path);

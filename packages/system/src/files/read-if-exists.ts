@@ -1,4 +1,7 @@
-/** What is read; undefined when it is not there, or gone by now. Any other error is thrown. `codes` are those that mean it. */
+/**
+ * Reads a value. Undefined when it does not exist or has disappeared; other errors are thrown. `codes` are the error
+ * codes that mean "missing".
+ */
 export function readIfExists<Value>(read: () => Value, codes: readonly string[] = ["ENOENT"]): Value | undefined {
   try {
     return read();
@@ -8,7 +11,7 @@ export function readIfExists<Value>(read: () => Value, codes: readonly string[] 
   }
 }
 
-/** The same for what is read by a promise. */
+/** The same for an asynchronous read. */
 export async function awaitIfExists<Value>(
   reading: Promise<Value>,
   codes: readonly string[] = ["ENOENT"],

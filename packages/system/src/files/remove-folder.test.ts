@@ -29,7 +29,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a tree goes with all of its contents, and nothing behind its links", async () => {
+test("removes a tree with its contents and keeps link targets", async () => {
   const tree = join(folder, "tree");
   for (let at = 0; at < 100; at += 1) {
     mkdirSync(join(tree, `folder ${at}`), { recursive: true });
@@ -41,7 +41,7 @@ test("a tree goes with all of its contents, and nothing behind its links", async
   expect([existsSync(tree), readdirSync(kept)]).toEqual([false, ["file"]]);
 });
 
-test("a link itself goes, not the folder behind it; a missing path is no error", async () => {
+test("removes a link but not its target, and accepts a missing path", async () => {
   symlinkSync(kept, join(folder, "link"));
   await removeFolder(join(folder, "link"));
   await removeFolder(join(folder, "link"));
@@ -49,9 +49,9 @@ test("a link itself goes, not the folder behind it; a missing path is no error",
   expect(readdirSync(kept)).toEqual(["file"]);
 });
 
-test("a tree that is deeper than a path may be long goes too", { timeout: 60_000 }, async () => {
+test("removes a tree that is deeper than the maximum path length", { timeout: 60_000 }, async () => {
   const tree = join(folder, "tree");
-  // from the inside out: no path names all of it
+  // from the inside out: the full path would be too long
   let inner = join(folder, "inner");
   mkdirSync(inner);
   for (let level = 0; level < LEVELS; level += 1) {
@@ -66,7 +66,7 @@ test("a tree that is deeper than a path may be long goes too", { timeout: 60_000
 });
 
 test.runIf(process.platform === "linux")(
-  "a folder that is exchanged for a link meanwhile leads nowhere",
+  "follows no link when a folder is swapped for one",
   async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const tree = join(folder, "tree");
@@ -76,7 +76,7 @@ test.runIf(process.platform === "linux")(
       }
       const exchange = exchangeForLinks(tree, kept);
       await exchange.started;
-      // it may give up while it is written to
+      // it may give up while the folder is written to
       await removeFolder(tree).catch(() => undefined);
       await exchange.ended;
       expect(readdirSync(kept), `round ${round}`).toEqual(["file"]);
@@ -87,7 +87,7 @@ test.runIf(process.platform === "linux")(
   60_000,
 );
 
-/** Puts links in the place of folders while they are removed, the last first. */
+/** Replaces folders by links while they are removed, the last folder first. */
 function exchangeForLinks(tree: string, target: string) {
   const code = `const { renameSync, symlinkSync } = require("node:fs");
     const { parentPort, workerData: { count, target, tree } } = require("node:worker_threads");

@@ -4,24 +4,25 @@ import { chmod, type FileHandle, open, opendir, rename, rm, rmdir, unlink } from
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Linux: names an entry without opening it for reading or writing. */
+/** Linux: opens a handle to an entry without opening it for reading or writing. */
 const O_PATH = 0o10_000_000;
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Entries of one folder that are removed at the same time. */
+/** Maximum number of entries of one folder removed concurrently. */
 const AT_ONCE = 32;
-/** Each level holds a descriptor; deeper folders are moved to the top first. */
+/** Maximum depth with open descriptors, one per level. Deeper folders are first moved to the top. */
 const DEEPEST = 64;
 const RETRIES = 30;
 const RETRY_MS = 100;
-/** Looks through one folder, until it is empty. */
+/** Maximum number of passes over one folder before giving up. */
 const MAX_PASSES = 100_000;
-/** What a process that was just ended still does there. */
+/** Errors while a process that was just ended still writes there. */
 const STILL_WRITTEN = ["ENOTEMPTY", "EBUSY", "EEXIST"];
 
 /**
- * Removes a file or a folder, if it is there, with all of its contents. A tenant may change the folder meanwhile: each entry is
- * removed from the descriptor of its parent, and no link is followed. Retries for 3 seconds while a process still writes there.
- * Rejects with the system's error after that. The folder around `path` must be one that no tenant can write.
+ * Removes a file or a folder with its contents, if it exists. A tenant may change the folder concurrently, so each
+ * entry is removed through its parent's descriptor and no link is followed. Retries for 3 seconds while a process still
+ * writes there, then rejects with the system's error. Tenants must not be able to write the folder that contains
+ * `path`.
  */
 export async function removeFolder(path: string): Promise<void> {
   if (process.platform !== "linux") return await rm(path, { recursive: true, force: true, maxRetries: 10 });
@@ -36,7 +37,7 @@ export async function removeFolder(path: string): Promise<void> {
   }
 }
 
-/** False when something else took the name meanwhile. */
+/** False when another entry took the name in the meantime. */
 async function isRemoved(path: string): Promise<boolean> {
   if (await isUnlinked(path)) return true;
   const folder = await openFolder(path);
@@ -47,7 +48,7 @@ async function isRemoved(path: string): Promise<boolean> {
   return true;
 }
 
-/** Removes all entries of a folder. `top` takes folders that lie too deep, and goes on until none is left. */
+/** Removes all entries of a folder. Folders that are too deep move to `top`. Repeats until none is left. */
 async function empty(top: FileHandle, folder: FileHandle, depth: number): Promise<void> {
   const here = pathOf(folder);
   for (let passes = 1; ; passes += 1) {
@@ -64,7 +65,7 @@ async function empty(top: FileHandle, folder: FileHandle, depth: number): Promis
   }
 }
 
-/** Files at the same time; folders one after the other, since each of their levels holds descriptors. */
+/** Removes files concurrently and folders one at a time, because each level holds descriptors. */
 async function removeEntries(top: FileHandle, here: string, names: readonly string[], depth: number): Promise<void> {
   const results = await Promise.allSettled(names.map((name) => isUnlinked(join(here, name))));
   const folders = results.flatMap((result, at) => {
@@ -76,7 +77,7 @@ async function removeEntries(top: FileHandle, here: string, names: readonly stri
 
 async function removeBelow(top: FileHandle, path: string, depth: number): Promise<void> {
   const folder = await openFolder(path);
-  // exchanged since, or gone: the next look at its parent finds what is there
+  // swapped or gone: the next pass over its parent sees the current entry
   if (folder === undefined) return;
   await using handle = folder;
   if (depth >= DEEPEST) return await rename(path, join(pathOf(top), `.deep-${randomUUID()}`)).catch(ignoreGone);
@@ -96,7 +97,7 @@ async function isUnlinked(path: string): Promise<boolean> {
   }
 }
 
-/** Undefined when it is gone, or is no folder. Opens a folder of our own that its owner has closed. */
+/** Opens a folder, even one of ours without permissions. Undefined when it is gone or not a folder. */
 async function openFolder(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, FOLDER);

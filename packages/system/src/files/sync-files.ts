@@ -6,28 +6,28 @@ const TIMEOUT_MS = 120_000;
 const run = promisify(execFile);
 
 /**
- * Has everything below a folder outlive a power cut. The whole file system is written out, which takes a moment where one file after the
- * other takes seconds; where the system has no such command, the files that are named.
+ * Makes everything below a folder survive a power cut. Syncs the whole file system, which is much faster than syncing
+ * each file. Where the system has no such command, it syncs the listed files.
  */
 export async function syncFiles(folder: string, files: readonly string[]): Promise<void> {
   const isDone =
     process.platform === "linux" &&
     (await run("sync", ["-f", folder], { timeout: TIMEOUT_MS }).then(
       () => true,
-      // one without that option, or none
+      // the command is missing, or lacks that option
       () => false,
     ));
   if (!isDone) for (const file of files) await syncPath(file);
   await syncPath(folder);
 }
 
-/** Writes a file, or the names in a folder, to the disk: a rename outlives a power cut once its folder is written. */
+/** Syncs a file or a folder's entries to disk. A rename survives a power cut once its folder is synced. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();
   } catch (error) {
-    // folders cannot be synced everywhere
+    // not every system can sync folders
     if (!["EPERM", "EISDIR", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   } finally {
     await handle.close();

@@ -30,13 +30,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.runIf(process.platform === "linux")("files of tenants", () => {
-  test("a folder that is a link is not entered", async () => {
+  test("does not enter a folder that is a link", async () => {
     symlinkSync(kept, join(folder, "log"));
     expect(await inTenantFolder(join(folder, "log"), async (path) => readdirSync(path))).toBeUndefined();
     expect(await inTenantFolder(kept, async (path) => readdirSync(path))).toEqual(["secret"]);
   });
 
-  test("the folder that was opened stays the same when a link takes its name", async () => {
+  test("keeps an open folder when a link takes its name", async () => {
     const log = join(folder, "log");
     mkdirSync(log);
     const seen = await inTenantFolder(log, async (path) => {
@@ -47,7 +47,7 @@ describe.runIf(process.platform === "linux")("files of tenants", () => {
     expect(seen).toEqual([]);
   });
 
-  test("a file is read up to its bound, and never through a link or from a pipe", () => {
+  test("reads a file up to its limit and never through links or pipes", () => {
     const note = join(folder, "note");
     writeFileSync(note, "123456");
     expect(readTenantFile(note, 4)).toBe("1234");
@@ -58,7 +58,7 @@ describe.runIf(process.platform === "linux")("files of tenants", () => {
     expect(readTenantFile(join(folder, "missing"), 32)).toBeUndefined();
   });
 
-  test("a path that is written to leads through links of the system alone", () => {
+  test("follows only system links on a path that is written to", () => {
     symlinkSync(kept, join(folder, "own"));
     if (process.getuid?.() === 0) return;
     expect(() => refuseTenantLinks(join(folder, "own", "a"), true)).toThrow("is a link to");
@@ -66,8 +66,8 @@ describe.runIf(process.platform === "linux")("files of tenants", () => {
   });
 });
 
-describe.runIf(process.getuid?.() === 0)("files of tenants, given by root", () => {
-  test("a tree is given with its contents, and nothing behind its links", () => {
+describe.runIf(process.getuid?.() === 0)("files of tenants, changed by root", () => {
+  test("gives a tree with its contents and no link targets", () => {
     const data = join(folder, "data");
     mkdirSync(join(data, "inner"), { recursive: true });
     writeFileSync(join(data, "inner", "file"), "");
@@ -78,25 +78,25 @@ describe.runIf(process.getuid?.() === 0)("files of tenants, given by root", () =
     expect([kept, join(kept, "secret")].map((path) => statSync(path).uid)).toEqual([0, 0]);
   });
 
-  test("a folder that is missing is made and given", () => {
+  test("creates and gives a missing folder", () => {
     giveTree(join(folder, "a", "b"), POD);
     expect(statSync(join(folder, "a")).uid).toBe(0);
     expect(statSync(join(folder, "a", "b"))).toMatchObject({ uid: POD, mode: 0o40700 });
   });
 
-  test("a folder below one that its user owns is not given", () => {
+  test("does not give a folder below one that its user owns", () => {
     const data = join(folder, "data");
     giveTree(data, POD);
     expect(() => giveTree(join(data, "log"), POD)).toThrow("a folder above it belongs to the user that gets it");
   });
 
-  test("a link in the last part is not given, whoever made it", () => {
+  test("does not give a link in the last part, regardless of its owner", () => {
     symlinkSync(kept, join(folder, "scratch"));
     expect(() => giveTree(join(folder, "scratch"), POD)).toThrow(`it is a link to ${kept}`);
     expect(statSync(kept).uid).toBe(0);
   });
 
-  test("a link of another user on the way is refused for reading and for writing", () => {
+  test("refuses another user's link on the way, for reading and writing", () => {
     symlinkSync(kept, join(folder, "log"));
     lchownSync(join(folder, "log"), POD, POD);
     const said = `${join(folder, "log")} is a link to ${kept} that another user made`;
@@ -105,7 +105,7 @@ describe.runIf(process.getuid?.() === 0)("files of tenants, given by root", () =
     expect(readdirSync(kept)).toEqual(["secret"]);
   });
 
-  test("a link of the system is followed where no other user can replace it", () => {
+  test("follows a system link that no other user can replace", () => {
     symlinkSync("kept", join(folder, "system"));
     giveTree(join(folder, "system", "new"), POD);
     expect(statSync(join(kept, "new")).uid).toBe(POD);
@@ -113,13 +113,13 @@ describe.runIf(process.getuid?.() === 0)("files of tenants, given by root", () =
     expect(() => giveTree(join(folder, "system", "new"), POD)).toThrow("in a folder that another user can write");
   });
 
-  test("a tree that is deeper than its bound is refused", () => {
+  test("refuses a tree that is deeper than the limit", () => {
     const data = join(folder, "data");
     mkdirSync(join(data, ..."d".repeat(300)), { recursive: true });
     expect(() => giveTree(data, POD)).toThrow("256 levels deep");
   });
 
-  test("a folder is opened to others unless it is the user's own", () => {
+  test("opens a folder to others unless the user owns it", () => {
     openToOthers(kept, POD);
     expect(statSync(kept).mode).toBe(0o40705);
     chmodSync(kept, 0o700);

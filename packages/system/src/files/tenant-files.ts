@@ -17,34 +17,35 @@ import { isAbsolute, join, normalize, sep } from "node:path";
 import { appError } from "@appdb/contract/errors";
 
 /*
- * The only module that acts on files in folders that tenants can write. It opens each entry from the descriptor of its parent and
- * follows no link of a tenant. What a descriptor names stays the same, whatever takes the name meanwhile.
+ * The only module that handles files in folders that tenants can write. It opens each entry through its parent's
+ * descriptor and follows no link of a tenant. A descriptor keeps naming the same entry, even when another entry takes
+ * its name.
  */
 
-/** Linux: names an entry without opening it for reading or writing. */
+/** Linux: opens a handle to an entry without opening it for reading or writing. */
 const O_PATH = 0o10_000_000;
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const ENTRY = O_PATH | constants.O_NOFOLLOW;
-/** Opens a file only: no link, and no pipe that blocks the caller. */
+/** Opens regular files only: no links, and no pipes that would block the caller. */
 export const TENANT_FILE = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Links of the system on the way to one folder; the kernel has the same limit. */
+/** Maximum number of system links on one path; the kernel has the same limit. */
 const MAX_LINKS = 40;
-/** Folders within folders that change their owner; each level holds a descriptor. */
+/** Maximum depth when the owner of a tree changes; each level holds a descriptor. */
 const DEEPEST_TREE = 256;
 const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 const NO_FOLDER = ["ENOENT", "ENOTDIR", "ELOOP"];
 
-/** The entry that a descriptor named. Another entry that takes the same path has another identity. */
+/** Identity of the opened entry. Another entry at the same path has another identity. */
 export interface EntryIdentity {
   readonly dev: bigint;
   readonly ino: bigint;
 }
 
 /**
- * Works in a folder that a tenant can write or replace. `path` names the folder that was opened until `work` ends. Undefined
- * when the path has no folder, or has a link in its last part.
+ * Runs `work` in a folder that a tenant can write or replace. `path` names the opened folder until `work` ends.
+ * Undefined when no folder is there, or when the last part is a link.
  */
 export async function inTenantFolder<T>(folder: string, work: (path: string) => Promise<T>): Promise<T | undefined> {
   const handle = await open(folder, FOLDER).catch(noFolder);
@@ -56,7 +57,7 @@ export async function inTenantFolder<T>(folder: string, work: (path: string) => 
   }
 }
 
-/** Does the same as `inTenantFolder`, synchronously. */
+/** Synchronous version of `inTenantFolder`. */
 export function inTenantFolderNow<T>(folder: string, work: (path: string) => T): T | undefined {
   let file: number;
   try {
@@ -71,7 +72,10 @@ export function inTenantFolderNow<T>(folder: string, work: (path: string) => T):
   }
 }
 
-/** Reads at most `most_bytes` of a file that a tenant can write or replace. Undefined when the path has no ordinary file. */
+/**
+ * Reads at most `most_bytes` of a file that a tenant can write or replace. Undefined when the path is not a regular
+ * file.
+ */
 export function readTenantFile(path: string, mostBytes: number): string | undefined {
   let file: number;
   try {
@@ -89,9 +93,9 @@ export function readTenantFile(path: string, mostBytes: number): string | undefi
 }
 
 /**
- * Gives a folder with all of its contents to a user, and makes it when it is missing. No folder above it may belong to that user,
- * and links on the way must be the system's: the user could exchange anything else.
- * @throws pod_failed for such a path, for a path that is no folder, and for a tree deeper than 256 folders
+ * Gives a folder and its contents to a user, and creates it when it is missing. That user may own no parent folder, and
+ * links on the way must belong to the system. Otherwise the user could swap entries.
+ * @throws pod_failed for such a path, for a path that is not a folder, and for a tree deeper than 256 folders
  */
 export function giveTree(path: string, uid: number): EntryIdentity {
   return withEntry(path, { makes: true, owner: uid, has_own_links: false }, (entry, found) => {
@@ -102,8 +106,8 @@ export function giveTree(path: string, uid: number): EntryIdentity {
 }
 
 /**
- * Lets every user enter and read a folder, unless it belongs to `uid` already. Says nothing about the folders above. Undefined when
- * the path has nothing.
+ * Lets every user enter and read a folder, unless `uid` owns it. Does not change its parents. Undefined when nothing is
+ * at the path.
  * @throws pod_failed for a link of another user on the way
  */
 export function openToOthers(path: string, uid: number): EntryIdentity | undefined {
@@ -116,8 +120,8 @@ export function openToOthers(path: string, uid: number): EntryIdentity | undefin
 }
 
 /**
- * Refuses a path that leads through a link of another user. A path that is written to (`is_written`) leads through links of the
- * system alone: where pods run as our own user, a link of ours may be theirs.
+ * Refuses a path that leads through another user's link. A path that is written to (`is_written`) may only lead through
+ * system links: where pods run as our own user, pods can create our links.
  * @throws pod_failed
  */
 export function refuseTenantLinks(path: string, isWritten: boolean): void {
@@ -125,15 +129,15 @@ export function refuseTenantLinks(path: string, isWritten: boolean): void {
 }
 
 interface WalkOptions {
-  /** Makes folders that are missing. */
+  /** Whether to create missing folders. */
   readonly makes: boolean;
-  /** The user to whom no folder on the way may belong. */
+  /** User that may not own any folder on the way. */
   readonly owner: number | undefined;
-  /** Whether links of our own user are followed, besides those of root. */
+  /** Whether to follow links of our own user in addition to root's. */
   readonly has_own_links: boolean;
 }
 
-/** Opens a path part by part from the root. Undefined when it has nothing and `makes` is false. */
+/** Opens a path part by part from the root. Undefined when nothing is there and `makes` is false. */
 function withEntry<T>(path: string, options: WalkOptions & { readonly makes: true }, work: Work<T>): T;
 function withEntry<T>(path: string, options: WalkOptions, work: Work<T>): T | undefined;
 function withEntry<T>(path: string, options: WalkOptions, work: Work<T>): T | undefined {
@@ -181,7 +185,7 @@ interface FoundLink {
   readonly target: string;
 }
 
-/** A link counts as the system's when nobody else can put another one in its place. */
+/** A link counts as a system link when no other user can replace it. */
 function refuseLink(
   path: string,
   { above, found, name, target }: FoundLink,
@@ -214,7 +218,10 @@ function openIfThere(path: string): number | undefined {
   }
 }
 
-/** Gives the entry away, itself last: an entry that belongs to the user already was given with all of its contents. */
+/**
+ * Changes the owner of an entry after its contents. An entry that the user already owns was given with all of its
+ * contents.
+ */
 function own(entry: number, uid: number, path: string, depth: number): void {
   const found = fstatSync(entry);
   if (found.uid === uid) return;
@@ -228,7 +235,7 @@ function ownBelow(below: string, uid: number, path: string, depth: number): void
   const entry = openIfThere(below);
   if (entry === undefined) return;
   try {
-    // a link has no descriptor by which it changes its owner; its folder stays the same
+    // the owner of a link cannot be changed through a descriptor, but its folder is pinned
     if (fstatSync(entry).isSymbolicLink()) lchownSync(below, uid, uid);
     else own(entry, uid, path, depth + 1);
   } finally {
@@ -245,7 +252,7 @@ function partsOf(path: string): string[] {
   return path.split(sep).filter((part) => part !== "" && part !== ".");
 }
 
-/** No driver isolates pods on other systems than Linux. */
+/** Drivers isolate pods on Linux only. */
 function descriptorPath(file: number, folder: string): string {
   return process.platform === "linux" ? `/proc/self/fd/${file}` : folder;
 }
@@ -257,8 +264,8 @@ function noFolder(error: unknown): undefined {
 
 function notGiven(path: string, why: string): Error {
   return appError("pod_failed", {
-    detail: `The folder ${path} is not given to a pod: ${why}.`,
-    hint: `Look at each part of the path, then remove what a pod put there: namei -l ${path}`,
+    detail: `The folder ${path} cannot be given to a pod: ${why}.`,
+    hint: `Check each part of the path, then remove what a pod put there: namei -l ${path}`,
     meta: { path },
   });
 }

@@ -2,37 +2,37 @@ import { constants } from "node:fs";
 import { chmod, mkdir, open, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Files that are written at a time. */
+/** Maximum number of files written concurrently. */
 const AT_ONCE = 16;
-/** Never through a link, and never over what is there. */
+/** Follows no link and overwrites nothing. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** A file or a link to write. */
 export interface NewEntry {
-  /** From the folder's root, parts divided by `/`. */
+  /** Path from the folder's root, separated by `/`. */
   readonly path: string;
   readonly is_executable: boolean;
-  /** Where a link leads, as it is written; null for a file. */
+  /** Target of a link as written; null for a file. */
   readonly link: string | null;
-  /** The bytes of a file; none of a link. */
+  /** Bytes of a file; unused for a link. */
   bytes(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
-/** Permissions of what is written. */
+/** Permissions of written entries. */
 export interface EntryModes {
   readonly folder: number;
   readonly file: number;
   readonly program: number;
 }
 
-/** Nobody may change what is written. */
+/** Read-only for everyone. */
 export const SEALED: EntryModes = { folder: 0o555, file: 0o444, program: 0o555 };
-/** The owner may change what is written. */
+/** Writable by the owner. */
 export const OPEN: EntryModes = { folder: 0o755, file: 0o644, program: 0o755 };
 
 /**
- * Writes a list of entries into a folder that is empty, and in which nobody else can write until this resolves. Only listed entries and the folders
- * around them are made. The list must be one that `findTreeProblem` accepts: no entry lies below another one.
+ * Writes entries into an empty folder. No one else may write there until it resolves. Creates only the listed entries
+ * and their parent folders. The list must pass `findTreeProblem`: no entry lies below another one.
  */
 export async function writeEntries(
   entries: readonly NewEntry[],
@@ -47,13 +47,13 @@ export async function writeEntries(
     signal.throwIfAborted();
     await writeFile(entry, join(folder, entry.path), entry.is_executable ? modes.program : modes.file);
   });
-  // last: no file was written below one of them
+  // links last: no file was written below one of them
   for (const { link, path } of entries) if (link !== null) await symlink(link, join(folder, path));
   for (const path of [...folders].reverse()) await chmod(join(folder, path), modes.folder);
   await chmod(folder, modes.folder);
 }
 
-/** The folders of the entries, each behind the one that it lies in. */
+/** Parent folders of the entries, each after its own parent. */
 function foldersOf(entries: readonly NewEntry[]): string[] {
   const found = new Set<string>();
   for (const { path } of entries) {
@@ -74,7 +74,7 @@ async function writeFile(entry: NewEntry, path: string, mode: number): Promise<v
   }
 }
 
-/** In order, so many at a time; the first error ends it once those that were begun have ended. */
+/** Runs items in order with bounded concurrency. The first error stops it after the running ones end. */
 async function eachAtOnce<T>(items: readonly T[], count: number, work: (item: T) => Promise<void>): Promise<void> {
   const rest = items[Symbol.iterator]();
   const errors: unknown[] = [];

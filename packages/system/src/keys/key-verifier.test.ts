@@ -29,7 +29,7 @@ const snapshot = (over: Partial<KeySnapshot> = {}): KeySnapshot => ({
 });
 const signed = (over: Partial<KeySnapshot> = {}) => signSnapshot(snapshot(over), PAIR.privateKey);
 
-/** The pod's clocks: the wall clock may be set, the monotonic one goes on with `pass`. */
+/** The pod's clocks. Tests set the wall clock; `pass` advances the monotonic clock. */
 let wall = NOON;
 let passed = 5_000;
 let verifier: KeyVerifier;
@@ -54,8 +54,8 @@ beforeEach(() => {
 
 const outcome = (text = TEXT) => verifier.verify(text).outcome;
 
-describe("a verifier of keys", () => {
-  test("lets in by the text of a key alone, and says what it was granted", () => {
+describe("key verifier", () => {
+  test("accepts the text of a key and returns its grants", () => {
     expect(verifier.apply(signed(), "live")).toBe("applied");
     const found = verifier.verify(TEXT);
     if (found.outcome !== "good") throw new Error(found.outcome);
@@ -88,11 +88,11 @@ describe("a verifier of keys", () => {
     expect(keyAllows(found.key, { verb: "access", organization: "acme", database: "main", service: "x" })).toBe(true);
   });
 
-  test("nobody is let in before the first snapshot", () => {
+  test("refuses every key before the first snapshot", () => {
     expect(outcome()).toBe("stale");
   });
 
-  test("a key that the next snapshot lacks is refused; an older snapshot does not bring it back", () => {
+  test("refuses a key missing in the next snapshot and ignores older snapshots", () => {
     verifier.apply(signed(), "live");
     expect(verifier.apply(signed({ version: 2, keys: [] }), "live")).toBe("applied");
     expect(outcome()).toBe("bad");
@@ -101,7 +101,7 @@ describe("a verifier of keys", () => {
     expect(outcome()).toBe("bad");
   });
 
-  test("a snapshot of another database, of another organization, changed or signed by somebody else is not taken", () => {
+  test("rejects a snapshot that is foreign, changed or wrongly signed", () => {
     expect(verifier.apply(signed({ database: "other" }), "live")).toBe("foreign");
     expect(verifier.apply(signed({ organization: "other" }), "live")).toBe("foreign");
     const [payload = "", signature = ""] = signed().split(".");
@@ -121,7 +121,7 @@ describe("a verifier of keys", () => {
     expect(outcome()).toBe("stale");
   });
 
-  test("the last snapshot is good for 24 hours, a repeated one for 24 more", () => {
+  test("accepts a snapshot for 24 hours and extends it when repeated", () => {
     verifier.apply(signed(), "live");
     pass(24 * HOUR);
     expect(outcome()).toBe("good");
@@ -131,7 +131,7 @@ describe("a verifier of keys", () => {
     expect(outcome()).toBe("good");
   });
 
-  test("a kept snapshot is as old as the wall clock says, and a clock that is behind makes it no younger than new", () => {
+  test("derives a stored snapshot's age from the wall clock, at least zero", () => {
     wall = NOON + 20 * HOUR;
     verifier.apply(signed(), "kept");
     expect(outcome()).toBe("good");
@@ -144,7 +144,7 @@ describe("a verifier of keys", () => {
     expect(outcome()).toBe("stale");
   });
 
-  test("a wall clock that is set neither ends a key nor keeps it alive", () => {
+  test("setting the wall clock neither expires nor extends a key", () => {
     verifier.apply(signed({ keys: [{ ...KEY, expires_ms: NOON + HOUR }] }), "live");
     wall = NOON + 9_000 * HOUR;
     expect(outcome()).toBe("good");
@@ -155,7 +155,7 @@ describe("a verifier of keys", () => {
     expect(outcome()).toBe("bad");
   });
 
-  test("after a rotation the former text is good until the overlap ends", () => {
+  test("accepts the previous text until the rotation overlap ends", () => {
     const hashes = [
       { hash: hashKey(OTHER), until_ms: null },
       { hash: hashKey(TEXT), until_ms: NOON + HOUR },

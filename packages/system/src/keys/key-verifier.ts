@@ -5,18 +5,18 @@ import type { Role } from "@appdb/contract/permissions";
 import { createHashCompare, hashKey, toHashBytes } from "./key-hash.ts";
 import { openSnapshot, type SnapshotKey } from "./key-snapshot.ts";
 
-/** How long a snapshot is believed after the control plane was last heard. */
+/** How long a snapshot stays valid after the control plane's last message. */
 export const SNAPSHOT_LIFE_MS = 24 * 3_600_000;
 
 export interface VerifierClock {
-  /** ms since 1970; looked at once, for a snapshot that was kept. It may be set. */
+  /** ms since 1970. Read once for a stored snapshot. The clock may be set. */
   now(): number;
-  /** ms since whenever; it never goes back and never jumps. */
+  /** ms since an arbitrary start; never goes back and never jumps. */
   monotonic(): number;
 }
 
 export interface KeyVerifierOptions {
-  /** Of the control plane: who holds it can check snapshots and make none. */
+  /** Public key of the control plane: verifies snapshots and cannot make them. */
   readonly public_key: KeyObject;
   readonly organization: string;
   readonly database: string;
@@ -26,7 +26,7 @@ export interface KeyVerifierOptions {
 export interface VerifiedKey {
   readonly id: string;
   readonly name: string;
-  /** Undefined for a key that acts as a person. */
+  /** Undefined for a key that acts as its creator. */
   readonly grants: readonly Grant[] | undefined;
   readonly role: Role | null;
 }
@@ -34,16 +34,16 @@ export interface VerifiedKey {
 export type Applied = "applied" | "older" | "foreign" | "forged";
 export type Verified =
   | { readonly outcome: "good"; readonly key: VerifiedKey }
-  /** `stale`: nothing was heard for 24 h, or ever; nobody can be let in, and no key is to blame. */
+  /** `stale`: no message for 24 h, or ever. All requests are refused, and the key is not at fault. */
   | { readonly outcome: "bad" | "stale" };
 
 /**
- * Checks keys of one database, in memory, by the last snapshot that the control plane pushed. Time is the control plane's:
- * its stamp in the snapshot and what has passed since by the monotonic clock, so that a clock that is set ends no key early
- * and lets none live on.
+ * Verifies keys of one database in memory with the control plane's last snapshot. It uses the control plane's time: the
+ * snapshot's timestamp plus the elapsed monotonic time. Setting the local clock therefore neither expires keys early
+ * nor extends them.
  */
 export interface KeyVerifier {
-  /** Takes a snapshot that has just come, or (`kept`) one from the disk, whose age the wall clock tells. */
+  /** Applies a snapshot that just arrived, or (`kept`) one from disk, whose age the wall clock determines. */
   apply(text: string, source: "live" | "kept"): Applied;
   verify(text: string): Verified;
 }
@@ -56,7 +56,7 @@ interface HeldKey extends VerifiedKey {
 interface Held {
   readonly version: number;
   readonly issued_ms: number;
-  /** What the control plane's time is ahead of our monotonic clock. */
+  /** Offset of the control plane's time from our monotonic clock. */
   readonly ahead_ms: number;
   readonly keys: ReadonlyMap<string, HeldKey>;
 }
@@ -96,7 +96,7 @@ export function createKeyVerifier(options: KeyVerifierOptions): KeyVerifier {
   };
 }
 
-/** Whether a key may do something with a service. Those that act as a member may do what members may. */
+/** Whether a key allows an action on a service. Keys that act as a member have the member's permissions. */
 export function keyAllows(key: VerifiedKey, need: GrantNeed): boolean {
   return key.grants === undefined ? key.role !== null : grantsAllow(key.grants, need);
 }

@@ -11,6 +11,6 @@ test.each([
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ["::1", "0:0:0:0::/64"],
   ["no address", "no address"],
-])("attempts from %s are counted for %s", (address, network) => {
+])("counts attempts from %s for %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

@@ -1,10 +1,13 @@
 import { isIPv6 } from "node:net";
 
 const GROUPS = 8;
-/** What one customer of a provider gets at least: 2^64 addresses. */
+/** Smallest IPv6 network that providers assign to a customer: 2^64 addresses. */
 const NETWORK_GROUPS = 4;
 
-/** Whom attempts are counted for: an IPv4 address, or the /64 network of an IPv6 address, of which one person has every address. */
+/**
+ * Network that attempts are counted for: an IPv4 address, or the /64 network of an IPv6 address, because one person
+ * controls all its addresses.
+ */
 export function networkOf(address: string): string {
   const plain = address.replace(/%.*$/, "");
   if (!isIPv6(plain)) return address;

@@ -33,7 +33,7 @@ describe("addresses", () => {
     expect(isPublicAddress(address)).toBe(true),
   );
 
-  test("a name that resolves to this machine is connected to by nobody", async () => {
+  test("never connects to a name that resolves to this machine", async () => {
     const error = await new Promise((resolve) => publicLookup("localhost", { all: true }, (found) => resolve(found)));
     expect(error).toMatchObject({ code: "EPRIVATE" });
   });

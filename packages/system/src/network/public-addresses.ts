@@ -2,7 +2,7 @@ import { lookup as dnsLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
 
-/** Networks that are this machine, its neighbours, or nobody. */
+/** Networks of this machine, private networks, and reserved networks. */
 const PRIVATE = new BlockList();
 for (const [network, bits] of [
   ["0.0.0.0", 8] as const,
@@ -22,7 +22,7 @@ for (const [network, bits] of [
 ]) {
   PRIVATE.addSubnet(network, bits, "ipv4");
 }
-/** Of IPv6 only what is routed in public is reached, without the parts that carry IPv4 addresses inside. */
+/** For IPv6, only publicly routed networks are allowed, without those that embed IPv4 addresses. */
 const PUBLIC_6 = new BlockList();
 PUBLIC_6.addSubnet("2000::", 3, "ipv6");
 const NOT_PUBLIC_6 = new BlockList();
@@ -35,14 +35,16 @@ for (const [network, bits] of [
   NOT_PUBLIC_6.addSubnet(network, bits, "ipv6");
 }
 
-/** Says whether a literal address is reached over the internet; false for a name. */
+/** Whether a literal address is on the public internet. False for a name. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !PRIVATE.check(address, "ipv4");
   return family === 6 && PUBLIC_6.check(address, "ipv6") && !NOT_PUBLIC_6.check(address, "ipv6");
 }
 
-/** Says whether a literal address belongs to another machine on the internet: public, and none of this machine now. */
+/**
+ * Whether a literal address belongs to another machine on the internet: public, and not an address of this machine now.
+ */
 export function isForeignAddress(address: string, interfaces = networkInterfaces()): boolean {
   if (!isPublicAddress(address)) return false;
   const own = new BlockList();
@@ -52,7 +54,10 @@ export function isForeignAddress(address: string, interfaces = networkInterfaces
   return !own.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 }
 
-/** Resolves names for one connection: what it answers is what is connected to, so that a name cannot change in between. */
+/**
+ * Resolves a name for one connection. The connection uses exactly the checked address, so a name cannot change in
+ * between.
+ */
 export const publicLookup: LookupFunction = (hostname, options, done) => {
   dnsLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error !== null) return done(error, "", 0);
@@ -60,7 +65,7 @@ export const publicLookup: LookupFunction = (hostname, options, done) => {
     const hidden = addresses.find(({ address }) => !isForeignAddress(address));
     if (first === undefined || hidden !== undefined) {
       return done(
-        Object.assign(new Error("The name is of this machine or a private network."), { code: "EPRIVATE" }),
+        Object.assign(new Error("The name resolves to this machine or a private network."), { code: "EPRIVATE" }),
         "",
         0,
       );

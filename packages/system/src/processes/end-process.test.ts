@@ -10,7 +10,7 @@ const STEPS = [
   { signal: "SIGTERM", wait_ms: 10_000 },
   { signal: "SIGKILL", wait_ms: 10_000 },
 ] as const;
-/** Says by its status how it was asked to end. */
+/** Its exit status shows how it was asked to end. */
 const ORDERLY = `process.on("SIGTERM", () => process.exit(7)); process.on("disconnect", () => process.exit(9)); process.send("up");`;
 const DEAF = `process.on("SIGTERM", () => {}); process.on("disconnect", () => {}); setInterval(() => {}, 1000); process.send("up");`;
 
@@ -30,22 +30,22 @@ async function start(program: string) {
   return child;
 }
 
-test.skipIf(process.platform === "win32")("a child is asked by a signal", async () => {
+test.skipIf(process.platform === "win32")("asks a child by a signal", async () => {
   const child = await start(ORDERLY);
   expect(await endChild(child, STEPS, { has_signals: true })).toBe(true);
   expect(child.exitCode).toBe(7);
 });
 
-test("a child is asked by its channel where there are no signals", async () => {
+test("asks a child by its channel where signals are missing", async () => {
   const child = await start(ORDERLY);
   expect(await endChild(child, STEPS, { has_signals: false })).toBe(true);
   expect(child.exitCode).toBe(9);
 });
 
-/** On Windows, the first signal kills. */
+/** On Windows, any signal kills. */
 const WAYS = process.platform === "win32" ? [false] : [true, false];
 
-test.each(WAYS)("a child that does not listen is killed (signals: %s)", async (hasSignals) => {
+test.each(WAYS)("kills a child that does not react (signals: %s)", async (hasSignals) => {
   const child = await start(DEAF);
   const [asking, killing] = STEPS;
   expect(await endChild(child, [{ ...asking, wait_ms: 200 }, killing], { has_signals: hasSignals })).toBe(true);

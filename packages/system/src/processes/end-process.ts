@@ -5,16 +5,16 @@ import { type System, THIS_SYSTEM } from "./systems/this-system.ts";
 
 const POLL_MS = 10;
 
-/** One signal and how long it is given before the next one. */
+/** A signal and the time to wait before the next one. */
 export interface EndStep {
   readonly signal: NodeJS.Signals;
   readonly wait_ms: number;
 }
 
 /**
- * Ends one process with ever harder signals. Each signal goes out only while the pid still is that very process. `send` is for
- * programs with another way than the system's to be asked, and says whether the process was there.
- * Resolves to whether it is gone; a process in uninterruptible sleep may outlive SIGKILL.
+ * Ends a process with increasingly forceful signals. Each signal is sent only while the pid still belongs to that
+ * process. `send` replaces the system's signals for programs with another protocol and returns whether the process
+ * existed. Resolves to whether it is gone; a process in uninterruptible sleep may survive SIGKILL.
  */
 export async function endProcess(
   identity: ProcessIdentity,
@@ -29,8 +29,9 @@ export async function endProcess(
 }
 
 /**
- * Ends a child of this process with ever harder signals, as `endProcess` does. Its handle says exactly whether it runs, so the
- * system is not asked. Where a signal would end it at once, the first step closes its channel: our programs end in order then.
+ * Ends a child process with increasingly forceful signals, like `endProcess`. Its handle knows whether it runs, so the
+ * process table is not read. Where a signal would kill it, the first step closes its channel instead, on which our
+ * programs end cleanly.
  */
 export async function endChild(
   child: ChildProcess,
@@ -45,7 +46,7 @@ export async function endChild(
   return hasEnded(child);
 }
 
-/** Sends a child a signal; for one that it could not handle, closes the channel to it in place of that. */
+/** Sends a signal to a child, or closes its channel where the child could not handle the signal. */
 export function askToEnd(
   child: ChildProcess,
   signal: NodeJS.Signals,
@@ -55,7 +56,7 @@ export function askToEnd(
   else child.kill(signal);
 }
 
-/** Sends a signal if the process is still there; false when it is not. */
+/** Sends a signal if the process still exists; otherwise returns false. */
 export function sendSignal(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   if (!isProcessAlive(identity)) return false;
   try {

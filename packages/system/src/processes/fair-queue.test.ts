@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createFairQueue } from "./fair-queue.ts";
 
-/** Works that end when they are told to, in the order in which they began. */
+/** Jobs that end on request, in the order in which they began. */
 function makeWorks() {
   const began: string[] = [];
   const ends = new Map<string, () => void>();
@@ -17,7 +17,7 @@ function makeWorks() {
   return { began, end, work };
 }
 
-test("an owner with many works does not hold up another", async () => {
+test("an owner with many jobs does not delay another", async () => {
   const queue = createFairQueue({ at_once: 2, of_one: 1 });
   const { began, end, work } = makeWorks();
   const done = ["a1", "a2", "a3"].map((name) => queue.run("a", work(name)));
@@ -35,7 +35,7 @@ test("an owner with many works does not hold up another", async () => {
   expect(queue.waiting("a")).toBe(0);
 });
 
-test("owners that wait are served in turns", async () => {
+test("serves waiting owners in turns", async () => {
   const queue = createFairQueue({ at_once: 1, of_one: 1 });
   const { began, end, work } = makeWorks();
   const done = ["a1", "a2", "a3"].map((name) => queue.run("a", work(name)));
@@ -45,7 +45,7 @@ test("owners that wait are served in turns", async () => {
   expect(began).toEqual(["a1", "a2", "b1", "a3", "b2"]);
 });
 
-test("a work that fails gives its place back and fails its caller alone", async () => {
+test("a failed job frees its place and fails only its caller", async () => {
   const queue = createFairQueue({ at_once: 1, of_one: 1 });
   await expect(queue.run("a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   await expect(queue.run("a", async () => "yes")).resolves.toBe("yes");

@@ -1,22 +1,22 @@
-/** Bounds on work of several owners. */
+/** Concurrency limits for jobs of several owners. */
 export interface FairQueueLimits {
-  /** Works at a time, of all owners. */
+  /** Maximum number of concurrent jobs of all owners. */
   readonly at_once: number;
-  /** Works at a time, of one owner. */
+  /** Maximum number of concurrent jobs of one owner. */
   readonly of_one: number;
 }
 
-/** Lets owners work by turns: many waiting works of one owner hold up nobody else. */
+/** Serves owners in turns, so that many waiting jobs of one owner do not delay others. */
 export interface FairQueue {
-  /** Runs `work` once the owner has a place. Owners that wait get places in turns, and each gives its own in order. */
+  /** Runs `work` once the owner has a slot. Waiting owners get slots in turns; each owner's jobs run in order. */
   run<T>(owner: string, work: () => Promise<T>): Promise<T>;
-  /** Works of the owner that wait for a place. */
+  /** Number of the owner's waiting jobs. */
   waiting(owner: string): number;
 }
 
 export function createFairQueue({ at_once: atOnce, of_one: ofOne }: FairQueueLimits): FairQueue {
   const running = new Map<string, number>();
-  // the owner that was served last stands last
+  // the owner served last moves to the end
   const waiting = new Map<string, (() => void)[]>();
   let total = 0;
 

@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A process that tries to take the home and says how it went; it lives on until it is killed. */
+/** A process that tries to lock the home, prints the result, and lives until it is killed. */
 async function contend(): Promise<string> {
   const module = await bundleScript(join(import.meta.dirname, "home-lock.ts"));
   const script = `const { acquireHomeLock } = await import(${JSON.stringify(module)});
@@ -43,7 +43,7 @@ async function killAll(): Promise<void> {
   );
 }
 
-test("of many that take a home at once exactly one has it, also after the owner was killed", {
+test("exactly one of many contenders locks a home, also after a kill", {
   timeout: 60_000,
 }, async () => {
   for (let round = 0; round < 3; round++) {
@@ -55,12 +55,12 @@ test("of many that take a home at once exactly one has it, also after the owner 
   expect(readdirSync(folder)).toHaveLength(1);
 });
 
-test("a home is taken while its owner lives, and says who it is", () => {
+test("a home stays locked while its owner lives and names the owner", () => {
   expect(acquireHomeLock(folder)).toEqual({ outcome: "acquired" });
   expect(acquireHomeLock(folder)).toEqual({ outcome: "taken", owner: identifyProcess(process.pid) });
 });
 
-test("a lock of another start of the same pid, a torn one and an empty one belong to nobody", () => {
+test("ignores stale, incomplete and empty locks", () => {
   for (const text of [JSON.stringify({ pid: process.pid, started: "earlier" }), '{"pid": 1', ""]) {
     const next = Math.max(0, ...readdirSync(folder).map((name) => Number(name.split(".")[1]))) + 1;
     writeFileSync(join(folder, `daemon.${next}`), text);

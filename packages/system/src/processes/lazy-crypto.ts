@@ -1,4 +1,4 @@
-/** node:crypto, loaded when it is first needed: an import would cost every command 5 ms of its start, and few need it. */
+/** Loads node:crypto on first use. A static import would add 5 ms to the start of every command, and few need it. */
 export function lazyCrypto(): typeof import("node:crypto") {
   return process.getBuiltinModule("node:crypto");
 }

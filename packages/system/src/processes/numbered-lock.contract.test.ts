@@ -12,7 +12,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-test("one at a time has a lock, and each of those who wait gets it", async () => {
+test("one process at a time holds a lock and each waiter gets it", async () => {
   const folder = join(parent, "one");
   let inside = 0;
   let turns = 0;
@@ -29,12 +29,12 @@ test("one at a time has a lock, and each of those who wait gets it", async () =>
   expect(turns).toBe(20);
 });
 
-test("a lock may be waited for no longer than its signal says", async () => {
+test("waits for a lock until its signal aborts", async () => {
   using _lock = await waitForLock(parent, "lock.");
   await expect(waitForLock(parent, "lock.", AbortSignal.timeout(20))).rejects.toMatchObject({ name: "AbortError" });
 });
 
-test("who takes the folder away with the lock in it leaves the name free", () => {
+test("removing the folder with the lock frees the name", () => {
   const folder = join(parent, "one");
   const lock = tryLock(folder, "lock.");
   expect(lock.outcome).toBe("acquired");

@@ -9,28 +9,28 @@ import { readIfExists } from "../files/read-if-exists.ts";
 import { identifyProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /**
- * A lock that ends with its process. Lock files are numbered and only the highest counts: it belongs to a process
- * that is either alive, then the lock is taken, or dead, then whoever makes the next number has it. Nobody ever removes
- * the highest file, so two that find the same dead owner race for one name and `link` lets exactly one have it; a single
- * file that is removed and made again cannot promise that.
+ * A lock that ends with its process. Lock files are numbered and only the highest counts. If its owner is alive, the
+ * lock is taken. If the owner is dead, the process that creates the next number gets the lock. The highest file is
+ * never removed, so two processes that see the same dead owner compete for one name, and `link` lets exactly one win. A
+ * single file that is removed and recreated cannot guarantee this.
  */
 export type LockResult =
   | { readonly outcome: "acquired"; release(): void }
   | { readonly outcome: "taken"; readonly owner: ProcessIdentity };
 
-/** What systems say where a file system has no links: Linux, macOS, Windows. */
+/** Errors of file systems without hard links on Linux, macOS, Windows. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EISDIR"];
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 40;
 
-/** Tries to take the lock once. `folder` is made when it is missing; the lock's files in it begin with `prefix`. */
+/** Tries once to take the lock. Creates `folder` when it is missing; lock file names begin with `prefix`. */
 export function tryLock(folder: string, prefix: string): LockResult {
   const self = identifyProcess(process.pid);
   if (self === undefined) throw new Error("This process cannot be found in the process table.");
   for (;;) {
     const present = findOwner(folder, prefix);
     if (present.owner !== undefined) return { outcome: "taken", owner: present.owner };
-    // made before what counts is looked at: if the folder is moved away and made anew meanwhile, the draft is not in it
+    // created before the check: if the folder is replaced meanwhile, the draft is not in the new one
     const draft = writeDraft(folder, self);
     try {
       const { owner, highest } = findOwner(folder, prefix);
@@ -38,7 +38,7 @@ export function tryLock(folder: string, prefix: string): LockResult {
       const mine = join(folder, `${prefix}${highest + 1}`);
       if (!link(draft, mine)) continue;
       const { ino } = statSync(draft);
-      // our number may have been used and cleared away by a later owner since we looked
+      // a later owner may have used and removed our number since the check
       if (listNumbers(folder, prefix).some((number) => number > highest + 1)) {
         rmSync(mine, { force: true });
         continue;
@@ -53,13 +53,16 @@ export function tryLock(folder: string, prefix: string): LockResult {
   }
 }
 
-/** Who has the lock now; undefined when nobody does. */
+/** Current owner of the lock; undefined when it is free. */
 export function findLockOwner(folder: string, prefix: string): ProcessIdentity | undefined {
   return findOwner(folder, prefix).owner;
 }
 
-/** Waits for the lock, which the returned object lets go of. It knows processes: who has it and waits again waits for ever.
- *  @throws the abort's reason */
+/**
+ * Waits for the lock and returns an object that releases it. The lock is per process: waiting for a lock that this
+ * process holds never ends.
+ * @throws the abort's reason
+ */
 export async function waitForLock(folder: string, prefix: string, signal?: AbortSignal): Promise<Disposable> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     signal?.throwIfAborted();
@@ -69,7 +72,7 @@ export async function waitForLock(folder: string, prefix: string, signal?: Abort
   }
 }
 
-/** Whose the highest number is, while that process lives. */
+/** Owner of the highest number, while that process lives. */
 function findOwner(folder: string, prefix: string): { owner: ProcessIdentity | undefined; highest: number } {
   const highest = Math.max(0, ...listNumbers(folder, prefix));
   const owner = highest === 0 ? undefined : readOwner(join(folder, `${prefix}${highest}`));
@@ -84,15 +87,17 @@ function writeDraft(folder: string, self: ProcessIdentity): string {
       writeFileSync(draft, JSON.stringify(self), { mode: 0o600, flag: "wx" });
       return draft;
     } catch (error) {
-      // on a full disk the file is made and stays empty
+      // on a full disk the file is created but empty
       rmSync(draft, { force: true });
-      // the folder was moved away just now
+      // the folder was just moved away
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
   }
 }
 
-/** Gives the draft its numbered name; false when somebody else was first, or the draft went with its folder. */
+/**
+ * Links the draft to its numbered name. False when another process was first, or the draft disappeared with its folder.
+ */
 function link(draft: string, path: string): boolean {
   try {
     linkSync(draft, path);
@@ -105,18 +110,20 @@ function link(draft: string, path: string): boolean {
   }
 }
 
-/** Nothing but a link, or an equal to it, promises that one alone has a name and that its text is whole. */
+/** Only a hard link guarantees a unique name and complete content. */
 function cannotLink(draft: string, cause: unknown): Error {
   const folder = dirname(draft);
   return appError("home_not_writable", {
-    detail: `The file system of ${folder} has no hard links, by which a home is locked. FAT and exFAT have none.`,
+    detail: `The file system of ${folder} does not support hard links, which lock a home. FAT and exFAT do not support them.`,
     hint: "Set SERVICE_HOME to a folder on another disk.",
     meta: { folder },
     cause,
   });
 }
 
-/** The file stays, as nobody's; unless it is another's by now, because whoever had the lock took its folder away. */
+/**
+ * Empties the file so that it has no owner. Skips a file of another owner, which exists when the folder was replaced.
+ */
 function release(folder: string, path: string, inode: number): void {
   if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) return;
   const draft = join(folder, `draft.${randomBytes(6).toString("hex")}`);
@@ -125,7 +132,7 @@ function release(folder: string, path: string, inode: number): void {
   } catch (error) {
     rmSync(draft, { force: true });
     if (!isDiskFull(error)) throw error;
-    // an empty file is nobody's too, and takes no room
+    // an empty file has no owner and takes no space
     truncateSync(path);
     return;
   }
@@ -140,7 +147,7 @@ function listNumbers(folder: string, prefix: string): number[] {
 
 function readOwner(path: string): ProcessIdentity | undefined {
   const text = readIfExists(() => readFileSync(path, "utf8"));
-  // cleared away by a later owner, whom the next look finds
+  // removed by a later owner, which the next attempt finds
   if (text === undefined) return undefined;
   try {
     const found = JSON.parse(text) as Partial<ProcessIdentity>;
@@ -149,7 +156,7 @@ function readOwner(path: string): ProcessIdentity | undefined {
     }
     return undefined;
   } catch {
-    // torn by a crash of the machine: nobody of that time lives
+    // cut off by a machine crash, so its owner no longer lives
     return undefined;
   }
 }

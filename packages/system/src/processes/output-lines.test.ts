@@ -9,16 +9,16 @@ function linesOf(...pieces: (string | Buffer)[]): string[] {
   return lines;
 }
 
-test("lines are given as printed, the last one without a line break too", () => {
+test("emits lines as printed, including an unterminated last line", () => {
   expect(linesOf("a\n\nb\r\nc", "d\ne")).toEqual(["a", "", "b", "cd", "e"]);
 });
 
-test("a character that arrives in two pieces stays whole", () => {
+test("keeps a character intact that arrives in two pieces", () => {
   const bytes = Buffer.from("é\n");
   expect(linesOf(bytes.subarray(0, 1), bytes.subarray(1))).toEqual(["é"]);
 });
 
-test("an endless line is given in pieces of bounded length and nothing of it is lost", () => {
+test("splits an endless line into bounded pieces without loss", () => {
   const lines = linesOf(
     ..."x"
       .repeat(10)

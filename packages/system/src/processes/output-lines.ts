@@ -2,7 +2,10 @@ import { StringDecoder } from "node:string_decoder";
 
 const MAX_LINE_LENGTH = 8 * 1024;
 
-/** Turns bytes as they come into lines; longer ones are given in pieces of `max_length`. `end` gives what is left without a line break. */
+/**
+ * Splits bytes into lines as they arrive. Longer lines are emitted in pieces of `max_length`. `end` emits an
+ * unterminated rest.
+ */
 export function createLineSplitter(
   onLine: (line: string) => void,
   maxLength = MAX_LINE_LENGTH,

@@ -6,8 +6,10 @@ import { moveFile } from "../files/move-file.ts";
 import { makePrivateFolder } from "../files/private-folder.ts";
 import { lazyCrypto } from "./lazy-crypto.ts";
 
-/** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
- *  @throws disk_full; what the system says otherwise */
+/**
+ * Writes a private file atomically: readers see the old text or the new one.
+ * @throws disk_full; otherwise the system's error
+ */
 export function writePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${lazyCrypto().randomBytes(6).toString("hex")}.tmp`;
   try {

@@ -1,8 +1,8 @@
 import { THIS_SYSTEM } from "./systems/this-system.ts";
 
 /**
- * A process that can be recognised later: a pid alone cannot, because the system gives it out again.
- * `started` is opaque text that no other process of that pid has.
+ * Identity of a process. A pid alone is not enough because the system reuses it. `started` is opaque text that differs
+ * for every process with that pid.
  */
 export interface ProcessIdentity {
   readonly pid: number;
@@ -10,8 +10,8 @@ export interface ProcessIdentity {
 }
 
 /**
- * Tells which process has this pid now; undefined when there is none, or only a zombie that nobody has reaped.
- * @throws daemon_failed when the system does not say which processes run
+ * Identifies the current process with this pid. Undefined when it does not exist or is a zombie.
+ * @throws daemon_failed when the process table is unreadable
  */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
@@ -19,12 +19,18 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   return started === undefined ? undefined : { pid, started };
 }
 
-/** True while exactly this process runs: the pid is there, is no zombie, and was started when we said. @throws daemon_failed */
+/**
+ * Whether exactly this process still runs: the pid exists, is not a zombie, and has the recorded start.
+ * @throws daemon_failed
+ */
 export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 
-/** The command line of a process as one text, undefined when there is no such process or it may not be read. @throws daemon_failed */
+/**
+ * Command line of a process as one text. Undefined when the process does not exist or is unreadable.
+ * @throws daemon_failed
+ */
 export function commandLine(pid: number): string | undefined {
   return THIS_SYSTEM.processes.commandLine(pid);
 }

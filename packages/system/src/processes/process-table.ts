@@ -6,18 +6,18 @@ import type { ProcessEntry } from "./systems/process-system.ts";
 import { THIS_SYSTEM } from "./systems/this-system.ts";
 
 const POLL_MS = 10;
-/** What Linux shows times in, whatever its own clock does. */
+/** Unit of times in /proc, independent of the kernel's clock rate. */
 const TICKS_PER_S = 100;
 
-/** Every process but zombies. */
+/** All processes except zombies. */
 export function readProcesses(): ProcessEntry[] {
   return THIS_SYSTEM.processes.list();
 }
 
 /**
- * The given processes with all that come from them: children, their children, and whoever is in a session that one of these
- * leads. `marker` is `NAME=value` of an environment that nobody else was given; where the system shows environments (Linux)
- * it also finds those that left the family, but not who threw its environment away as well.
+ * The given processes and their descendants, including members of sessions that they lead. `marker` is a unique
+ * `NAME=value` of their environment. Where the system shows environments (Linux), it also finds detached processes,
+ * unless they replaced their environment.
  */
 export function findFamily(roots: readonly number[], marker?: string, table = readProcesses()): ProcessEntry[] {
   const members = new Set(roots);
@@ -33,7 +33,7 @@ export function findFamily(roots: readonly number[], marker?: string, table = re
 }
 
 /**
- * Kills whatever `find` finds, again and again, until it finds nothing: some may be making others meanwhile. Resolves to
+ * Kills the processes that `find` returns until it returns none, because some may start others meanwhile. Resolves to
  * whether none is left; processes in uninterruptible sleep may outlive `wait_ms`.
  */
 export async function killAll(find: () => readonly ProcessEntry[], waitMs: number): Promise<boolean> {
@@ -48,8 +48,8 @@ export async function killAll(find: () => readonly ProcessEntry[], waitMs: numbe
 }
 
 /**
- * Memory of processes in bytes, what they share counted once (PSS); undefined where the system does not say.
- * Reading it takes about a millisecond for a process of 100 MB.
+ * Memory of processes in bytes, with shared memory counted once (PSS). Undefined where the system does not report it.
+ * Reading takes about a millisecond per 100 MB.
  */
 export function proportionalMemory(pids: readonly number[]): number | undefined {
   let kilobytes: number | undefined;
@@ -61,8 +61,8 @@ export function proportionalMemory(pids: readonly number[]): number | undefined 
 }
 
 /**
- * Milliseconds of processors that a process has used with all that come from it, those that have ended included: whoever waits for a
- * process takes over what it used. Undefined where the system does not say.
+ * Processor time in milliseconds of a process and its descendants, including ended ones that were waited for. Undefined
+ * where the system does not report it.
  */
 export function familyCpuMs(root: number): number | undefined {
   if (process.platform !== "linux") return undefined;
@@ -75,7 +75,7 @@ export function familyCpuMs(root: number): number | undefined {
   let ticks = 0;
   for (const pid of members) {
     const stat = readProc(`/proc/${pid}/stat`);
-    // after the name: state, ten other numbers, then user and system time, its own and of those it waited for
+    // after the name: state, ten other numbers, then user and system time of the process and of its reaped children
     const times =
       stat
         ?.slice(stat.lastIndexOf(")") + 2)
@@ -90,7 +90,7 @@ function kill(identity: ProcessIdentity): void {
   try {
     sendSignal(identity, "SIGKILL");
   } catch (error) {
-    // it has become another user's, whom the system protects from us; it is still counted as left
+    // it changed to another user that we may not signal; it still counts as left
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }
@@ -104,7 +104,7 @@ function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, "latin1");
   } catch {
-    // gone between two looks, or another user's: an answer either way
+    // ended between the reads, or another user's: both mean unknown
     return undefined;
   }
 }

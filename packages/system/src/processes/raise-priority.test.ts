@@ -22,12 +22,12 @@ test.skipIf(!isRoot)("root raises a process and its session", async () => {
     child.kill("SIGKILL");
     await once(child, "exit");
   }
-  // a kernel without groups of sessions has no such file, and says so
+  // a kernel without session groups lacks the file, which is logged
   expect(log.lines.length).toBeLessThanOrEqual(1);
 });
 
-test("a process that cannot be raised runs on, and the log tells", () => {
+test("a process that cannot be raised keeps running and logs it", () => {
   const log = createSilentLog();
   raisePriority(log, 2 ** 22 + 1);
-  expect(log.lines).toMatchObject([{ level: "debug", message: "the process runs at its usual priority" }]);
+  expect(log.lines).toMatchObject([{ level: "debug", message: "the process runs with normal priority" }]);
 });

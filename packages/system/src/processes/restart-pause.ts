@@ -1,7 +1,7 @@
 const FIRST_MS = 100;
 const LONGEST_MS = 10_000;
 
-/** Milliseconds to wait before a process is started again that has ended at once so many times in a row: 100 at first, 10 s at most. */
+/** Milliseconds before a restart after this many quick ends in a row: 100 at first, 10 s at most. */
 export function restartPause(quickEnds: number): number {
   return Math.min(FIRST_MS * 2 ** quickEnds, LONGEST_MS);
 }

@@ -2,13 +2,12 @@ import { toProblem } from "@appdb/contract/errors";
 import { closeInherited } from "./inherited-descriptors.ts";
 
 /**
- * Runs a program's main function and ends the process with its status. What it throws is told on stderr as what happened and
- * the next step, with the stack only when the fault is our own; the status is 1 then. What was open where it was started is closed.
+ * Runs a program's main function and exits with its status. Errors are printed on stderr with detail and hint, plus the
+ * stack for internal errors, and the status is 1. Inherited descriptors are closed first.
  */
 export function runMain(run: () => Promise<number>): void {
   closeInherited();
-  // no await at the top of a program: the bundles are CommonJS, which loads Node's own modules when they are needed and not all
-  // at the start
+  // no top-level await: the bundles are CommonJS, which loads Node's own modules on first use instead of at the start
   void run()
     .catch(report)
     .then((status) => process.exit(process.exitCode ?? status));

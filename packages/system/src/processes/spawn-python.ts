@@ -4,21 +4,21 @@ import { Writable } from "node:stream";
 import type { Runtime } from "@appdb/contract/runtime";
 import { environmentOptions, optionsText } from "./bubblewrap-options.ts";
 
-/** All that a launcher gets of an environment. */
+/** The launcher's complete environment. */
 const LAUNCHER_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };
 
 export interface SpawnPythonInput {
   readonly runtime: Pick<Runtime, "env" | "launcher" | "library_paths" | "python">;
   readonly args: readonly string[];
-  /** Beside the runtime's own. */
+  /** Variables in addition to the runtime's. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin: "pipe" | "ignore";
 }
 
 /**
- * Starts the application's Python, with pipes for what it prints. Behind a launcher its environment is in no other program's: it
- * goes to descriptor 3, as options of bubblewrap.
- * @throws pod_failed for a variable that a launcher cannot be given
+ * Starts the application's Python with piped output. With a launcher, the environment goes to descriptor 3 as
+ * bubblewrap options, so that no other program has it.
+ * @throws pod_failed for a variable that a launcher cannot receive
  */
 export function spawnPython(
   { args, env, runtime, stdin }: SpawnPythonInput,
@@ -38,14 +38,14 @@ export function spawnPython(
   });
   const told: unknown = child.stdio[3];
   if (told instanceof Writable) {
-    // one that ends without reading it says why by how it ends
+    // the exit status explains a launcher that ends without reading it
     told.on("error", () => undefined);
     told.end(text);
   }
   return child;
 }
 
-/** Variables with which a Python of the application is run: its own, and our library on the import path. */
+/** Environment of the application's Python: the runtime's variables, and our library on the import path. */
 export function pythonEnvironment({
   env,
   library_paths: libraryPaths,

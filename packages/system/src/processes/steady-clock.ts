@@ -1,8 +1,8 @@
 import type { Clock } from "@appdb/engine/ports";
 
 /**
- * A clock that shows the time of day as it was when it was made and goes on at its own pace: whoever sets the machine's clock neither
- * stops it nor makes it jump. For how long something takes or is ago, within one process; not for dates.
+ * A clock that starts at the current time of day and then advances monotonically. Setting the machine's clock does not
+ * affect it. Use it for durations within one process, not for dates.
  */
 export function createSteadyClock(): Clock {
   const begun = Date.now() - performance.now();

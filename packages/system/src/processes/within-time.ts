@@ -1,4 +1,4 @@
-/** Waits for work, but no longer than this. What it fails with until then is thrown; what becomes of it later is nobody's concern. */
+/** Waits for work up to a timeout. Errors before the timeout are thrown; later results are ignored. */
 export async function withinTime(work: Promise<unknown>, mostMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {

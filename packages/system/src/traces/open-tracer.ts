@@ -1,7 +1,7 @@
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { OtlpTracerInput } from "./otlp-tracer.ts";
 
-/** One of them has to be set before anything is traced, or loaded for it. */
+/** At least one of them must be set before anything is traced or loaded. */
 const ASKED_BY = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
 const VARIABLES = [
@@ -12,15 +12,15 @@ const VARIABLES = [
   "OTEL_SDK_DISABLED",
 ];
 
-/** What of an environment the tracer hangs on, by name; values may hold credentials. Empty when nothing is traced. */
+/** Names of the environment variables that affect tracing; values may contain credentials. Empty without tracing. */
 export function traceVariables(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
   if (!ASKED_BY.some((name) => env[name])) return {};
   return Object.fromEntries(VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
 }
 
 /**
- * The tracer that the variables of an environment ask for (otlp-tracer.ts); undefined when they ask for none, and after a line in
- * the log when they cannot be used: nobody is refused service for that.
+ * Opens the tracer that the environment configures (otlp-tracer.ts). Undefined without configuration, and, after a log
+ * entry, when it is invalid, because tracing must not stop the service.
  */
 export async function openTracer(
   env: Readonly<Record<string, string | undefined>>,
@@ -33,7 +33,10 @@ export async function openTracer(
     const settings = readTraceSettings(env);
     return settings === undefined ? undefined : createOtlpTracer({ ...about, settings }, log);
   } catch (error) {
-    log.warn({ reason: error instanceof Error ? error.message : String(error) }, "nothing is traced");
+    log.warn(
+      { reason: error instanceof Error ? error.message : String(error) },
+      "tracing is off because of invalid settings",
+    );
     return undefined;
   }
 }

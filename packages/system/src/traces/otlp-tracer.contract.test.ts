@@ -7,7 +7,7 @@ import { readTraceSettings } from "./otlp-tracer.ts";
 const ABOUT = { name: "main/notes", version: "1.2.3", role: "service" } as const;
 const REQUEST = { service: "notes", method: "POST", route: "/notes", id: "req-1" };
 
-test("a request becomes a span of its caller's trace, what it waited for spans below it, and all are sent with the headers", async () => {
+test("exports a request as a span of its caller's trace with child spans", async () => {
   await using collector = await startTraceCollector();
   const log = createSilentLog();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_HEADERS: "x-token=a%20b" };
@@ -21,7 +21,7 @@ test("a request becomes a span of its caller's trace, what it waited for spans b
     trace?.note("db", now - 10, now - 5, undefined);
     trace?.end(200);
     expect(trace?.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
-    // a caller that does not trace decides for us as well
+    // a caller's decision not to trace applies to us too
     expect(tracer?.begin({ ...REQUEST, headers: { traceparent: headers.traceparent.replace(/1$/, "0") } })).toBe(
       undefined,
     );
@@ -41,7 +41,7 @@ test("a request becomes a span of its caller's trace, what it waited for spans b
   expect(log.lines).toEqual([]);
 });
 
-test("nobody traces unless an address is set; a bad setting is told by its name and never by its value", async () => {
+test("traces only with an address and reports bad settings without values", async () => {
   expect(await openTracer({ OTEL_SERVICE_NAME: "x" }, ABOUT, createSilentLog())).toBe(undefined);
   expect(readTraceSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:1", OTEL_SDK_DISABLED: "TRUE" })).toBe(undefined);
   expect(
@@ -60,13 +60,17 @@ test("nobody traces unless an address is set; a bad setting is told by its name 
     const log = createSilentLog();
     expect(await openTracer(env, ABOUT, log)).toBe(undefined);
     expect(log.lines).toMatchObject([
-      { level: "warn", message: "nothing is traced", fields: { reason: expect.stringContaining(name) } },
+      {
+        level: "warn",
+        message: "tracing is off because of invalid settings",
+        fields: { reason: expect.stringContaining(name) },
+      },
     ]);
     expect(JSON.stringify(log.lines)).not.toContain("secret");
   }
 });
 
-test("a collector that refuses is said once, and requests go on", async () => {
+test("logs a refusing collector once and keeps serving requests", async () => {
   await using collector = await startTraceCollector(403);
   const log = createSilentLog();
   {

@@ -22,23 +22,23 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { withinTime } from "../processes/within-time.ts";
 
-/** Where traces go; nobody traces unless an address is set. */
+/** Settings of tracing, which is off unless an address is set. */
 export interface TraceSettings {
-  /** Takes OTLP over HTTP: `http://collector:4318/v1/traces`. */
+  /** OTLP over HTTP endpoint: `http://collector:4318/v1/traces`. */
   readonly url: string;
-  /** Sent with every export; may hold credentials. */
+  /** Headers of every export; may contain credentials. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of requests that belong to no trace yet, how many are traced: 0 to 1. */
+  /** Share of requests without a trace that are sampled: 0 to 1. */
   readonly ratio: number;
 }
 
 const SIGNAL_PATH = "/v1/traces";
 
 /**
- * Reads the variables that OpenTelemetry's SDKs share (https://opentelemetry.io/docs/specs/otel/protocol/exporter/):
- * OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, else OTEL_EXPORTER_OTLP_ENDPOINT; OTEL_EXPORTER_OTLP_TRACES_HEADERS, else
- * OTEL_EXPORTER_OTLP_HEADERS; OTEL_TRACES_SAMPLER_ARG; OTEL_SDK_DISABLED. Undefined when nothing is to be traced.
- * @throws Error with the name of the variable that cannot be used, without its value
+ * Reads the standard variables of OpenTelemetry SDKs (https://opentelemetry.io/docs/specs/otel/protocol/exporter/):
+ * OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, otherwise OTEL_EXPORTER_OTLP_ENDPOINT; OTEL_EXPORTER_OTLP_TRACES_HEADERS,
+ * otherwise OTEL_EXPORTER_OTLP_HEADERS; OTEL_TRACES_SAMPLER_ARG; OTEL_SDK_DISABLED. Undefined without tracing.
+ * @throws Error with the name of the invalid variable, without its value
  */
 export function readTraceSettings(env: Readonly<Record<string, string | undefined>>): TraceSettings | undefined {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true") return undefined;
@@ -65,10 +65,10 @@ function readRatio(text: string | undefined): number {
 
 export interface OtlpTracerInput {
   readonly settings: TraceSettings;
-  /** As collectors list it: `cloud://acme:main/ingest`. */
+  /** Service name in collectors: `cloud://acme:main/ingest`. */
   readonly name: string;
   readonly version: string;
-  /** What the one who traces is to the request. */
+  /** Role of the tracing process for the request. */
   readonly role: "service" | "gateway";
 }
 
@@ -77,7 +77,7 @@ const EXPORT_MS = 10_000;
 const LAST_EXPORT_MS = 2_000;
 const SAY_EVERY_MS = 60_000;
 
-/** Sends what is taken down to a collector, by OTLP over HTTP, some seconds' spans at once. Disposing sends the rest. */
+/** Exports spans to a collector by OTLP over HTTP, in batches of some seconds. Disposing exports the rest. */
 export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTracer & AsyncDisposable {
   const { name, role, settings, version } = input;
   const exporter = new OTLPTraceExporter({ url: settings.url, headers: { ...settings.headers } });
@@ -96,7 +96,7 @@ export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTr
   return {
     begin: (request) => beginTrace(tracer, request, role),
     async [Symbol.asyncDispose]() {
-      // an export that fails was said by sayFailures
+      // sayFailures has already logged a failed export
       const ended = provider.shutdown().catch(() => undefined);
       await withinTime(ended, LAST_EXPORT_MS);
     },
@@ -157,7 +157,7 @@ function endSpan(span: Span, status: number): void {
   span.end();
 }
 
-/** A collector that does not answer costs spans and nothing else; it is said once a minute. */
+/** Logs a failing collector once a minute. Only spans are lost. */
 function sayFailures(inner: SpanExporter, log: Logger): SpanExporter {
   let nextAt = 0;
   return {

@@ -14,16 +14,16 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const world = (more = {}) => ({ has_daemon: false, context: { config: { ...CONFIG, home } }, ...more });
 
-test("reset names what goes and what stays, and does nothing before it is answered", async () => {
+test("reset lists what it deletes and keeps and waits for the answer", async () => {
   const ran = await runCli("daemon reset", world());
   expect(ran.exit).toBe(3);
-  expect(ran.stderr).toContain(`In ${home} these go, and with them every local database\n    postgres, services\n`);
+  expect(ran.stderr).toContain(`In ${home} this is deleted, with every local database\n    postgres, services\n`);
   expect(ran.stderr).toContain("These stay: ");
   expect((await runCli("daemon reset", world({ answer: false }))).exit).toBe(3);
   expect(existsSync(join(home, "postgres"))).toBe(true);
 });
 
-test("reset removes the local data and leaves sign-ins and the server alone", async () => {
+test("reset removes local data and keeps sign-ins and the server", async () => {
   const ran = await runCli("daemon reset -f --json", world());
   expect(ran.exit).toBe(0);
   expect(JSON.parse(ran.stdout)).toMatchObject({

@@ -11,19 +11,19 @@ interface Flags extends JsonFlag {
 
 interface ResetResult {
   readonly home: string;
-  /** Names of the local databases that went, where the daemon could say them. */
+  /** Names of the removed local databases, if the daemon could list them. */
   readonly databases: readonly string[] | null;
   /** Names in the home. */
   readonly removed: readonly string[];
   readonly kept: readonly string[];
 }
 
-/** Works also where no daemon answers: then whatever still runs on the home is ended by its process. */
+/** Also works when no daemon responds; processes of the home are then ended by pid. */
 export const reset = defineCommand<Flags, [], ResetResult>({
   brief: "Empty the home: end the daemon and remove all local databases and services",
   examples: [
-    ["cli daemon reset", "show what would go, ask, and begin again from nothing"],
-    ["SERVICE_HOME=/data/home cli daemon reset -f", "of another home, without asking"],
+    ["cli daemon reset", "show what is deleted, ask, and start from an empty home"],
+    ["SERVICE_HOME=/data/home cli daemon reset -f", "another home, without asking"],
   ],
   parameters: { flags: { force: FORCE_FLAG }, aliases: { f: "force" } },
   run: async (ctx, flags) => {
@@ -35,13 +35,13 @@ export const reset = defineCommand<Flags, [], ResetResult>({
     const databases = await namesOfDatabases(ctx);
     describe(ctx, { home, databases, removed, kept });
     await confirm(ctx, {
-      question: "Remove all of it, for good?",
+      question: "Remove all of this permanently?",
       force: flags.force,
       again: commandLine(["daemon", "reset", "-f"]),
     });
     await stopDaemon(ctx).catch((error: unknown) => {
-      // one that hangs is ended with the home's lock, by its process
-      ctx.out.note(`The daemon did not stop when it was asked: ${error instanceof Error ? error.message : error}`);
+      // a daemon that hangs is ended by its pid, with the home locked
+      ctx.out.note(`The daemon did not stop on request: ${error instanceof Error ? error.message : error}`);
     });
     const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
     await emptyHome({ home, runtime_base: ctx.config.daemon_env["XDG_RUNTIME_DIR"], log });
@@ -58,15 +58,15 @@ export const reset = defineCommand<Flags, [], ResetResult>({
 
 function describe(ctx: Pick<Context, "out" | "config">, { databases, home, kept, removed }: ResetResult): void {
   const named = databases === null || databases.length === 0 ? "" : `: ${databases.join(", ")}`;
-  ctx.out.note(`In ${home} these go, and with them every local database${named}`);
+  ctx.out.note(`In ${home} this is deleted, with every local database${named}`);
   ctx.out.note(`    ${removed.join(", ")}`);
   if (kept.length > 0) ctx.out.note(`These stay: ${kept.join(", ")}`);
   if (ctx.config.daemon_env["SERVICE_LOCAL_DATABASE_URL"]) {
-    ctx.out.note("Databases of the server that SERVICE_LOCAL_DATABASE_URL names stay too.");
+    ctx.out.note("Databases of the server that SERVICE_LOCAL_DATABASE_URL names are kept too.");
   }
 }
 
-/** Null where no daemon answers, or its PostgreSQL does not: a home may be reset because of that. */
+/** Null when the daemon or its PostgreSQL does not respond, which may be the reason for the reset. */
 async function namesOfDatabases(ctx: Pick<Context, "daemon" | "signal">): Promise<string[] | null> {
   try {
     const found = await ctx.daemon.find();

@@ -3,9 +3,9 @@ import { type Forced, NO_QUESTION } from "./no-question.ts";
 import { type DaemonStatus, describeDaemon, printDaemon } from "./status.ts";
 import { stopDaemon } from "./stop.ts";
 
-/** The services that ran before run again. */
+/** Services that were running start again. */
 export const restart = defineCommand<Forced, [], DaemonStatus>({
-  brief: "Stop the daemon and start it again, with its services",
+  brief: "Restart the daemon with its services",
   examples: [
     ["cli daemon restart", "after an upgrade, or to read new settings"],
     ["cli daemon restart --json", "the new process, for a program"],

@@ -4,7 +4,7 @@ import { type DaemonStatus, describeDaemon, printDaemon } from "./status.ts";
 export const start = defineCommand<JsonFlag, [], DaemonStatus>({
   brief: "Start the daemon if it does not run; other commands start it automatically",
   examples: [
-    ["cli daemon start", "start it, or say that it runs"],
+    ["cli daemon start", "start it, or report that it is running"],
     ["SERVICE_HOME=/data/home cli daemon start", "for another home"],
   ],
   parameters: {},

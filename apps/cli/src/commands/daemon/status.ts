@@ -8,17 +8,17 @@ import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import type { Output } from "../../output/output.ts";
 
-/** What is known of the home's daemon. */
+/** Status of the home's daemon. */
 export interface DaemonStatus {
   readonly running: boolean;
   readonly home: string;
-  /** Null where no daemon ever wrote one. */
+  /** Null when the home never had a daemon. */
   readonly log_file: string | null;
   readonly port: number | null;
   readonly health: DaemonHealth | null;
 }
 
-/** Exit 1 when no daemon runs. */
+/** Exits with 1 when no daemon runs. */
 export const status = defineCommand<JsonFlag, [], DaemonStatus>({
   brief: "Show whether the daemon runs; exit 1 when it does not",
   examples: [
@@ -31,7 +31,7 @@ export const status = defineCommand<JsonFlag, [], DaemonStatus>({
   exitCode: ({ running }) => (running ? EXIT.done : EXIT.failed),
 });
 
-/** The status of a daemon that was found, or of none. */
+/** Status of a running daemon, or of none. */
 export function describeDaemon(ctx: Pick<Context, "config">, found: FoundDaemon | undefined): DaemonStatus {
   const { home } = ctx.config;
   const log = join(home, HOME_PATHS.daemonLog);

@@ -3,17 +3,17 @@ import { defineCommand } from "../../define-command.ts";
 import { type Forced, NO_QUESTION } from "./no-question.ts";
 
 interface StopResult {
-  /** False when none ran. */
+  /** False when no daemon was running. */
   readonly stopped: boolean;
   readonly pid: number | null;
 }
 
-/** Returns when the process is gone, and PostgreSQL with it. */
+/** Returns after the process and PostgreSQL have ended. */
 export const stop = defineCommand<Forced, [], StopResult>({
   brief: "Stop the daemon, its services and its PostgreSQL",
   examples: [
-    ["cli daemon stop", "stop all that runs for this home"],
-    ["cli daemon stop --json", "say which process it was, for a program"],
+    ["cli daemon stop", "stop everything that runs for this home"],
+    ["cli daemon stop --json", "also return its process id, for a program"],
   ],
   parameters: NO_QUESTION,
   run: async (ctx) => await stopDaemon(ctx),

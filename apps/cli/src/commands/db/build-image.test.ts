@@ -11,10 +11,10 @@ beforeEach(async () => {
 afterEach(() => at[Symbol.asyncDispose]());
 
 describe("cli db build-image", () => {
-  test("sends the project's files as they are, and says so", async () => {
+  test("uploads the current project files and reports it", async () => {
     at.project();
     const ran = await at.run(`db build-image ${URI}`);
-    expect(ran).toMatchObject({ exit: 0, stdout: `${URI}: uploaded the project files, rebuilt its image.\n` });
+    expect(ran).toMatchObject({ exit: 0, stdout: `${URI}: uploaded the project files and rebuilt its image.\n` });
     expect(ran.stderr).toContain(`warning: ${NO_LOCK}\n`);
     expect(at.asked().slice(0, 4)).toEqual(["databaseShow", "blobMissing", "blobUpload", "databaseBuildImage"]);
     expect(at.stored.has(sha256("x = 1\n"))).toBe(true);
@@ -31,7 +31,7 @@ describe("cli db build-image", () => {
     expect(JSON.parse(ran.stdout)).toMatchObject({ sent_files: true, operation: { state: "succeeded" } });
   });
 
-  test("of one that is well sends nothing of a project that does not name it; of one that failed it does", async () => {
+  test("sends files of an unlisted project only after a failed build", async () => {
     at.write({ "service.toml": "[[service.database]]\n", "app.py": "x = 1\n" });
     const well = await at.run(`db build-image ${URI}`);
     expect(well).toMatchObject({ exit: 0, stdout: `${URI}: rebuilt its image.\n` });
@@ -43,14 +43,14 @@ describe("cli db build-image", () => {
     expect(at.bodyOf("databaseBuildImage").files).toHaveLength(1);
   });
 
-  test("without a project it is built from what the database has", async () => {
+  test("without a project, builds from the database's files", async () => {
     const ran = await at.run(`db build-image ${URI}`);
     expect(ran).toMatchObject({ exit: 0, stdout: `${URI}: rebuilt its image.\n` });
-    expect(ran.stderr).toContain("No project is here: ");
+    expect(ran.stderr).toContain("No project found here. ");
     expect(at.asked()).not.toContain("blobMissing");
   });
 
-  test("of one that cannot be built now sends nothing, and tells what the server says", async () => {
+  test("sends nothing when the server refuses a build and reports why", async () => {
     at.project();
     at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED" });
     await at.run(`db build-image ${URI}`);

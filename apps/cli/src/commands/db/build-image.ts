@@ -17,15 +17,17 @@ interface Flags extends JsonFlag {
 }
 
 interface BuildResult extends ChangeResult {
-  /** Whether the project's files were sent; else it was built from those that the database has. */
+  /** Whether the project's files were sent; otherwise the database's files were built. */
   readonly sent_files: boolean;
 }
 
-/** Sends the project's files and environment as they are: the way on for a database whose first build failed. */
+/**
+ * Sends the current files and environment of the project. This is how to correct a database whose first build failed.
+ */
 export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
   brief: "Upload the project's files and rebuild the image of a database",
   examples: [
-    ["cli db build-image cloud://acme:main", "after a build that failed: corrected, or for no fault of the project's"],
+    ["cli db build-image cloud://acme:main", "after a failed build, corrected or not"],
     ["cli db build-image cloud://acme:main --no-wait --json", "do not wait, for a program"],
   ],
   parameters: { positional: { kind: "tuple", parameters: [DATABASE] }, flags: { noWait: NO_WAIT_FLAG } },
@@ -40,24 +42,24 @@ export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
     return { ...ended, sent_files: body !== undefined };
   },
   render: ({ database, operation, sent_files: sentFiles }, out) => {
-    const what = sentFiles ? "uploaded the project files, rebuilt its image" : "rebuilt its image";
+    const what = sentFiles ? "uploaded the project files and rebuilt its image" : "rebuilt its image";
     if (operation?.state === "succeeded") out.line(`${database.uri}: ${what}.`);
-    else printChange({ database, operation }, out, "It runs on the base library alone: there is nothing to build.");
+    else printChange({ database, operation }, out, "It uses only the base library, so there is nothing to build.");
   },
 });
 
-/** What is built, with its bytes uploaded; undefined where that is what the database has. */
+/** Input of the build with its bytes uploaded. Undefined when the database's files are built. */
 async function readSent(
   ctx: Context,
   open: DatabaseCommandTarget,
   database: Database,
   { is_named: isNamed, json }: { readonly is_named: boolean; readonly json: boolean },
 ): Promise<CallInput<"databaseBuildImage">["body"]> {
-  // the server refuses it, before anything is sent
+  // the server refuses the operation before anything is sent
   if (nextDatabaseState(database.state, "build_image") === undefined) return undefined;
   const project = findProject(ctx.cwd);
   if (project === undefined) {
-    ctx.out.note("No project is here: the image is built from the files that the database has.");
+    ctx.out.note("No project found here. The image is built from the database's files.");
     return undefined;
   }
   const uri = open.uri.text;
@@ -80,7 +82,7 @@ async function readSent(
   return { settings, files: tree.entries.map((each) => ({ ...each, chunks: [...each.chunks] })), environment };
 }
 
-/** Files of a project that does not name a database are not put in the place of those with which it is well. */
+/** Files of a project that does not list the database must not replace those of a working one. */
 function isToBeCorrected({ last_build: lastBuild, state }: Database): boolean {
   return state === "FAILED" || lastBuild?.state === "failed";
 }

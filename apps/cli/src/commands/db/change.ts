@@ -10,7 +10,7 @@ import { showControls } from "../../output/show-controls.ts";
 import { DATABASE, type DatabaseCommandTarget, NO_WAIT_FLAG, openDatabaseTarget } from "./database-target.ts";
 
 export interface ChangeResult {
-  /** As it is when the command ends. */
+  /** State at the end of the command. */
   readonly database: Database;
   /** Null when there was nothing to do. */
   readonly operation: Operation | null;
@@ -26,9 +26,9 @@ interface ChangeDefinition {
   readonly verb: Verb;
   readonly brief: string;
   readonly examples: readonly (readonly [command: string, what: string])[];
-  /** What is said when there was nothing to do. */
+  /** Message when there was nothing to do. */
   readonly nothing: string;
-  /** The command that usually follows. */
+  /** The usual next command. */
   readonly next?: (uri: string) => string;
 }
 
@@ -40,7 +40,7 @@ const ROUTES = {
   undelete: "databaseUndelete",
 } as const satisfies Record<Verb, string>;
 
-/** A command that asks for one change of a database and waits until it is so. */
+/** A command that requests one change of a database and waits for it. */
 export function defineChange({ brief, examples, next, nothing, verb }: ChangeDefinition) {
   return defineCommand<Flags, [uri?: string], ChangeResult>({
     brief,
@@ -58,7 +58,7 @@ export function defineChange({ brief, examples, next, nothing, verb }: ChangeDef
   });
 }
 
-/** Waits for what was asked of a database, unless nothing was or `wait` is false. @throws what made it fail; interrupted */
+/** Waits for a requested change, unless there is none or `wait` is false. @throws the operation's error; interrupted */
 export async function finishChange(
   ctx: Pick<Context, "out" | "signal">,
   { client, params }: DatabaseCommandTarget,
@@ -66,7 +66,7 @@ export async function finishChange(
   given: {
     readonly wait: boolean;
     readonly onLine?: (line: LogLine) => void;
-    /** The database will be gone then. */
+    /** Whether the database will be gone at the end. */
     readonly is_last?: boolean;
   },
 ): Promise<ChangeResult> {
@@ -90,7 +90,7 @@ export async function finishChange(
   return { database: await client.call("databaseShow", { params }, { signal }), operation: ended };
 }
 
-/** `cloud://acme:main  AVAILABLE  ...`, and how to wait for what was not waited for. */
+/** Prints `cloud://acme:main  AVAILABLE  ...`, and how to wait for an operation that still runs. */
 export function printChange({ database, operation }: ChangeResult, out: Output, nothing: string): void {
   out.line(databaseCells(database).map(showControls).join("  ").trimEnd());
   if (operation === null) out.note(nothing);

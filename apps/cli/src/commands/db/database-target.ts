@@ -4,16 +4,16 @@ import type { Context, Control } from "../../context.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { text } from "../parameters.ts";
 
-/** What commands of hosted databases share. */
+/** Parameters shared by commands of hosted databases. */
 export const DATABASE = {
-  brief: "The database, cloud://acme:main; the project's only hosted one when left out",
+  brief: "The database, cloud://acme:main; defaults to the project's only hosted one",
   placeholder: "URI",
   parse: text,
   optional: true,
 } as const;
 export const NO_WAIT_FLAG = {
   kind: "boolean",
-  brief: "Do not wait until it is done",
+  brief: "Return without waiting",
   default: false,
 } as const;
 
@@ -22,8 +22,10 @@ export interface DatabaseCommandTarget extends Control {
   readonly params: { readonly org: string; readonly db: string };
 }
 
-/** The database that a command is about, and the way to it; `verb` is the command's.
- *  @throws usage, invalid_target, config_invalid, not_signed_in, server_unreachable */
+/**
+ * Opens the database of a command; `verb` is the command's.
+ * @throws usage, invalid_target, config_invalid, not_signed_in, server_unreachable
+ */
 export async function openDatabaseTarget(
   ctx: Context,
   typed: string | undefined,
@@ -34,8 +36,10 @@ export async function openDatabaseTarget(
   return { ...control, uri, params: { org: uri.organization, db: uri.database } };
 }
 
-/** The address that was typed, else that of the project's only hosted database.
- *  @throws invalid_target, also for a local name; usage, config_invalid */
+/**
+ * Address from the command line, otherwise of the project's only hosted database.
+ * @throws invalid_target, also for a local name; usage, config_invalid
+ */
 export async function findDatabaseUri(
   ctx: Pick<Context, "cwd">,
   typed: string | undefined,
@@ -60,7 +64,7 @@ async function findOnlyEntry(cwd: string, verb: string): Promise<string> {
   const names = project === undefined ? [] : await readNames(project);
   const [only, ...others] = names;
   if (only !== undefined && others.length === 0) return only;
-  const where = project === undefined ? `${cwd} is in no project` : `${project.config_file} of ${project.root}`;
+  const where = project === undefined ? `${cwd} is not in a project` : `${project.config_file} of ${project.root}`;
   throw appError("usage", {
     detail:
       only === undefined

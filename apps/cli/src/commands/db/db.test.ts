@@ -9,19 +9,19 @@ import { AT, changeOf, DATABASE, DONE, logLine } from "../../testing/databases.t
 
 const { answers, asked, entry, notes, requests, run } = useDatabaseCommands();
 
-describe("which database", () => {
+describe("selection of the database", () => {
   beforeEach(() => {
     answers.databaseShow = ({ params }) => ({ ...DATABASE, uri: `cloud://${params["org"]}:${params["db"]}` });
   });
 
-  test("the one that is named, else the only hosted one of the project", async () => {
+  test("uses the named one, otherwise the project's only hosted one", async () => {
     expect((await run("db status cloud://acme:Main")).exit).toBe(0);
     expect(requests()[0]?.params).toEqual({ org: "acme", db: "main" });
     entry("cloud://acme:staging", "cloud://<your-org>:main");
     expect((await run("db status")).stdout).toContain("cloud://acme:staging");
   });
 
-  test("none and several are wrong usage, told with what there is", async () => {
+  test("refuses none and several with a list of candidates", async () => {
     const none = await run("db status");
     expect(none).toMatchObject({ exit: 1, stdout: "" });
     expect(none.stderr).toContain("Which database? None was named, and");
@@ -34,7 +34,7 @@ describe("which database", () => {
   });
 
   test.each(["status", "logs", "start", "stop", "restart", "retry", "undelete", "build-image"])(
-    "db %s of a local name says that none is needed",
+    "db %s of a local name explains that it is not needed",
     async (verb) => {
       const ran = await run(`db ${verb} main`);
       expect(ran.exit).toBe(1);
@@ -46,7 +46,7 @@ describe("which database", () => {
 });
 
 describe("cli db status", () => {
-  test("prints state, resources with what is desired, and pods", async () => {
+  test("prints state, actual and desired resources, and pods", async () => {
     answers.databaseShow = () => ({
       ...DATABASE,
       generation: 3,
@@ -117,7 +117,7 @@ db-2    FAILED  0/1    0
     expect(JSON.parse((await run("db status cloud://acme:main --json")).stdout).generation).toBe(3);
   });
 
-  test("says why it is FAILED, and until when a deleted one can be had back", async () => {
+  test("explains FAILED and shows the deadline to undelete", async () => {
     answers.databaseShow = () => ({
       ...DATABASE,
       state: "FAILED",
@@ -127,7 +127,7 @@ db-2    FAILED  0/1    0
     expect(stdout).toContain("    failure     PostgreSQL ended. (pod_failed)\n    hint        Try: cli db retry");
     answers.databaseShow = () => ({ ...DATABASE, state: "DELETING", purged_at: AT });
     expect((await run("db status cloud://acme:main")).stdout).toContain(
-      `    deleted     deleted permanently at ${AT}; until then: cli db undelete cloud://acme:main\n`,
+      `    deleted     deleted permanently at ${AT}; restore it before with: cli db undelete cloud://acme:main\n`,
     );
   });
 });
@@ -144,7 +144,7 @@ describe("cli db list", () => {
     etag: "1",
   });
 
-  test("has the databases of every organization that is reached, or of one", async () => {
+  test("lists databases of all organizations or of one", async () => {
     answers.orgList = () => ({ items: [org("acme"), org("other")], next: null });
     answers.databaseList = ({ params }) => ({
       items: [
@@ -173,7 +173,7 @@ describe("start, stop, restart, retry, undelete", () => {
     ["restart", "databaseRestart"],
     ["retry", "databaseRetry"],
     ["undelete", "databaseUndelete"],
-  ] as const)("db %s waits until it is done and prints where the database is then", async (verb, route) => {
+  ] as const)("db %s waits until it is done and prints the state", async (verb, route) => {
     const states = ["pending", "running", "succeeded"] as const;
     let at = 0;
     answers[route] = () => changeOf(`database.${verb}`, { state: "STARTING" });
@@ -185,7 +185,7 @@ describe("start, stop, restart, retry, undelete", () => {
     expect(requests()[0]?.headers["idempotency-key"]).toMatch(/./);
   });
 
-  test("--no-wait does not wait, and says how to", async () => {
+  test("--no-wait returns at once and shows how to wait", async () => {
     answers.databaseStop = () => changeOf("database.stop", { state: "STOPPING" });
     answers.operationShow = () => ({ ...DONE, state: "running", ended_at: null });
     const ran = await run("db stop cloud://acme:main --no-wait");
@@ -197,14 +197,14 @@ describe("start, stop, restart, retry, undelete", () => {
     });
   });
 
-  test("what is so already is left alone", async () => {
+  test("changes nothing when the state is already reached", async () => {
     answers.databaseStop = () => ({ database: { ...DATABASE, state: "STOPPED" }, operation: null });
     const ran = await run("db stop cloud://acme:main");
-    expect(ran).toMatchObject({ exit: 0, stderr: "It is stopped already.\n" });
+    expect(ran).toMatchObject({ exit: 0, stderr: "It is already stopped.\n" });
     expect(ran.stdout).toContain("STOPPED");
   });
 
-  test("a command that wants a database awake starts one that went to sleep automatically", async () => {
+  test("starts a database that went to sleep automatically", async () => {
     let state: "STOPPED" | "AVAILABLE" = "STOPPED";
     let sleepAfter = "15m";
     answers.errorList = () => {
@@ -219,14 +219,14 @@ describe("start, stop, restart, retry, undelete", () => {
     answers.operationShow = () => DONE;
     expect((await run("errors cloud://acme:main")).exit).toBe(0);
     expect(asked()).toEqual(["errorList", "databaseShow", "databaseStart", "operationShow", "errorList"]);
-    expect(notes()).toEqual(["cloud://acme:main sleeps, and is started."]);
+    expect(notes()).toEqual(["cloud://acme:main is sleeping and is started."]);
     [state, sleepAfter] = ["STOPPED", "never"];
     const ran = await run("errors cloud://acme:main");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("hint: Wake it first: cli db start cloud://acme:main");
   });
 
-  test("a refusal is told with the server's next step", async () => {
+  test("prints a refusal with the server's hint", async () => {
     answers.databaseRetry = () => {
       throw appError("database_state", {
         detail: "cloud://acme:main is AVAILABLE.",
@@ -239,7 +239,7 @@ describe("start, stop, restart, retry, undelete", () => {
     });
   });
 
-  test("one that fails ends with its error; one that another took the place of says so", async () => {
+  test("prints a failed operation's error or the one that replaced it", async () => {
     answers.databaseStart = () => changeOf("database.start");
     answers.operationShow = () => ({
       ...DONE,
@@ -251,10 +251,13 @@ describe("start, stop, restart, retry, undelete", () => {
     expect(JSON.parse(failed.stdout)).toMatchObject({ code: "pod_failed", meta: { operation: "op1" } });
     answers.operationShow = () => ({ ...DONE, state: "cancelled" });
     const cancelled = await run("db start cloud://acme:main");
-    expect(cancelled).toMatchObject({ exit: 1, stderr: expect.stringContaining("another request took its place") });
+    expect(cancelled).toMatchObject({
+      exit: 1,
+      stderr: expect.stringContaining("was cancelled or replaced by another request"),
+    });
   });
 
-  test("Ctrl-C leaves it going on, with exit 130 and the command that waits for it", async () => {
+  test("Ctrl-C leaves the operation running and exits with 130", async () => {
     answers.databaseStart = () => changeOf("database.start");
     answers.operationShow = async () => {
       await sleep(20);
@@ -270,11 +273,11 @@ describe("start, stop, restart, retry, undelete", () => {
     expect(ran.stdout).toBe("");
   });
 
-  test("a server that is restarted meanwhile is asked again", async () => {
+  test("retries while the server restarts", async () => {
     answers.databaseStart = () => changeOf("database.start");
     let times = 0;
     answers.operationShow = () => {
-      // once for the request itself, once for its repetition
+      // once for the request, once for its retry
       if (times++ < 2) throw HANG_UP;
       return DONE;
     };
@@ -284,7 +287,7 @@ describe("start, stop, restart, retry, undelete", () => {
 });
 
 describe("cli db build-image", () => {
-  test("shows the build as it runs, also when the stream breaks, and what became of it", async () => {
+  test("shows build output across broken streams and the result", async () => {
     answers.databaseShow = () => DATABASE;
     answers.databaseBuildImage = () => changeOf("database.build");
     let isOver = false;
@@ -312,7 +315,7 @@ describe("cli db build-image", () => {
     ).toEqual(["0", "2"]);
   });
 
-  test("a failed build ends with its error and, for programs, its last lines", async () => {
+  test("a failed build prints its error and, with --json, its last lines", async () => {
     answers.databaseShow = () => DATABASE;
     answers.databaseBuildImage = () => changeOf("database.build");
     answers.operationLog = async function* () {

@@ -21,14 +21,14 @@ describe("cli db delete", () => {
     });
   });
 
-  test("asks for the name, and says until when it can be taken back", async () => {
+  test("asks for the name and prints the deadline to undelete", async () => {
     const ran = await run("db delete cloud://acme:staging", { typed: "staging" });
     expect(ran).toMatchObject({ exit: 0, stdout: "Deleted database 'staging'.\n" });
-    expect(ran.stderr).toContain(`until ${later}; until then: cli db undelete cloud://acme:staging\n`);
+    expect(ran.stderr).toContain(`until ${later}. Restore it with: cli db undelete cloud://acme:staging\n`);
     expect(requests()[0]).toMatchObject({ name: "databaseDelete", query: { now: "0" } });
   });
 
-  test("another name, and no terminal, delete nothing", async () => {
+  test("deletes nothing for a wrong name or without a terminal", async () => {
     const wrong = await run("db delete cloud://acme:staging", { typed: "main" });
     expect(wrong).toMatchObject({ exit: 3, stderr: expect.stringContaining("Nothing was deleted") });
     const alone = await run("db delete cloud://acme:staging --now");
@@ -37,14 +37,14 @@ describe("cli db delete", () => {
     expect(asked()).toEqual([]);
   });
 
-  test("-f stands for the name; --now leaves nothing to show", async () => {
+  test("-f replaces the name; --now allows no undelete", async () => {
     const ran = await run("db delete cloud://acme:staging --now -f --json");
     expect(ran.exit).toBe(0);
     expect(requests()[0]?.query).toEqual({ now: "1" });
     expect(asked()).not.toContain("databaseShow");
   });
 
-  test("that of main is refused by the server; no name is wrong usage, whatever the project has", async () => {
+  test("the server refuses main, and a missing name is a usage error", async () => {
     answers.databaseDelete = () => {
       throw appError("database_protected", { detail: "cloud://acme:main cannot be deleted." });
     };
@@ -63,7 +63,7 @@ describe("cli db logs", () => {
     };
   });
 
-  test("prints lines, for programs one array, or one object a line where there is no end", async () => {
+  test("prints lines, one JSON array, or a JSON object per line when following", async () => {
     expect((await run("db logs cloud://acme:main")).stdout).toBe(
       `${AT} info   database ready\n${AT} warn   slow\\u001b[2J\n`,
     );
@@ -73,7 +73,7 @@ describe("cli db logs", () => {
     );
   });
 
-  test("says what it wants: how many, how old, of builds", async () => {
+  test("requests the chosen number, age and build output", async () => {
     await run("db logs cloud://acme:main --since 2h --tail 7 --build");
     expect(requests()[0]?.query).toEqual({ source: "build", tail: "7", follow: "0", since_s: "7200" });
     for (const wrong of ["--tail 0", "--tail 10001", "--since 5", "--since 400d"]) {

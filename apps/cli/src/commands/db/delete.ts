@@ -13,14 +13,17 @@ interface Flags extends JsonFlag {
   readonly noWait: boolean;
 }
 
-/** A local one goes at once and for good. Its name must be typed; `-f` stands for that. The database of the project is not meant when none is named. */
+/**
+ * Deletes a database. A local one is deleted immediately and permanently. The user must type its name or pass `-f`. The
+ * project's only database is never the default here.
+ */
 export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult | LocalDeletion>({
   brief: "Delete a database; a hosted one can be undeleted for some days",
   examples: [
     ["cli db delete scratch", "a local database, after you type its name; deleted immediately"],
     ["cli db delete cloud://acme:staging", "after typing its name"],
-    ["cli db delete cloud://acme:staging -f", "without being asked"],
-    ["cli db delete cloud://acme:staging --now -f", "with its storage, at once and for good"],
+    ["cli db delete cloud://acme:staging -f", "without a question"],
+    ["cli db delete cloud://acme:staging --now -f", "with its storage, immediately and permanently"],
   ],
   parameters: {
     positional: {
@@ -28,8 +31,8 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult |
       parameters: [{ brief: "The database: scratch, cloud://acme:staging", placeholder: "URI", parse: text }],
     },
     flags: {
-      force: { kind: "boolean", brief: "Do it without asking for its name", default: false },
-      now: { kind: "boolean", brief: "Remove its storage at once; it cannot be undeleted", default: false },
+      force: { kind: "boolean", brief: "Do not ask for the name", default: false },
+      now: { kind: "boolean", brief: "Remove its storage immediately; it cannot be undeleted", default: false },
       noWait: NO_WAIT_FLAG,
     },
     aliases: { f: "force" },
@@ -38,7 +41,7 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult |
     if (!isHosted(typed)) return await deleteLocal(ctx, parseLocalTarget(typed).text, flags.force);
     const open = await openDatabaseTarget(ctx, typed, "delete");
     const { database, text: uri } = open.uri;
-    const what = flags.now ? "with its storage, at once and for good" : "with all its rows";
+    const what = flags.now ? "with its storage, immediately and permanently" : "with all its rows";
     await askForName(ctx, {
       name: database,
       question: `Delete ${uri} ${what}?`,
@@ -59,12 +62,12 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult |
     const { name, purged_at: purgedAt, uri } = database;
     if (operation?.state === "pending" || operation?.state === "running") {
       out.line(`Deleting database '${name}'.`);
-      out.note(`Its name stays taken until that is done: cli operations wait ${operation.id}`);
+      out.note(`Its name stays reserved until that is done: cli operations wait ${operation.id}`);
       return;
     }
     out.line(`Deleted database '${name}'.`);
     if (purgedAt !== null && Date.parse(purgedAt) > Date.now()) {
-      out.note(`Its storage is kept until ${purgedAt}; until then: cli db undelete ${uri}`);
+      out.note(`Its storage is kept until ${purgedAt}. Restore it with: cli db undelete ${uri}`);
     }
   },
 });

@@ -4,9 +4,9 @@ import { EXIT } from "../../output/exit-codes.ts";
 import { DATABASE } from "./database-target.ts";
 import { requestDatabasePlan, type ShownPlan } from "./request-database-plan.ts";
 
-/** Exit 0 when the database is what the project says, 2 when it is not; uploads and changes nothing. */
+/** Exits with 0 when the database matches the project and with 2 otherwise. Uploads and changes nothing. */
 export const diff = defineCommand<JsonFlag, [uri?: string], ShownPlan>({
-  brief: "Show what an update would do; exit 0 for nothing, 2 for something",
+  brief: "Show what an update would do; exits with 0 for nothing, 2 for changes",
   examples: [
     ["cli db diff cloud://acme:main", "compare with the database"],
     ["cli db diff cloud://acme:main --json", "the plan for a program"],

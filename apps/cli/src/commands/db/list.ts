@@ -16,18 +16,24 @@ interface Flags extends JsonFlag {
   readonly local: boolean;
 }
 
-/** Exit 0 also when there is none. */
+/** Exits with 0 also when there is none. */
 export const list = defineCommand<Flags, [], Database[] | LocalDatabase[]>({
   brief: "List the hosted databases that you can reach, or those of this machine",
   examples: [
     ["cli db list", "of all organizations that you belong to"],
-    ["cli db list --org acme --json", "of one, for a program"],
+    ["cli db list --org acme --json", "one organization, for a program"],
     ["cli db list --local", "the databases of this machine, with their tables, services and projects"],
   ],
   parameters: {
     flags: {
-      org: { kind: "parsed", parse: text, optional: true, brief: "Of one organization alone", placeholder: "name" },
-      local: { kind: "boolean", brief: "Those of this machine's daemon", default: false, withNegated: false },
+      org: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        brief: "Only databases of this organization",
+        placeholder: "name",
+      },
+      local: { kind: "boolean", brief: "Databases of this machine's daemon", default: false, withNegated: false },
     },
   },
   run: async (ctx, flags) => {
@@ -59,7 +65,7 @@ export const list = defineCommand<Flags, [], Database[] | LocalDatabase[]>({
   },
 });
 
-/** Who has no hosted service most likely means the databases of this machine. */
+/** Users without a hosted service probably mean the databases of this machine. */
 async function openControl(ctx: Context): Promise<Control> {
   try {
     return await (await ctx.control()).open();
@@ -70,7 +76,7 @@ async function openControl(ctx: Context): Promise<Control> {
   }
 }
 
-/** The one that was named, else all that the credential reaches. */
+/** The named organization, otherwise all that the credential can access. */
 async function findOrganizations(
   ctx: Pick<Context, "signal">,
   client: ControlClient,

@@ -11,7 +11,7 @@ const MAIN: LocalDatabase = {
 };
 const FOUND = { name: "mian", tables: [{ path: "mian/docs", rows: 8 }], services: ["mian/desk"] };
 
-/** A daemon that notes what it was told to delete. */
+/** A daemon that records deletions. */
 function daemon() {
   const told: boolean[] = [];
   const databaseDelete = async ({ dry_run: dryRun }: { dry_run: boolean }) => {
@@ -21,24 +21,24 @@ function daemon() {
   return { told, client: { databaseDelete, databaseList: async () => [MAIN] } };
 }
 
-test("list --local shows what is in each database, whose it is and what serves it", async () => {
+test("list --local shows contents, project and services of each database", async () => {
   const ran = await runCli("db list --local", daemon());
   expect(ran.stdout).toBe("main  2 tables  8.1 MiB  main/ingest AVAILABLE  /home/ada/tour\n");
   expect(JSON.parse((await runCli("db list --local --json", daemon())).stdout)).toEqual([MAIN]);
 });
 
-test("delete of a local database shows its rows and wants its name typed", async () => {
+test("delete of a local database shows its rows and asks for its name", async () => {
   const { client, told } = daemon();
   const wrong = await runCli("db delete mian", { client, answer: true, typed: "main" });
   expect(wrong).toMatchObject({ exit: 3, stdout: "" });
-  expect(wrong.stderr).toContain("- mian/docs  8 rows\n- mian/desk, which is stopped, is forgotten\n");
+  expect(wrong.stderr).toContain("- mian/docs  8 rows\n- the stopped service mian/desk is removed\n");
   expect(told).toEqual([true]);
   const right = await runCli("db delete mian", { client, answer: true, typed: "mian" });
   expect(right).toMatchObject({ exit: 0, stdout: "Deleted the local database 'mian'.\n" });
   expect(told).toEqual([true, true, false]);
 });
 
-test("delete without a terminal wants -f, which asks nothing", async () => {
+test("delete without a terminal requires -f, which skips the question", async () => {
   const { client, told } = daemon();
   expect((await runCli("db delete mian", { client })).stderr).toContain(
     "hint: To confirm in advance: cli db delete mian -f",

@@ -7,9 +7,9 @@ import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { formatBytes } from "../../output/sizes.ts";
 
-/** Prints the databases of this machine: what is in them, whose it is, and what serves them. */
+/** Prints the databases of this machine with their contents, projects and services. */
 export function printLocalDatabases(databases: readonly LocalDatabase[], out: Output): void {
-  if (databases.length === 0) out.line("No local databases. An update makes one: cli schema update app.py main");
+  if (databases.length === 0) out.line("No local databases. Create one with: cli schema update app.py main");
   const rows = databases.map(({ bytes, name, projects, services, tables }) => [
     name,
     count(tables, "table"),
@@ -20,8 +20,10 @@ export function printLocalDatabases(databases: readonly LocalDatabase[], out: Ou
   for (const line of alignColumns(rows)) out.line(line);
 }
 
-/** Deletes a local database after its name was typed; `-f` stands for that.
- *  @throws database_not_found, service_state while it is served, confirmation_required */
+/**
+ * Deletes a local database after the user typed its name or passed `-f`.
+ * @throws database_not_found, service_state while a service runs, confirmation_required
+ */
 export async function deleteLocal(ctx: Context, database: string, force: boolean): Promise<LocalDeletion> {
   const client = await ctx.daemon.ensure();
   const found = await client.call(
@@ -30,18 +32,20 @@ export async function deleteLocal(ctx: Context, database: string, force: boolean
     { signal: ctx.signal },
   );
   for (const { path, rows } of found.tables) ctx.out.note(`- ${path}  ${count(rows, "row")}`);
-  for (const service of found.services) ctx.out.note(`- ${service}, which is stopped, is forgotten`);
+  for (const service of found.services) ctx.out.note(`- the stopped service ${service} is removed`);
   await askForName(ctx, {
     name: database,
-    question: `Delete the local database ${database} with ${count(found.tables.length, "table")}, for good?`,
+    question: `Permanently delete the local database ${database} with ${count(found.tables.length, "table")}?`,
     force,
     again: commandLine(["db", "delete", database, "-f"]),
   });
   return await client.call("databaseDelete", { body: { name: database, dry_run: false } }, { signal: ctx.signal });
 }
 
-/** Has a name typed before something is deleted for good.
- *  @throws confirmation_required where nobody can answer, or another name is typed */
+/**
+ * Asks for a name before a permanent deletion.
+ * @throws confirmation_required without a terminal, or for another name
+ */
 export async function askForName(
   ctx: Pick<Context, "prompt">,
   input: { readonly name: string; readonly question: string; readonly force: boolean; readonly again: string },

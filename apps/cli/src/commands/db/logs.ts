@@ -13,7 +13,7 @@ interface Flags extends JsonFlag {
   readonly build: boolean;
 }
 
-/** With `--json` one array; with `--json --follow` one JSON object a line, for there is no end. */
+/** With `--json`, prints one array; with `--json --follow`, one JSON object per line. */
 export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>({
   brief: "Print the log of a database's pod, or of its builds",
   examples: [
@@ -30,14 +30,14 @@ export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>(
         kind: "parsed",
         parse: parseDurationUpTo(365),
         optional: true,
-        brief: "No lines older than that: 30m, 1h, 2d",
+        brief: "Only lines from this period: 30m, 1h, 2d",
         placeholder: "time",
       },
       tail: {
         kind: "parsed",
         parse: parseCountUpTo(10_000),
         default: "200",
-        brief: "How many of the last lines, at most 10000",
+        brief: "Number of last lines, at most 10000",
         placeholder: "number",
       },
       build: { kind: "boolean", brief: "The output of builds instead", default: false },
@@ -60,7 +60,7 @@ export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>(
     }
     return json && !follow ? all : undefined;
   },
-  // A person's lines are printed as they come.
+  // Lines for display are printed as they arrive.
   render: () => undefined,
   exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });

@@ -6,20 +6,22 @@ import { type ReadProject, readEnvironment, readProject } from "../../project/re
 import type { LeftOut } from "../../project/select-files.ts";
 import { type DatabaseCommandTarget, openDatabaseTarget } from "./database-target.ts";
 
-/** The server's plan with what was found here. */
+/** The server's plan with local findings. */
 export interface ShownPlan extends DatabasePlan {
-  /** Files that do not travel though nothing says so. */
+  /** Files that are not uploaded although no rule excludes them. */
   readonly left_out: readonly LeftOut[];
 }
 
 export interface RequestedPlan extends DatabaseCommandTarget, ReadProject {
   readonly plan: ShownPlan;
-  /** What the plan was made for. */
+  /** Request of the plan. */
   readonly request: DatabasePlanRequest;
 }
 
-/** What an update would do with the project's files as they are now. Prints warnings; uploads and changes nothing.
- *  @throws what reading the project and asking the server throw */
+/**
+ * Plans an update with the project's current files. Prints warnings; uploads and changes nothing.
+ * @throws errors of reading the project and of the server
+ */
 export async function requestDatabasePlan(
   ctx: Context,
   typed: string | undefined,
@@ -34,13 +36,13 @@ export async function requestDatabasePlan(
   const isKnown = plan.exists && verb !== "diff";
   const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, is_known: isKnown });
   const warnings = [...notes, ...plan.warnings];
-  // an update without changes repeats nothing of files that were sent before; `db diff` is there to tell
+  // without changes, an update does not repeat warnings about files sent before; `db diff` shows them
   const shown = plan.resolution === "up_to_date" && verb !== "diff" ? plan.warnings : warnings;
   for (const warning of shown) ctx.out.note(`warning: ${warning}`);
   return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
 }
 
-/** The plan for a database that went to sleep automatically, once it is started; a dry run starts nothing. */
+/** Plans for a database after starting it if it went to sleep automatically. A dry run starts nothing. */
 export async function planAwake(
   ctx: Pick<Context, "signal" | "out">,
   planned: RequestedPlan,
@@ -52,7 +54,7 @@ export async function planAwake(
   return isStarted ? await planAgain(ctx, planned) : planned;
 }
 
-/** The same plan as it is by now, of the very files that were read before. */
+/** Requests the same plan again, for exactly the files read before. */
 export async function planAgain(ctx: Pick<Context, "signal">, planned: RequestedPlan): Promise<RequestedPlan> {
   const { client, params, plan, request } = planned;
   const now = await client.call("databasePlan", { params, body: request }, { signal: ctx.signal });

@@ -1,6 +1,6 @@
 import { defineChange } from "./change.ts";
 
-/** Image, files and services stay what they are. */
+/** Image, files and services do not change. */
 export const restart = defineChange({
   verb: "restart",
   brief: "Restart the pods of a database; they read new secrets",

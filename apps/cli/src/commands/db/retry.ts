@@ -1,6 +1,6 @@
 import { defineChange } from "./change.ts";
 
-/** For what was not the fault of the project: a machine that was full, an index that did not answer. */
+/** For failures that are not the project's fault: a full machine, an unreachable index. */
 export const retry = defineChange({
   verb: "retry",
   brief: "Retry a database that FAILED",

@@ -5,7 +5,10 @@ import { showUpload } from "../../output/upload-progress.ts";
 import type { ProjectTree } from "../../project/read-tree.ts";
 import type { DatabaseCommandTarget } from "./database-target.ts";
 
-/** Uploads what the organization lacks of a project's files, and shows how far it is. @throws files_changed, interrupted, server_unreachable */
+/**
+ * Uploads the project files that the organization lacks and shows the progress.
+ * @throws files_changed, interrupted, server_unreachable
+ */
 export async function sendFiles(
   ctx: Pick<Context, "out" | "signal">,
   { client, params }: DatabaseCommandTarget,

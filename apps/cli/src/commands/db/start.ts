@@ -1,6 +1,6 @@
 import { defineChange } from "./change.ts";
 
-/** Its data is where it was. */
+/** Its data is unchanged. */
 export const start = defineChange({
   verb: "start",
   brief: "Start a stopped or sleeping database",
@@ -8,5 +8,5 @@ export const start = defineChange({
     ["cli db start cloud://acme:main", "and wait until it is AVAILABLE"],
     ["cli db start cloud://acme:main --no-wait --json", "do not wait, for a program"],
   ],
-  nothing: "It is awake already.",
+  nothing: "It is already awake.",
 });

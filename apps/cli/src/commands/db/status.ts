@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printDatabase } from "../../output/database-text.ts";
 import { DATABASE, openDatabaseTarget } from "./database-target.ts";
 
-/** Exit 0 whatever its state is. */
+/** Exits with 0 in any state. */
 export const status = defineCommand<JsonFlag, [uri?: string], Database>({
   brief: "Show a database: its state, resources, image, files and pods",
   examples: [

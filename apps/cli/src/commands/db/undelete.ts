@@ -1,6 +1,6 @@
 import { defineChange } from "./change.ts";
 
-/** It comes back stopped, with its rows and secrets. */
+/** It returns stopped, with its rows and secrets. */
 export const undelete = defineChange({
   verb: "undelete",
   brief: "Restore a deleted database",

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => at[Symbol.asyncDispose]());
 
 describe("cli db diff", () => {
-  test("shows the plan, uploads nothing, and exits 2 while something is pending", async () => {
+  test("shows the plan, uploads nothing and exits with 2 when changes are pending", async () => {
     at.project();
     at.state.plan = {
       resolution: "create",
@@ -58,7 +58,7 @@ describe("cli db diff", () => {
     });
   });
 
-  test("exits 0 where there is nothing to do; --json is the plan with its warnings", async () => {
+  test("exits with 0 without changes; --json prints the plan with warnings", async () => {
     at.project();
     at.stored.set(sha256("x = 1\n"), Buffer.of());
     expect(await at.run(`db diff ${URI}`)).toMatchObject({
@@ -78,14 +78,14 @@ describe("cli db diff", () => {
     });
   });
 
-  test("an update of a database that is there does not repeat that it has no entry", async () => {
+  test("does not repeat the missing-entry warning for an existing database", async () => {
     at.write({ "app.py": "x = 1\n", "service.toml": "" });
     at.state.plan = { resolution: "update", exists: true, in_agreement: false };
     expect((await at.run(`db update ${URI} -f`)).stderr).not.toContain("has no entry");
     expect((await at.run(`db diff ${URI}`)).stderr).toContain("has no entry");
   });
 
-  test("without an entry takes defaults and says which lines to add; without a project it is refused", async () => {
+  test("suggests an entry, uses defaults, and refuses without a project", async () => {
     at.write({ "app.py": "" });
     const none = await at.run(`db diff ${URI}`);
     expect(none).toMatchObject({ exit: 1, stderr: expect.stringContaining("No project found") });
@@ -99,7 +99,7 @@ describe("cli db diff", () => {
 });
 
 describe("cli db update", () => {
-  test("uploads what is missing, submits what was planned, waits, and says which generation is done", async () => {
+  test("uploads missing files, applies the plan, waits and prints the generation", async () => {
     at.project();
     at.write({ "data/big.bin": randomBytes(20 * MIB), "data/same.txt": "x = 1\n", "empty.txt": "" });
     const ran = await at.run(`db update ${URI} -f`);
@@ -124,11 +124,11 @@ describe("cli db update", () => {
     expect(at.stored.size).toBe(4);
     const again = await at.run(`db update ${URI} -f --json`);
     expect(JSON.parse(again.stdout)).toMatchObject({ in_agreement: true, status: null, operation: null });
-    // asked all the same: what an earlier update asked for in vain is not wanted any more
+    // requested even without changes, because it drops an earlier update that failed
     expect(at.asked().slice(7)).toEqual(["databasePlan", "databaseUpdate"]);
   });
 
-  test("asks first; without a terminal it exits 3 and changes nothing", async () => {
+  test("asks first; exits with 3 without a terminal and changes nothing", async () => {
     at.project();
     expect(await at.run(`db update ${URI}`, { answer: false })).toMatchObject({ exit: 3 });
     const alone = await at.run(`db update ${URI}`);
@@ -142,7 +142,7 @@ describe("cli db update", () => {
     expect((await at.run(`db update ${URI}`, { answer: true })).exit).toBe(0);
   });
 
-  test("-n shows and uploads nothing, and exits 2", async () => {
+  test("-n uploads nothing, shows the plan and exits with 2", async () => {
     at.project();
     const ran = await at.run(`db update ${URI} -n --json`);
     expect(ran.exit).toBe(2);
@@ -150,7 +150,7 @@ describe("cli db update", () => {
     expect(at.asked()).toEqual(["databasePlan"]);
   });
 
-  test("takes less of a resource only when that is allowed", async () => {
+  test("reduces a resource only when allowed", async () => {
     at.project();
     at.state.plan = { summary: { ops: 1, destructive: 1, rebuild: false, restarts: true } };
     const refused = await at.run(`db update ${URI} -f`);
@@ -163,25 +163,22 @@ describe("cli db update", () => {
   test.each([
     ["15m", ["databasePlan", "databaseShow", "databaseStart", "operationShow", "databasePlan"]],
     ["never", ["databasePlan", "databaseShow"]],
-  ])(
-    "of one that is stopped and sleeps after %s starts what went to sleep automatically",
-    async (sleepAfter, asked) => {
-      at.project();
-      at.state.plan = { state: "STOPPED" };
-      at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after: sleepAfter });
-      at.answers.databaseStart = () => {
-        at.state.plan = { state: "AVAILABLE" };
-        return changeOf("database.start", { state: "STARTING" });
-      };
-      at.answers.operationShow = () => DONE;
-      const ran = await at.run(`db update ${URI} -f`);
-      expect(ran.exit).toBe(sleepAfter === "never" ? 1 : 0);
-      expect(at.asked().slice(0, 5)).toEqual(asked);
-    },
-  );
+  ])("starts a database stopped by sleep after %s before the update", async (sleepAfter, asked) => {
+    at.project();
+    at.state.plan = { state: "STOPPED" };
+    at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after: sleepAfter });
+    at.answers.databaseStart = () => {
+      at.state.plan = { state: "AVAILABLE" };
+      return changeOf("database.start", { state: "STARTING" });
+    };
+    at.answers.operationShow = () => DONE;
+    const ran = await at.run(`db update ${URI} -f`);
+    expect(ran.exit).toBe(sleepAfter === "never" ? 1 : 0);
+    expect(at.asked().slice(0, 5)).toEqual(asked);
+  });
 
   test.each(["PROVISIONING", "UPDATING", "STARTING", "FAILED", "DELETING"] as const)(
-    "of one that is %s is refused before anything is asked or uploaded",
+    "refuses a database that is %s before any upload",
     async (state) => {
       at.project();
       at.state.plan = { state };
@@ -192,7 +189,7 @@ describe("cli db update", () => {
     },
   );
 
-  test("is told what moved when another update was quicker", async () => {
+  test("reports changes when another update was faster", async () => {
     at.project();
     at.answers.databaseUpdate = () => {
       throw appError("generation_moved", { detail: "cloud://acme:main is at generation 3; the plan was for 1." });
@@ -202,7 +199,7 @@ describe("cli db update", () => {
     expect(JSON.parse(ran.stdout).code).toBe("generation_moved");
   });
 
-  test("shows the build as it runs; one that fails ends with what the builder said", async () => {
+  test("shows build output and ends a failed build with its output", async () => {
     at.project();
     at.state.plan = { summary: { ops: 1, destructive: 0, rebuild: true, restarts: true } };
     at.answers.operationLog = async function* () {
@@ -220,7 +217,7 @@ describe("cli db update", () => {
     );
   });
 
-  test("--no-wait ends when it was asked for; Ctrl-C leaves it going on", async () => {
+  test("--no-wait returns after the request and Ctrl-C leaves it running", async () => {
     at.project();
     at.answers.operationShow = async () => {
       await sleep(20);

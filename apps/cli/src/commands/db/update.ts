@@ -23,18 +23,18 @@ interface Flags extends JsonFlag {
   readonly noWait: boolean;
 }
 
-/** The plan as it was before, and what came of it. */
+/** The plan before the update, and its result. */
 interface UpdateResult extends ShownPlan {
   /** Null when there was nothing to do. */
   readonly status: "applied" | "skipped" | null;
   readonly operation: Operation | null;
-  /** As it is when the command ends; null when nothing was asked of it. */
+  /** State at the end of the command; null without a request. */
   readonly database: Database | null;
-  /** The command that usually follows. */
+  /** The usual next command. */
   readonly next: string | null;
 }
 
-/** Applies the very plan that it prints, or is told what moved meanwhile. Inserts no rows, moves no service. */
+/** Applies exactly the printed plan, or reports what changed meanwhile. Inserts no rows and moves no services. */
 export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
   brief: "Upload project files, build the image if its environment changed, resize",
   examples: [
@@ -47,7 +47,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     flags: {
       force: FORCE_FLAG,
       dryRun: DRY_RUN_FLAG,
-      allowDestructive: { ...DESTRUCTIVE_FLAG, brief: "Allow less of a resource than there is" },
+      allowDestructive: { ...DESTRUCTIVE_FLAG, brief: "Allow smaller resources" },
       noWait: NO_WAIT_FLAG,
     },
     aliases: { f: "force", n: "dryRun" },
@@ -60,10 +60,10 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     if (flags.dryRun) return { ...nothing, status: plan.in_agreement ? null : "skipped" };
     if (plan.state !== "absent" && plan.state !== "AVAILABLE") throw notAvailable(plan.uri, plan.state, "updated");
     if (!plan.in_agreement) await agree(ctx, plan, flags);
-    // Where it is as it shall be, what an earlier update asked for in vain is not wanted any more.
+    // If nothing changes, drop the pending update that failed earlier.
     return await applyDatabasePlan(ctx, planned, flags);
   },
-  // The plan stands above already: a person reads it before it is applied, a program after.
+  // The plan is already printed above: users read it before it is applied.
   render: ({ database, next, operation, uri }, out) => {
     if (database === null || operation === null) return;
     out.line();
@@ -83,7 +83,7 @@ async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestr
   const again = (more: readonly string[]) => commandLine(["db", "update", plan.uri, ...more]);
   if (destructive > 0 && !allowDestructive) {
     throw appError("destructive_refused", {
-      detail: `The update would remove something (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      detail: `The update would remove something (${count(destructive, "change")} marked DESTRUCTIVE). Nothing was changed.`,
       hint: `To do it anyway: ${again(["--allow-destructive"])}`,
       meta: { next: again(["--allow-destructive"]), plan },
     });
@@ -95,7 +95,7 @@ async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestr
   });
 }
 
-/** Uploads what is missing and has the plan carried out. @throws generation_moved, what makes the operation fail, interrupted */
+/** Uploads missing files and applies the plan. @throws generation_moved, the operation's error, interrupted */
 export async function applyDatabasePlan(
   ctx: Context,
   planned: RequestedPlan,
@@ -112,7 +112,7 @@ export async function applyDatabasePlan(
   return { ...plan, ...ended, status: "applied" as const, next: findNext(ctx.cwd, planned) };
 }
 
-/** Where files changed, the tables may have to follow. */
+/** Changed files may require changed tables. */
 function findNext(cwd: string, { plan, project, tree }: RequestedPlan): string | null {
   const hasFiles = plan.ops.some(({ target }) => target === "files" || target === "database");
   if (!hasFiles || !tree.digests.has("app.py")) return null;

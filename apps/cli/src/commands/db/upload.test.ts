@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => at[Symbol.asyncDispose]());
 
 describe("project files", () => {
-  test("sends pyproject.toml without what is ours, service.toml never, and says what is left out", async () => {
+  test("sends pyproject.toml without our section and lists excluded files", async () => {
     at.write({
       "pyproject.toml": '[project]\nname = "x"\n[tool.service]\napi_key = "sk_secret"\n[tool.other]\na = 1\n',
       "app.py": "",
@@ -30,14 +30,16 @@ describe("project files", () => {
     const texts = [...at.stored.values()].map(String);
     expect(texts).toContain('[project]\nname = "x"\n[tool.other]\na = 1\n');
     expect(texts.join("") + JSON.stringify(at.bodyOf("databasePlan"))).not.toContain("sk_secret");
-    expect(ran.stderr).toContain("warning: Left out, because it may hold secrets: .env. Set values by cli secret set,");
-    expect(ran.stderr).toContain("warning: passwd is left out: it is a link out of the project, to /etc/passwd.\n");
+    expect(ran.stderr).toContain(
+      "warning: Excluded, because it may contain secrets: .env. Set values with cli secret set,",
+    );
+    expect(ran.stderr).toContain("warning: passwd is excluded: it is a link out of the project, to /etc/passwd.\n");
     expect(ran.stderr).toContain("README.md and readme.md");
     expect(JSON.parse(ran.stdout).left_out.map(({ path }: { path: string }) => path)).toEqual([".env", "passwd"]);
     expect(at.bodyOf("databasePlan").environment.source).toBe("uv.lock");
   });
 
-  test("requirements and what they name travel, though git ignores them", async () => {
+  test("uploads requirements and their includes although git ignores them", async () => {
     at.project();
     at.write({
       ".gitignore": "*.txt\n*.whl\n",
@@ -61,13 +63,13 @@ describe("project files", () => {
 });
 
 describe("an upload", () => {
-  test("that is cut off goes on with what is missing", async () => {
+  test("resumes an interrupted upload with the missing files", async () => {
     at.project();
     at.write({ "a.bin": randomBytes(9 * MIB), "b.bin": randomBytes(15 * MIB) });
     let times = 0;
     at.answers.blobUpload = ({ body }) => {
       if (times++ !== 1) return at.store(body);
-      // cut in the middle: the first blob of it was complete
+      // cut in the middle: the first blob was complete
       const [first] = body;
       at.store(new Map([first]));
       throw HANG_UP;
@@ -80,7 +82,7 @@ describe("an upload", () => {
     expect(packs[2]).toEqual(packs[1]?.slice(1));
   });
 
-  test("of a file that changes meanwhile submits nothing, and names the file", async () => {
+  test("submits nothing and names a file that changes meanwhile", async () => {
     at.project();
     at.write({ "log.txt": "one" });
     at.answers.blobMissing = ({ body }) => {
@@ -93,7 +95,7 @@ describe("an upload", () => {
     expect(at.asked()).not.toContain("databaseUpdate");
   });
 
-  test("left by Ctrl-C changed nothing, and what was uploaded stays", async () => {
+  test("keeps uploaded files after Ctrl-C and changes nothing", async () => {
     at.project();
     const interrupt = new AbortController();
     at.answers.blobMissing = async ({ body }) => {
@@ -109,11 +111,11 @@ describe("an upload", () => {
   });
 });
 
-describe("digests that the home keeps", () => {
+describe("stored digests", () => {
   const digestsSent = () => at.bodyOf("databasePlan").files.map(({ chunks }: { chunks: string[] }) => chunks);
   const old = new Date(Date.now() - 60_000);
 
-  test("are of no use for a file that was written within the same moment, with the same size", async () => {
+  test("are ignored for a file rewritten at the same time with the same size", async () => {
     at.project();
     await at.run(`db diff ${URI}`);
     const before = digestsSent();
@@ -122,7 +124,7 @@ describe("digests that the home keeps", () => {
     expect(digestsSent()).not.toEqual(before);
   });
 
-  test("do not hide a change that sets the former time, nor do they outlive a file", async () => {
+  test("detect a change with a restored time and are removed with the file", async () => {
     at.project();
     utimesSync(join(at.folder, "app.py"), old, old);
     await sleep(2_100);

@@ -7,17 +7,20 @@ interface Cancelled {
   readonly id: string;
 }
 
-/** What a cancelled job did is undone: new columns go, values come back. One that ignores errors leaves what it did. */
+/**
+ * Undoes the work of a cancelled job: new columns are dropped and values restored. A job that ignores errors keeps its
+ * results.
+ */
 export const cancel = defineCommand<JsonFlag, [target: string, id: string], Cancelled>({
   brief: "Cancel a job",
   examples: [
-    ["cli jobs cancel main 019a", "the job whose id begins so"],
+    ["cli jobs cancel main 019a", "the job whose id starts with 019a"],
     ["cli jobs cancel main/reports 019a7c --json", "for a program"],
   ],
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [TARGET, { brief: "Its id, or the beginning of it", placeholder: "JOB", parse: text }],
+      parameters: [TARGET, { brief: "Its id, or the start of it", placeholder: "JOB", parse: text }],
     },
   },
   run: async (ctx, _flags, target, id) => {

@@ -14,17 +14,17 @@ interface JobList {
   readonly jobs: readonly JobRecord[];
 }
 
-/** Fills, recomputes and index builds, the latest first. */
+/** Lists fills, recomputes and index builds, latest first. */
 export const list = defineCommand<Flags, [target: string], JobList>({
   brief: "List background jobs and their progress",
   examples: [
-    ["cli jobs list main", "what runs or waits"],
-    ["cli jobs list cloud://acme:main", "that of a hosted database"],
-    ["cli jobs list main --all --json", "also what has ended in the last days, for a program"],
+    ["cli jobs list main", "running and waiting jobs"],
+    ["cli jobs list cloud://acme:main", "jobs of a hosted database"],
+    ["cli jobs list main --all --json", "with recently ended jobs, for a program"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [TARGET] },
-    flags: { all: { kind: "boolean", brief: "Also jobs that have ended", default: false } },
+    flags: { all: { kind: "boolean", brief: "Include jobs that have ended", default: false } },
   },
   run: async (ctx, flags, target) => {
     const work = await openWork(ctx, parseTarget(target));
@@ -36,7 +36,7 @@ export const list = defineCommand<Flags, [target: string], JobList>({
       job.id,
       job.kind,
       stateOf(job),
-      // a request, and rows that are completed, have none
+      // a request, and rows that are completed, have no columns
       job.columns.length === 0 ? job.table : `${job.table} (${job.columns.join(", ")})`,
       progressOf(job),
     ]);
@@ -51,7 +51,7 @@ function stateOf(job: JobRecord): string {
 
 function progressOf(job: JobRecord): string {
   if (job.rows_total === null) return "";
-  // a request is one thing to do, of which an attempt fails and not a cell
+  // a request is a single task, so attempts fail and not cells
   if (job.kind === "background" && job.errors > 0) return `${count(job.errors, "attempt")} failed`;
   const errors = job.errors === 0 ? "" : `, ${job.errors} failed`;
   return `${job.rows_done} of ${job.rows_total} rows${errors}`;

@@ -15,7 +15,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** Exit 2 for a grant that is written wrong, before anything is asked. */
+/** Exits with 2 for an invalid grant, before any request. */
 export const create = defineCommand<Flags, [name: string], CreatedKey>({
   brief: "Create an API key; its secret is printed once",
   examples: [
@@ -27,21 +27,21 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
     ["cli key create nightly --expires 90d --json", "expires automatically, for a program"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [{ brief: "What to call it", placeholder: "NAME", parse: text }] },
+    positional: { kind: "tuple", parameters: [{ brief: "Name of the key", placeholder: "NAME", parse: text }] },
     flags: {
       grant: {
         kind: "parsed",
         parse: text,
         variadic: true,
         optional: true,
-        brief: "What it may do, once for each: access|manage:cloud://org:db[/services[/name]]",
+        brief: "A permission, may be repeated: access|manage:cloud://org:db[/services[/name]]",
         placeholder: "grant",
       },
       expires: {
         kind: "parsed",
         parse: parseDurationUpTo(3_650),
         optional: true,
-        brief: "When it ends: 30m, 12h, 90d; never when left out",
+        brief: "Lifetime: 30m, 12h, 90d; unlimited by default",
         placeholder: "time",
       },
       org: ORG_FLAG,
@@ -58,9 +58,11 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
       { params: { org: control.org }, body },
       { signal: ctx.signal },
     );
-    // the session may work in another one, whose keys are listed without --org
+    // the session may use another organization, whose keys are listed without --org
     if (org !== undefined && flags.org === undefined) {
-      ctx.out.note(`The key belongs to ${org}, which its grants name: ${commandLine(["key", "list", "--org", org])}`);
+      ctx.out.note(
+        `The key belongs to ${org}, the organization of its grants: ${commandLine(["key", "list", "--org", org])}`,
+      );
     }
     return created;
   },
@@ -70,21 +72,23 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
   },
 });
 
-/** What a key may do, in words. */
+/** Describes a key's permissions. */
 export function powersOf({ grants, created_by: createdBy }: Pick<CreatedKey, "grants" | "created_by">): string {
   return showControls(grants.length === 0 ? `acts as ${createdBy ?? "its creator"}` : grants.join(", "));
 }
 
-/** The one time that the secret is shown: alone on the last line, so that it can be taken from there. */
+/** Prints the secret, which is shown only once, alone on the last line so that scripts can read it. */
 export function printSecret(key: CreatedKey, out: Output): void {
-  if (key.expires_at !== null) out.line(`It ends at ${key.expires_at}.`);
+  if (key.expires_at !== null) out.line(`It expires at ${key.expires_at}.`);
   out.line();
   out.line("API key (shown once, store it now):");
   out.line(key.api_key);
 }
 
-/** The organization that the grants speak of, which is where the key belongs.
- *  @throws usage when they speak of several, or of another one than was named */
+/**
+ * The organization of the grants, to which the key belongs.
+ * @throws usage when they name several, or another than the given one
+ */
 function organizationOf(grants: readonly { organization: string }[], named: string | undefined): string | undefined {
   const all = new Set([...(named === undefined ? [] : [named]), ...grants.map((grant) => grant.organization)]);
   const [first, second] = all;

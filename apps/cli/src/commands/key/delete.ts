@@ -7,7 +7,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** Whoever uses the key is refused from then on. */
+/** Requests with the key are refused from then on. */
 export const deleteKey = defineCommand<Flags, [name: string], { readonly name: string }>({
   brief: "Delete an API key",
   examples: [

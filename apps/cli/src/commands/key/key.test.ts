@@ -30,9 +30,9 @@ const EDGE = { ...KEY, id: "k2", name: "edge", grants: ["access:cloud://acme:mai
 let world: ControlWorld;
 let server: ControlServer;
 let who: typeof WHO;
-/** Whether names of new organizations are taken. */
+/** Whether new organization names are taken. */
 let taken: boolean;
-/** Idempotency keys of requests whose answer is lost on the way. */
+/** Idempotency keys of requests whose answer is lost. */
 let lost: string[];
 
 beforeEach(async () => {
@@ -56,7 +56,7 @@ beforeEach(async () => {
           throw appError("organization_taken", { detail: `The name ${body.name} is taken.`, hint: "Another one." });
         return { ...ORG, name: body.name, display_name: body.display_name ?? body.name };
       },
-      // two pages, so that a command that stops at the first is seen
+      // two pages, so that a command that stops after the first fails
       orgList: ({ query }) =>
         query["cursor"] === undefined
           ? { items: [ORG], next: "more" }
@@ -84,22 +84,22 @@ const run = (words: string | readonly string[], more: RunWith = {}) =>
 const asked = () => server.asked.filter(({ name }) => name !== "whoami");
 
 describe("cli org", () => {
-  test("create sends the name, prints its id, and says that a key stays where it was", async () => {
+  test("create sends the name, prints the id and explains keys", async () => {
     const ran = await run("org create acme");
     expect(ran).toMatchObject({ exit: 0, stdout: "acme  id=o7\n" });
-    expect(ran.stderr).toContain("warning: the API key of SERVICE_API_KEY stays in the organization");
-    expect(ran.stderr).toContain("Its database cloud://acme:main is being made.");
+    expect(ran.stderr).toContain("warning: the API key of SERVICE_API_KEY still belongs to the organization");
+    expect(ran.stderr).toContain("Its database cloud://acme:main is being created.");
     expect(asked()[0]).toMatchObject({ name: "orgCreate", body: { name: "acme" } });
     expect(asked()[0]?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
     expect(JSON.parse((await run("org create acme --json")).stdout)).toEqual(ORG);
   });
 
-  test("create of an organization that one belongs to names the command that works in it", async () => {
+  test("create of one's own organization names the switch command", async () => {
     taken = true;
     const ran = await run("org create acme");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toBe(
-      "error: The organization acme exists, and you belong to it.\nhint: Work in it: cli org switch acme\n",
+      "error: The organization acme exists, and you belong to it.\nhint: Switch to it: cli org switch acme\n",
     );
     expect((await run("org create other")).stderr).toContain("error: The name other is taken.");
   });
@@ -114,12 +114,12 @@ describe("cli org", () => {
     },
   );
 
-  test("list prints each as NAME  id=<id>, over all pages", async () => {
+  test("list prints each as NAME  id=<id> over all pages", async () => {
     expect((await run("org list")).stdout).toBe("acme  id=o7\nbeta  id=o8\n");
     expect(JSON.parse((await run("org list --json")).stdout)).toEqual([ORG, { ...ORG, id: "o8", name: "beta" }]);
   });
 
-  test("switch is for sessions: a key stays where it was made", async () => {
+  test("switch needs a session, because a key belongs to its organization", async () => {
     const ran = await run("org switch beta");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("--org beta");
@@ -138,12 +138,12 @@ describe("cli key create", () => {
     });
   });
 
-  test("sends grants in their normal form to the organization that they name, without asking who one is", async () => {
+  test("sends normalized grants to their organization without an extra request", async () => {
     const words =
       "key create edge --grant access:cloud://beta:MAIN/services/ingest --grant manage:cloud://beta:main/services";
     const ran = await run(`${words} --expires 90d --json`);
     expect(JSON.parse(ran.stdout)).toMatchObject({ name: "edge", api_key: SECRET });
-    expect(ran.stderr).toBe("The key belongs to beta, which its grants name: cli key list --org beta\n");
+    expect(ran.stderr).toBe("The key belongs to beta, the organization of its grants: cli key list --org beta\n");
     expect(server.asked).toHaveLength(1);
     expect(server.asked[0]).toMatchObject({
       params: { org: "beta" },
@@ -182,14 +182,14 @@ describe("cli key create", () => {
     expect(server.asked).toEqual([]);
   });
 
-  test("asks again with the same Idempotency-Key when the answer was lost on the way", async () => {
+  test("retries a lost request with the same Idempotency-Key", async () => {
     const ran = await run("key create ci --org acme", { env: { SERVICE_API_KEY: "sk_lossy" } });
     expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining(SECRET) });
     expect(asked().map(({ headers }) => headers["idempotency-key"])).toEqual(lost);
     expect(lost).toHaveLength(1);
   });
 
-  test("of somebody without an organization says how to come to one", async () => {
+  test("explains how to get an organization when there is none", async () => {
     who = { ...WHO, organization: null, organizations: 0 };
     const ran = await run("key create ci");
     expect(ran.exit).toBe(1);
@@ -198,7 +198,7 @@ describe("cli key create", () => {
 });
 
 describe("cli key", () => {
-  test("list prints names alone; -l what they may do, last use and end", async () => {
+  test("list prints names; -l adds permissions, last use and expiry", async () => {
     expect((await run("key list")).stdout).toBe("ci\nedge\n");
     expect((await run("key list -l")).stdout).toBe(
       "ci    never used                     no end  created by ann@example.com  acts as ann@example.com\n" +
@@ -208,14 +208,14 @@ describe("cli key", () => {
     expect(keys).toEqual([KEY, EDGE]);
   });
 
-  test("delete names the key, and fails when there is none", async () => {
+  test("delete names the key and fails when it does not exist", async () => {
     expect((await run("key delete ci")).stdout).toBe("deleted  ci\n");
     expect(asked().at(-1)).toMatchObject({ name: "keyDelete", params: { org: "acme", name: "ci" } });
     const ran = await run("key delete cj");
     expect(ran).toMatchObject({ exit: 1, stderr: "error: There is no key.\nhint: cli key list\n" });
   });
 
-  test("rotate ends the former secret now, or after the overlap", async () => {
+  test("rotate expires the previous secret now or after the overlap", async () => {
     expect((await run("key rotate ci")).stdout).toBe(
       `ci  (acts as ann@example.com)\nThe previous secret is no longer valid.\n\nAPI key (shown once, store it now):\n${SECRET}\n`,
     );
@@ -223,7 +223,7 @@ describe("cli key", () => {
     expect(asked().map(({ body }) => body.overlap_s)).toEqual([0, 3_600]);
   });
 
-  test("create refuses a name that no key has before any request", async () => {
+  test("create refuses an invalid name before any request", async () => {
     const ran = await run(["key", "create", "a b\u001b[2J", "--json"]);
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_name" });

@@ -14,17 +14,17 @@ interface KeyList {
   readonly keys: readonly Key[];
 }
 
-/** Names alone; no answer ever holds a secret again. */
+/** Prints names only by default; answers never contain secrets. */
 export const list = defineCommand<Flags, [], KeyList>({
   brief: "List API keys",
   examples: [
     ["cli key list", "their names"],
-    ["cli key list -l", "with who made them, what they may do, last use and end"],
-    ["cli key list --json", "all of that, for a program"],
+    ["cli key list -l", "with creators, permissions, last use and expiry"],
+    ["cli key list --json", "with all of these, for a program"],
   ],
   parameters: {
     flags: {
-      long: { kind: "boolean", brief: "Also who made them, what they may do, last use and end", default: false },
+      long: { kind: "boolean", brief: "Also print creators, permissions, last use and expiry", default: false },
       org: ORG_FLAG,
     },
     aliases: { l: "long" },

@@ -10,7 +10,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** Name, grants and end stay; the former secret ends now, or after the overlap. */
+/** Name, grants and expiry stay. The previous secret expires now, or after the overlap. */
 export const rotate = defineCommand<Flags, [name: string], CreatedKey>({
   brief: "Give an API key a new secret",
   examples: [

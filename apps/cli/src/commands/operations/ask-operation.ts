@@ -2,12 +2,15 @@ import { AppError, appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 import { openOrganization, takeFirst } from "../account.ts";
 
-/** Operations that are looked at for the beginning of an id: the latest. */
+/** Number of latest operations that are searched for the start of an id. */
 const MAX_LOOKED_AT = 1_000;
 
 type OpenOrganization = Awaited<ReturnType<typeof openOrganization>>;
 
-/** Asks about an operation by its id; one of which the beginning was typed is found first. @throws operation_not_found, also for several */
+/**
+ * Requests an operation by its id, or resolves the start of an id first.
+ * @throws operation_not_found, also for several
+ */
 export async function askOperation<T>(
   ctx: Context,
   named: { readonly id: string; readonly org: string | undefined },
@@ -35,8 +38,8 @@ async function findByBeginning(
   const [found, other] = known.filter(({ id }) => id.startsWith(typed.toLowerCase()));
   if (other === undefined) return found?.id;
   throw appError("operation_not_found", {
-    detail: `Several operations begin with '${typed}'.`,
-    hint: "See which there are: cli operations list",
+    detail: `Several operations start with '${typed}'.`,
+    hint: "List the operations: cli operations list",
     meta: { id: typed },
   });
 }

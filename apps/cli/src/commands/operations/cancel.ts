@@ -8,11 +8,11 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** One that runs may take a moment to end: `wait` says when it has. */
+/** A running operation may take a moment to end; use `wait`. */
 export const cancel = defineCommand<Flags, [id: string], Operation>({
   brief: "Cancel an operation",
   examples: [
-    ["cli operations cancel op_019a", "one that waits or runs"],
+    ["cli operations cancel op_019a", "a waiting or running operation"],
     ["cli operations cancel op_019a --json", "for a program"],
   ],
   parameters: { positional: { kind: "tuple", parameters: [OPERATION] }, flags: { org: ORG_FLAG } },

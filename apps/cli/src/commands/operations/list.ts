@@ -15,7 +15,7 @@ interface OperationList {
   readonly operations: readonly Operation[];
 }
 
-/** The latest first. */
+/** Latest first. */
 export const list = defineCommand<Flags, [], OperationList>({
   brief: "List operations and their results",
   examples: [
@@ -25,9 +25,21 @@ export const list = defineCommand<Flags, [], OperationList>({
   ],
   parameters: {
     flags: {
-      limit: { kind: "parsed", parse: parseCount, default: "50", brief: "At most so many", placeholder: "number" },
+      limit: {
+        kind: "parsed",
+        parse: parseCount,
+        default: "50",
+        brief: "Maximum number to list",
+        placeholder: "number",
+      },
       org: ORG_FLAG,
-      database: { kind: "parsed", parse: text, optional: true, brief: "Of this database alone", placeholder: "name" },
+      database: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        brief: "Only operations of this database",
+        placeholder: "name",
+      },
     },
   },
   run: async (ctx, { limit, ...flags }) => {

@@ -39,9 +39,9 @@ const event = (id: string, target = "ci") => ({
 
 let world: ControlWorld;
 let server: ControlServer;
-/** What `operationShow` answers, one after another; the last one stays. */
+/** Successive answers of `operationShow`; the last one repeats. */
 let shown: Operation[];
-/** Streams of events that were asked for, by where they go on. */
+/** Requested event streams by their start position. */
 let streams: { after: string | undefined; response: ServerResponse }[];
 
 beforeEach(async () => {
@@ -84,7 +84,7 @@ const run = (words: string, more: RunWith = {}) =>
   world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
 
 describe("cli operations", () => {
-  test("list takes as many as were asked for, over pages, and no more", async () => {
+  test("list requests as many as wanted over several pages", async () => {
     const { operations } = JSON.parse((await run("operations list --limit 250 --json")).stdout);
     expect(operations).toHaveLength(250);
     expect(server.asked.filter(({ name }) => name === "operationList")).toHaveLength(2);
@@ -102,14 +102,14 @@ describe("cli operations", () => {
     expect((await run("operations show none")).stderr).toContain("error: There is no operation none.");
   });
 
-  test("the beginning of an id is enough where no other begins so", async () => {
-    expect((await run("operations show op99")).stderr).toContain("error: Several operations begin with 'op99'.");
+  test("accepts an unambiguous start of an id", async () => {
+    expect((await run("operations show op99")).stderr).toContain("error: Several operations start with 'op99'.");
     shown = [OPERATION];
     await run("operations cancel op999");
     expect(server.asked.at(-1)).toMatchObject({ name: "operationCancel", params: { id: "op999" } });
   });
 
-  test("wait asks again until it has ended; its exit code is how", async () => {
+  test("wait polls until the end, and its exit code is the result", async () => {
     shown = [OPERATION, OPERATION, { ...OPERATION, state: "succeeded", ended_at: AT }];
     expect((await run("operations wait op1")).exit).toBe(0);
     expect(server.asked.filter(({ name }) => name === "operationShow").map(({ query }) => query["wait_ms"])).toEqual(
@@ -121,7 +121,7 @@ describe("cli operations", () => {
     expect((await run("operations wait op1 --json")).exit).toBe(1);
   });
 
-  test("wait is left with exit 130 at Ctrl-C", async () => {
+  test("wait exits with 130 at Ctrl-C", async () => {
     const interrupt = new AbortController();
     const running = run("operations wait op1", { signal: interrupt.signal });
     await expect.poll(() => server.asked.length).toBeGreaterThan(2);
@@ -129,20 +129,20 @@ describe("cli operations", () => {
     expect(await running).toMatchObject({ exit: 130, stdout: "" });
   });
 
-  test("cancel prints what became of it", async () => {
+  test("cancel prints the result", async () => {
     expect((await run("operations cancel op1")).stdout).toContain("database.provision  cloud://acme:main  cancelled\n");
   });
 });
 
 describe("cli events", () => {
-  test("prints the oldest first, in one line each", async () => {
+  test("prints the oldest first, one per line", async () => {
     const ran = await run("events");
     expect(ran.stdout).toBe(`${AT}  key.create  ci  ann@example.com  succeeded  192.0.2.7 cli/0.8.0\n`.repeat(3));
     const found = JSON.parse((await run("events --json")).stdout) as { id: string }[];
     expect(found.map(({ id }) => id)).toEqual(["9", "10", "11"]);
   });
 
-  test("--follow goes on behind the last one, takes a broken stream up again, and ends at Ctrl-C", async () => {
+  test("--follow continues after the last event and resumes broken streams", async () => {
     const interrupt = new AbortController();
     const running = run("events --follow --json", { signal: interrupt.signal });
     const write = (at: number, id: string) =>
@@ -165,7 +165,7 @@ describe("cli events", () => {
     expect(printed).toEqual(["9", "10", "11", "12", "13"]);
   });
 
-  test("what others named does not draw on the terminal", async () => {
+  test("escapes control characters in foreign names", async () => {
     const interrupt = new AbortController();
     const running = run("events --follow", { signal: interrupt.signal });
     await expect.poll(() => streams.length).toBe(1);

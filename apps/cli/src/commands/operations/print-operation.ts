@@ -3,15 +3,15 @@ import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { text } from "../parameters.ts";
 
-export const OPERATION = { brief: "Its id, or the beginning of it", placeholder: "ID", parse: text } as const;
+export const OPERATION = { brief: "Its id, or the start of it", placeholder: "ID", parse: text } as const;
 
-/** `id  kind  state  target  actor`, and what went wrong. */
+/** `id  kind  state  target  actor`, and the error if there is one. */
 export function operationCells(operation: Operation): string[] {
   const { actor, created_at: createdAt, id, kind, state, target } = operation;
   return [id, kind, state, target, actor, createdAt].map(showControls);
 }
 
-/** One operation with its times and its error. */
+/** Prints one operation with its times and its error. */
 export function printOperation(operation: Operation, out: Output): void {
   const { actor, detail, error, id, kind, state, target } = operation;
   out.line(`${[kind, target, state].map(showControls).join("  ")}`);

@@ -8,7 +8,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** Exit 0 whatever became of it. */
+/** Exits with 0 for any result. */
 export const show = defineCommand<Flags, [id: string], Operation>({
   brief: "Show an operation: its state, its times, its error",
   examples: [

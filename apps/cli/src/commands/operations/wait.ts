@@ -12,15 +12,17 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** How long the server keeps one request waiting. */
+/** Duration of one long-polling request. */
 const WAIT_MS = 30_000;
 
-/** Exit 0 when it succeeded, 1 when it failed, was cancelled or goes on past the timeout. Ctrl-C leaves it running. */
+/**
+ * Exits with 0 on success, 1 when the operation failed, was cancelled or exceeds the timeout. Ctrl-C leaves it running.
+ */
 export const wait = defineCommand<Flags, [id: string], Operation>({
   brief: "Wait until an operation has ended",
   examples: [
-    ["cli operations wait op_019a", "exit 0 when it succeeded"],
-    ["cli operations wait op_019a --timeout 10m --json", "not for ever, for a program"],
+    ["cli operations wait op_019a", "exits with 0 when it succeeded"],
+    ["cli operations wait op_019a --timeout 10m --json", "with a timeout, for a program"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [OPERATION] },
@@ -29,7 +31,7 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
         kind: "parsed",
         parse: parseDuration,
         optional: true,
-        brief: "How long at most: 10m, 1h; for ever when left out",
+        brief: "Timeout: 10m, 1h; unlimited by default",
         placeholder: "time",
       },
       org: ORG_FLAG,
@@ -54,8 +56,8 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
 
 function stillGoing({ id, kind, state, target }: Operation): Error {
   return appError("operation_running", {
-    detail: `The operation ${kind} of ${target} has not ended in that time. It is ${state} and continues.`,
-    hint: `Look at it: cli operations show ${id}`,
+    detail: `The operation ${kind} of ${target} has not ended within the timeout. It is ${state} and continues.`,
+    hint: `Show it: cli operations show ${id}`,
     meta: { id, state },
   });
 }

@@ -11,12 +11,12 @@ interface Flags extends JsonFlag {
   readonly displayName?: string;
 }
 
-/** The session works in the new organization from then on; its database `main` is made in the background. */
+/** Switches the session to the new organization, whose database `main` is created in the background. */
 export const create = defineCommand<Flags, [name: string], Org>({
   brief: "Create an organization with its database main",
   examples: [
-    ["cli org create acme", "and have the session work in it"],
-    ['cli org create acme --display-name "Acme Ltd" --json', "with a name for people, for a program"],
+    ["cli org create acme", "and switch the session to it"],
+    ['cli org create acme --display-name "Acme Ltd" --json', "with a display name, for a program"],
   ],
   parameters: {
     positional: {
@@ -26,7 +26,7 @@ export const create = defineCommand<Flags, [name: string], Org>({
       ],
     },
     flags: {
-      displayName: { kind: "parsed", parse: text, optional: true, brief: "How people see it", placeholder: "text" },
+      displayName: { kind: "parsed", parse: text, optional: true, brief: "Display name", placeholder: "text" },
     },
   },
   run: async (ctx, flags, typed) => {
@@ -39,17 +39,19 @@ export const create = defineCommand<Flags, [name: string], Org>({
         throw await explainTaken(ctx, client, name, error);
       });
     if (credential.kind === "api_key") {
-      ctx.out.note(`warning: the API key of ${credential.source} stays in the organization that it was made in.`);
+      ctx.out.note(
+        `warning: the API key of ${credential.source} still belongs to the organization in which it was created.`,
+      );
     }
     return org;
   },
   render: ({ id, name }, out) => {
     out.line(`${name}  id=${id}`);
-    out.note(`Its database cloud://${name}:main is being made.`);
+    out.note(`Its database cloud://${name}:main is being created.`);
   },
 });
 
-/** A name that is taken by an organization of the caller's: then to work in it is what is wanted. */
+/** If the taken name is an organization of the caller, suggests switching to it. */
 async function explainTaken(
   ctx: Pick<Context, "signal">,
   client: ControlClient,
@@ -61,7 +63,7 @@ async function explainTaken(
   if (!own.some((org) => org.name === name)) return error;
   return appError("organization_taken", {
     detail: `The organization ${name} exists, and you belong to it.`,
-    hint: `Work in it: cli org switch ${name}`,
+    hint: `Switch to it: cli org switch ${name}`,
     meta: error.meta,
     cause: error,
   });

@@ -2,7 +2,7 @@ import type { Org } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { takeAll } from "../account.ts";
 
-/** Exit 0 also when there is none. */
+/** Exits with 0 also when there is none. */
 export const list = defineCommand<JsonFlag, [], Org[]>({
   brief: "List your organizations",
   examples: [

@@ -5,7 +5,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { organizationLine } from "../account.ts";
 import { text } from "../parameters.ts";
 
-/** For whoever belongs to several; a key stays where it was made. */
+/** For users with several organizations. A key always belongs to one. */
 export const switchTo = defineCommand<JsonFlag, [name: string], Whoami>({
   brief: "Switch organization",
   examples: [

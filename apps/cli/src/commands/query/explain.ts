@@ -56,11 +56,11 @@ export const explain = defineCommand<Flags, [file: string, target: string, query
   render: printExplanation,
 });
 
-/** `name=value`; the value may hold anything. */
+/** Parses `name=value`; the value may contain any characters. */
 function parseParameter(input: string): [string, string] {
   const sign = input.indexOf("=");
   if (sign > 0) return [input.slice(0, sign), input.slice(sign + 1)];
-  throw new Error("a parameter is name=value");
+  throw new Error("a parameter has the form name=value");
 }
 
 function printExplanation(found: QueryExplanation, out: Output): void {

@@ -13,7 +13,7 @@ const FOUND: QueryExplanation = {
   plan: ["Seq Scan on docs", "  Filter: (n = $1)"],
 };
 
-test("query explain prints the statement, what runs where, and the plan", async () => {
+test("query explain prints statement, places of execution and plan", async () => {
   const asked: unknown[] = [];
   const client = {
     queryExplain: async (request: { query: string; params: object; analyze: boolean }) => {
@@ -37,7 +37,7 @@ test("query explain --json prints the object", async () => {
   expect(JSON.parse(stdout)).toEqual(FOUND);
 });
 
-test("a parameter without a value is wrong usage", async () => {
+test("refuses a parameter without a value", async () => {
   const { exit, stderr } = await runCli("query explain app.py main by_n --param n", { client: {} });
   expect(exit).toBe(2);
   expect(stderr).toContain("name=value");

@@ -8,7 +8,7 @@ interface CompletionResult {
   readonly script: string;
 }
 
-/** The scripts hold the words themselves: completing starts no process. */
+/** The scripts contain the words, so completing starts no process. */
 export const completions = defineCommand<JsonFlag, [shell: string], CompletionResult>({
   brief: "Print the completions of a shell: bash, zsh or fish",
   examples: [

@@ -42,7 +42,7 @@ const PREPARED = "019a0000-0000-7000-8000-00000000000e";
 const REBUILT = { ops: 1, destructive: 0, rebuild: true, restarts: true };
 
 let at: UploadWorld;
-/** Whether tables and services are as the file says by now. */
+/** Whether tables and services match the file by now. */
 let areApplied: boolean;
 beforeEach(async () => {
   at = await openUploadWorld();
@@ -64,13 +64,13 @@ afterEach(() => at[Symbol.asyncDispose]());
 
 const asked = () => at.asked().filter((name) => !/^(blob|operation|database(Show|Plan))/.test(name));
 
-test("one plan of database, tables and services from the files here, one confirmation, then each in order", async () => {
+test("plans everything, asks once, and applies the parts in order", async () => {
   const refused = await at.run(`deploy app.py ${URI}`);
   expect(refused).toMatchObject({ exit: 3, stderr: expect.stringContaining(`cli deploy app.py ${URI} -f`) });
   expect(refused.stdout).toMatch(/~ cloud:\/\/acme:main .*\+ cloud:\/\/acme:main\/docs .*\+ ingest /s);
   expect(asked()).toEqual(["schemaPlan", "servicePlan"]);
   expect(at.bodyOf("servicePlan").files).toHaveLength(1);
-  // the bytes are there by now; the database has the former files still
+  // the bytes are uploaded; the database still has the previous files
   at.state.plan = { in_agreement: false };
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining(`done: database, tables, services of ${URI}`) });
@@ -91,7 +91,7 @@ test("one plan of database, tables and services from the files here, one confirm
   expect(at.bodyOf("servicePlan").files).toBe(null);
 });
 
-test("a database that is being made is waited for", async () => {
+test("waits for a database that is being created", async () => {
   const plan = at.answers.databasePlan;
   if (plan === undefined) throw new Error("The server plans no database.");
   let askedFor = 0;
@@ -106,7 +106,7 @@ test("a database that is being made is waited for", async () => {
   expect(askedFor).toBeGreaterThanOrEqual(3);
 });
 
-test("a dry run exits 2 and changes nothing; in agreement it exits 0 and asks nothing", async () => {
+test("a dry run exits with 2 for changes, and with 0 for none", async () => {
   expect((await at.run(`deploy app.py ${URI} -n`)).exit).toBe(2);
   at.state.plan = { in_agreement: true, ops: [] };
   areApplied = true;
@@ -116,14 +116,14 @@ test("a dry run exits 2 and changes nothing; in agreement it exits 0 and asks no
   expect(asked().filter((name) => !name.endsWith("Plan"))).toEqual([]);
 });
 
-test("what breaks callers has to be allowed before anything is done", async () => {
+test("breaking changes must be allowed before anything is done", async () => {
   at.answers.servicePlan = () => ({ plan: services({ destructive: 1 }), version: "v7" });
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran).toMatchObject({ exit: 3, stderr: expect.stringContaining("--allow-destructive") });
   expect(asked()).toEqual(["schemaPlan", "servicePlan"]);
 });
 
-test("an image is built and has read the application before all is planned by it and asked once", async () => {
+test("builds the image before planning and asks once", async () => {
   at.state.plan = { summary: REBUILT };
   at.answers.operationLog = async function* () {
     yield { number: 1, at: "2026-11-23T10:00:00.000Z", level: "info", line: "Resolved 3 packages" };
@@ -139,7 +139,7 @@ test("an image is built and has read the application before all is planned by it
   expect(asked().slice(3, 8)).toEqual(["preparationBegin", "schemaPlan", "servicePlan", "deployBegin", "deployAlive"]);
 });
 
-test("an image that cannot be built ends the deployment before anything is changed, with what the build said last", async () => {
+test("a failed image build ends the deployment without changes", async () => {
   at.state.plan = { summary: REBUILT };
   at.answers.operationLog = async function* () {
     yield { number: 1, at: "2026-11-23T10:00:00.000Z", level: "info", line: "no package nosuch" };
@@ -152,7 +152,7 @@ test("an image that cannot be built ends the deployment before anything is chang
   expect(asked()).toEqual(["preparationBegin"]);
 });
 
-test("Ctrl-C cancels what is being prepared, and says that nothing was changed", async () => {
+test("Ctrl-C cancels the preparation and reports no changes", async () => {
   at.state.plan = { summary: REBUILT };
   const typed = new AbortController();
   at.answers.operationShow = () => {
@@ -166,7 +166,7 @@ test("Ctrl-C cancels what is being prepared, and says that nothing was changed",
   expect(at.asked()).toContain("operationCancel");
 });
 
-test("a deployment that somebody has undone meanwhile goes no further", async () => {
+test("stops a deployment that was undone meanwhile", async () => {
   at.state.plan = { in_agreement: false };
   at.answers.deployAlive = () => ({ ...DEPLOY, state: "rolled_back" });
   const ran = await at.run(`deploy app.py ${URI} -f`);
@@ -174,7 +174,7 @@ test("a deployment that somebody has undone meanwhile goes no further", async ()
   expect(asked().slice(2)).toEqual(["deployBegin", "deployAlive", "deployEnd"]);
 });
 
-test("a failure in the middle says what was done, and how to go on", async () => {
+test("a failure reports completed steps and how to continue", async () => {
   at.answers.serviceUpdate = () => {
     throw appError("generation_moved", { detail: "The services moved.", hint: "Look again." });
   };
@@ -184,7 +184,7 @@ test("a failure in the middle says what was done, and how to go on", async () =>
   expect(ran.stderr).toContain(`Continue with: cli deploy app.py ${URI}`);
 });
 
-test("of a local database it says which commands to type", async () => {
+test("names the commands to use for a local database", async () => {
   expect((await at.run("deploy app.py main -f")).stderr).toContain("cli schema update app.py main");
 });
 
@@ -239,7 +239,7 @@ describe("cli rollback", () => {
   });
   const operation = (id: string) => ({ id, kind: "service.rollback", target: `${URI}/ingest` });
 
-  test("shows one plan, asks once, and goes on until nothing is left to undo", async () => {
+  test("shows one plan, asks once, and continues until everything is undone", async () => {
     const left = [[operation("o1")], [operation("o2")], []];
     at.answers.deployRollback = () => ({ deploy: DEPLOY, operations: left.shift() ?? [] });
     const next = `cli deploy app.py ${URI}`;
@@ -258,15 +258,15 @@ describe("cli rollback", () => {
     expect(at.bodyOf("deployRollback")).toEqual({ deploy: DEPLOY.id });
   });
 
-  test("of a local name says what it is for", async () => {
+  test("explains its purpose for a local name", async () => {
     expect(await at.run("rollback main -f")).toMatchObject({
       exit: 1,
-      stderr: expect.stringContaining("main is a local one, which is not deployed to"),
+      stderr: expect.stringContaining("main is a local one without deployments"),
     });
   });
 });
 
-test("a deployment that fails says how to go on and how to undo it, and that it failed is written down", async () => {
+test("a failed deployment is recorded and names continue and undo", async () => {
   at.answers.schemaApply = () => {
     throw appError("overloaded", { detail: "Not now.", hint: "Later." });
   };

@@ -28,7 +28,7 @@ interface Flags extends JsonFlag {
   readonly allowDestructive: boolean;
 }
 
-/** Plans as they were shown; null where they can only be made once there is a database. */
+/** Displayed plans; null where a plan needs the database to exist. */
 interface Plans {
   readonly database: ShownPlan;
   readonly schema: SchemaPlan | null;
@@ -38,13 +38,13 @@ interface Plans {
 type Step = "database" | "tables" | "services";
 const STEPS: readonly Step[] = ["database", "tables", "services"];
 const END_MS = 10_000;
-/** Twice in the time after which a deployment that says nothing is taken for one that was cut. */
+/** Heartbeat interval: two heartbeats fit into the time after which a silent deployment counts as interrupted. */
 const ALIVE_MS = 25_000;
 
 interface DeployResult extends Plans {
   readonly target: string;
   readonly status: "applied" | "skipped" | null;
-  /** What was carried out, in order. */
+  /** Completed steps in order. */
   readonly done: readonly Step[];
 }
 
@@ -55,11 +55,11 @@ interface Deployment {
   readonly target: HostedTarget;
 }
 
-/** Database, tables and services as the project says, in this order: each by the very steps of its own command. */
+/** Deploys database, tables and services of the project in this order, with the same steps as the separate commands. */
 export const deploy = defineCommand<Flags, [file: string, target: string], DeployResult>({
   brief: "Deploy a project to a hosted database: files, image, tables and services",
   examples: [
-    ["cli deploy app.py cloud://acme:main", "after showing all that changes and asking once"],
+    ["cli deploy app.py cloud://acme:main", "after showing all changes and asking once"],
     ["cli deploy app.py cloud://acme:main -f", "without asking"],
     ["cli deploy app.py cloud://acme:main -n", "only show what would be done"],
   ],
@@ -84,15 +84,17 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
     await agree(deployment, plans);
     return { ...result, status: "applied", done: await carryOut(deployment, planned, plans) };
   },
-  // The plans stand above already: a person reads them before they are applied, a program after.
+  // The plans are already printed above: users read them before they are applied.
   render: ({ done, status, target }, out) => {
     if (status === "applied") out.note(`done: ${done.join(", ")} of ${target}`);
   },
   exitCode: (result, flags) => (flags.dryRun && !isAgreed(result) ? EXIT.pending : EXIT.done),
 });
 
-/** Uploads what is missing; where the database is to run another Python, by its image or its environment, that is built and has read the
- *  application. What is there before anything is asked for changes nothing that runs. */
+/**
+ * Uploads missing files. If Python changes by image or environment, also builds the image and reads the application
+ * with it. This happens before the question and changes nothing that runs.
+ */
 async function prepare(
   { ctx, file, flags: { json } }: Deployment,
   planned: RequestedPlan,
@@ -106,7 +108,7 @@ async function prepare(
   return { planned: await planAgain(ctx, planned), preparation };
 }
 
-/** Tables and services by the files as they are here: read by what was prepared, else by what the database runs. */
+/** Plans tables and services from the current files, read with the prepared image or the database's. */
 async function planRest(
   { ctx, file, flags: { json }, target }: Deployment,
   database: ShownPlan,
@@ -123,14 +125,17 @@ function printPlans({ database, schema, services }: Plans, { out }: Pick<Context
   printDatabasePlan(database, out);
   if (schema !== null) printSchemaPlan(schema, out);
   if (services !== null) printServicePlan(services, out);
-  if (schema === null) out.line("Its tables and services are all new: they are made once the database is there.");
+  if (schema === null) out.line("All its tables and services are new. They are created after the database.");
 }
 
 function isAgreed({ database, schema, services }: Plans): boolean {
   return database.in_agreement && schema?.in_agreement === true && services?.in_agreement === true;
 }
 
-/** What a person has to change first, or to allow. @throws schema_unsupported, schema_mismatch, destructive_refused */
+/**
+ * Refuses what the user must first change or allow.
+ * @throws schema_unsupported, schema_mismatch, destructive_refused
+ */
 function refuseEarly({ file, flags, target }: Deployment, { database, schema, services }: Plans): void {
   if (schema !== null && schema.summary.unsupported > 0) {
     throw appError("schema_unsupported", {
@@ -142,7 +147,7 @@ function refuseEarly({ file, flags, target }: Deployment, { database, schema, se
   if (destructive === 0 || flags.allowDestructive) return;
   const next = commandLine(["deploy", file, target.text, "--allow-destructive"]);
   throw appError("destructive_refused", {
-    detail: `The deployment would destroy data or break callers (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+    detail: `The deployment would destroy data or break callers (${count(destructive, "change")} marked DESTRUCTIVE). Nothing was changed.`,
     hint: `To do it anyway: ${next}`,
     meta: { next },
   });
@@ -161,7 +166,10 @@ async function agree({ ctx, file, flags, target }: Deployment, { database, schem
   });
 }
 
-/** What was there before is written down first, so that `cli rollback` can undo it as one. A database that is made has had nothing before. */
+/**
+ * Records the previous state first, so that `cli rollback` can undo everything together. A new database has no previous
+ * state.
+ */
 async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: Plans): Promise<Step[]> {
   const { ctx, file, target } = deployment;
   if (!plans.database.exists) return await carryOutSteps(deployment, planned, plans);
@@ -174,10 +182,10 @@ async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: P
     { signal: ctx.signal },
   );
   const keep = async () => await client.call("deployAlive", { params: { org, db, id } }, { signal: ctx.signal });
-  // one that is missed is followed by the next
+  // a missed heartbeat is followed by the next
   const keeping = setInterval(() => keep().catch(() => undefined), ALIVE_MS);
   const end = async (state: "done" | "failed") => {
-    // also when the command was interrupted: what was done until then can be undone
+    // also after an interruption: completed steps can be undone
     await client.call(
       "deployEnd",
       { params: { org, db, id }, body: { state } },
@@ -193,7 +201,7 @@ async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: P
     return done;
   } catch (error) {
     await end("failed").catch((cause: unknown) => {
-      ctx.out.note(`That it failed could not be written down: ${toProblem(cause).detail}`);
+      ctx.out.note(`Could not record the failure: ${toProblem(cause).detail}`);
     });
     throw error;
   } finally {
@@ -201,7 +209,10 @@ async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: P
   }
 }
 
-/** In order; `before` each it is looked whether it shall go on. What fails says what was done before it, and how to go on. */
+/**
+ * Carries out the steps in order and checks `before` each whether to continue. A failure reports the completed steps
+ * and how to continue.
+ */
 async function carryOutSteps(
   deployment: Deployment,
   planned: RequestedPlan,
@@ -237,7 +248,7 @@ async function carryOutSteps(
   return done;
 }
 
-/** By the very plan that was shown, or by one that does the same; only of a database that was just made none was shown. */
+/** Applies the displayed plan or an equivalent one. Only a database that was just created had no displayed plan. */
 async function bringTables(
   { ctx, file, flags: { allowDestructive, json }, target }: Deployment,
   shown: SchemaPlan | null,
@@ -248,7 +259,7 @@ async function bringTables(
   if (plan.summary.destructive > 0 && !allowDestructive) {
     const next = commandLine(["schema", "update", file, target.text, "--allow-destructive"]);
     throw appError("destructive_refused", {
-      detail: `The tables' update would destroy data (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      detail: `The tables' update would destroy data (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE). Nothing was changed.`,
       hint: `To do it anyway: ${next}`,
       meta: { next, plan },
     });
@@ -259,7 +270,7 @@ async function bringTables(
   if (!json) printAppliedSchema(plan, ctx.out);
 }
 
-/** What breaks callers is done only if that was shown. */
+/** Breaking changes are applied only if they were displayed. */
 async function bringServices(
   { ctx, file, flags: { allowDestructive, json }, target }: Deployment,
   shown: ServicePlan | null,

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(project, { recursive: true, force: true }));
 
-/** One round of `cli dev` by this plan; then Ctrl-C. */
+/** One round of `cli dev` with this plan; then Ctrl-C. */
 async function follow(plan: SchemaPlan) {
   const ending = new AbortController();
   const planned = async () => {
@@ -31,7 +31,7 @@ test.each([
     "Nothing was changed: main cannot be changed to what app.py declares. Change what is marked [UNSUPPORTED].",
   ],
   [{ destructive: 1 }, "Not done automatically: cli schema update app.py main --allow-destructive"],
-])("what is %j is not done, and the note says what can be", async (summary, note) => {
+])("does not apply %j and names the alternative", async (summary, note) => {
   const ran = await follow(schemaPlan({ in_agreement: false, summary }));
   expect(ran.exit).toBe(130);
   expect(ran.stderr).toContain(note);

@@ -27,7 +27,7 @@ interface Round {
   readonly json: boolean;
 }
 
-/** What a round came to, for a program: a line of JSON each. */
+/** Result of a round, printed as a JSON line. */
 interface RoundResult {
   readonly changed: readonly string[];
   schema: SchemaPlan | null;
@@ -35,11 +35,14 @@ interface RoundResult {
   problem: Problem | null;
 }
 
-/** Until Ctrl-C. What would destroy data or break callers is shown with the command that does it, and never done by itself. */
+/**
+ * Runs until Ctrl-C. Shows destructive and breaking changes with the command that applies them, and never applies them
+ * automatically.
+ */
 export const dev = defineCommand<Flags, [file: string, target: string], undefined>({
   brief: "Watch the project's files and keep tables and services of a local database up to date",
   examples: [
-    ["cli dev app.py main", "apply what is saved, show errors where they are, until Ctrl-C"],
+    ["cli dev app.py main", "apply saved changes and show errors with their location until Ctrl-C"],
     ["cli dev app.py main --python .venv/bin/python", "with this Python"],
   ],
   parameters: { positional: { kind: "tuple", parameters: [FILE, TARGET] }, flags: { python: PYTHON_FLAG } },
@@ -74,8 +77,10 @@ async function followFiles(round: Round, watch: ProjectWatch): Promise<void> {
   }
 }
 
-/** Makes tables and services what the file says, as far as nothing is lost by it. An error is shown, and nothing else happens.
- *  A file that is saved while it is still being read is read anew in the next round. */
+/**
+ * Updates tables and services to match the file as far as nothing is lost. An error is shown and stops the round. A
+ * file saved during the round is read again in the next one.
+ */
 async function bringUp(given: Round, changed: readonly string[], saved: AbortSignal): Promise<void> {
   const { out, signal } = given.ctx;
   const readApplication: Context["readApplication"] = (input) => given.ctx.readApplication({ ...input, signal: saved });
@@ -94,7 +99,7 @@ async function bringUp(given: Round, changed: readonly string[], saved: AbortSig
   if (round.json) out.line(JSON.stringify(result));
 }
 
-/** The plan as it is after what could be done by itself. */
+/** The plan after the automatic changes. */
 async function bringTables({ ctx, file, json, python, target }: Round): Promise<SchemaPlan> {
   const opened = await openSchemaTarget(ctx, { file, target, python, files: "here", json });
   const plan = await opened.plan({ recompute: false });
@@ -134,7 +139,7 @@ async function bringServices({ ctx, file, json, python, target }: Round): Promis
 
 function notLocal(file: string, target: string): AppError {
   return appError("hosted_not_available", {
-    detail: `cli dev follows files of a local database; ${target} is a hosted one.`,
+    detail: `cli dev watches files of a local database; ${target} is a hosted one.`,
     hint: `Develop on a local one: ${commandLine(["dev", file, "main"])}   then bring it there: cli db update ${target}`,
     meta: { target },
   });

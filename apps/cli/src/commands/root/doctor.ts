@@ -2,7 +2,7 @@ import type { MachineCheck } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 
-/** Exit 1 when something is missing. */
+/** Exits with 1 when something is missing. */
 export const doctor = defineCommand<JsonFlag, [], { ok: boolean; checks: MachineCheck[] }>({
   brief: "Check what this machine has and lacks; changes nothing",
   examples: [

@@ -18,13 +18,16 @@ interface Flags extends JsonFlag {
   readonly limit: number;
 }
 
-/** A target's tables with counts, or one table's cells. `main/reports` may be either: the daemon looks for a table first. */
+/**
+ * Lists a target's tables with counts, or one table's cells. `main/reports` may be either: the daemon looks for a table
+ * first.
+ */
 export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
   brief: "List computed cells that failed",
   examples: [
-    ["cli errors main", "how many each table of main has"],
+    ["cli errors main", "number of failing cells by table"],
     ["cli errors main/docs", "the failing cells of a table: key, column, error"],
-    ["cli errors cloud://acme:main/docs", "those of a hosted table"],
+    ["cli errors cloud://acme:main/docs", "failing cells of a hosted table"],
     ["cli errors main/docs --column summary --json", "those of one column, for a program"],
   ],
   parameters: {
@@ -38,7 +41,7 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
         kind: "parsed",
         parse: parseCount,
         default: "100",
-        brief: "At most so many cells",
+        brief: "Maximum number of cells",
         placeholder: "number",
       },
     },
@@ -65,7 +68,7 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
   },
 });
 
-/** A refusal that names a local table's path as it was typed. */
+/** An error that names a local table's path as the user typed it. */
 function asTyped(error: AppError, path: string, typed: string): AppError {
   const detail = error.message.replaceAll(path, shownTablePath(typed, path));
   return appError(error.code, { detail, hint: error.hint, meta: error.meta, cause: error });

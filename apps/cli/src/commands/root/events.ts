@@ -14,16 +14,16 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** The pause before a stream that broke is taken up again, and how often in a row that may be in vain. */
+/** Pause before a broken stream is resumed, and the maximum number of failures in a row. */
 const RETRY_MS = 1_000;
 const MAX_RETRIES = 10;
 
-/** The oldest first, as a log reads. With `--json --follow` one JSON object a line, for there is no end. */
+/** Prints the oldest first, like a log. With `--json --follow`, prints one JSON object per line. */
 export const events = defineCommand<Flags, [], AuditEvent[] | undefined>({
   brief: "Read the audit log: who did what, when and from where",
   examples: [
     ["cli events", "the latest 50 events of the session's organization"],
-    ["cli events --follow", "those, then each new one until Ctrl-C"],
+    ["cli events --follow", "the same, then each new one until Ctrl-C"],
     ["cli events --org acme --limit 500 --json", "more of them, for a program"],
   ],
   parameters: {
@@ -33,7 +33,7 @@ export const events = defineCommand<Flags, [], AuditEvent[] | undefined>({
         kind: "parsed",
         parse: parseCount,
         default: "50",
-        brief: "How many of the latest",
+        brief: "Number of latest events",
         placeholder: "number",
       },
       org: ORG_FLAG,
@@ -59,7 +59,7 @@ export const events = defineCommand<Flags, [], AuditEvent[] | undefined>({
   exitCode: (result, _flags, ctx) => (result === undefined && ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });
 
-/** Prints events until Ctrl-C. A stream that breaks is taken up behind the last event that was printed. */
+/** Prints events until Ctrl-C. A broken stream resumes after the last printed event. */
 async function followEvents(
   ctx: Context,
   { client, org }: Control & { readonly org: string },
@@ -77,9 +77,9 @@ async function followEvents(
     } catch (error) {
       if (ctx.signal.aborted) return;
       if (!(error instanceof AppError) || error.code !== "server_unreachable" || retries >= MAX_RETRIES) throw error;
-      if (retries === 0) ctx.out.note(`The stream broke; it is taken up again. ${error.message}`);
+      if (retries === 0) ctx.out.note(`The stream broke and is resumed. ${error.message}`);
     }
-    // Ctrl-C ends the pause too.
+    // Ctrl-C also ends the pause.
     await sleep(RETRY_MS, undefined, { signal: ctx.signal }).catch(() => undefined);
   }
 }
@@ -91,7 +91,7 @@ function lineOf(event: AuditEvent): string {
   return [at, action, target, actor, outcome, from].map(showControls).join("  ").trimEnd();
 }
 
-/** Ids grow; as numbers where they are some, else letter by letter. */
+/** Compares increasing ids: as numbers if they are numeric, otherwise by character. */
 function compareIds(one: string, other: string): number {
   const [a, b] = [Number(one), Number(other)];
   if (Number.isFinite(a) && Number.isFinite(b)) return a - b;

@@ -10,25 +10,27 @@ interface Flags extends JsonFlag {
 
 type ExamplesResult = { readonly examples: readonly Example[] } | WrittenExample;
 
-/** Whole applications, each with a client that compares its answers. */
+/** Complete applications, each with a client that checks its answers. */
 export const examples = defineCommand<Flags, [name?: string], ExamplesResult>({
   brief: "List example applications, or write one into a folder",
   examples: [
-    ["cli examples", "what there is"],
+    ["cli examples", "list them"],
     ["cli examples shop", "write it into the folder shop"],
     ["cli examples shop --out my-shop", "into another folder"],
   ],
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [{ brief: "The example; lists all when left out", placeholder: "NAME", parse: text, optional: true }],
+      parameters: [
+        { brief: "The example; all are listed by default", placeholder: "NAME", parse: text, optional: true },
+      ],
     },
     flags: {
       out: {
         kind: "parsed",
         parse: text,
         optional: true,
-        brief: "Folder to write; the example's name when left out",
+        brief: "Folder to write; defaults to the example's name",
         placeholder: "folder",
       },
     },

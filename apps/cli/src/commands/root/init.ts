@@ -7,17 +7,17 @@ import { extendPyproject, SERVICE_TOML } from "../../project/init-text.ts";
 
 interface InitResult {
   readonly project_root: string;
-  /** Absolute. */
+  /** Absolute path. */
   readonly config_file: string;
-  /** False when the folder was a project already. */
+  /** False when the folder already was a project. */
   readonly created: boolean;
 }
 
-/** Never changes a line that is there: a pyproject.toml is extended at its end, a project is left as it is. */
+/** Never changes existing lines: extends a pyproject.toml at its end and leaves an existing project unchanged. */
 export const init = defineCommand<JsonFlag, [], InitResult>({
   brief: "Make this folder the root of a project",
   examples: [
-    ["cli init", "write service.toml, or extend the pyproject.toml that is there"],
+    ["cli init", "write service.toml, or extend an existing pyproject.toml"],
     ["cli init --json", "say where the project is, for a program"],
   ],
   parameters: {},
@@ -30,7 +30,7 @@ export const init = defineCommand<JsonFlag, [], InitResult>({
     if (found !== undefined) {
       throw appError("project_exists", {
         detail: `${folder} is inside the project ${found.root}; nothing was written.`,
-        hint: `Use that project, or start outside of it. Its configuration: ${join(found.root, found.config_file)}`,
+        hint: `Use that project, or start outside it. Its configuration: ${join(found.root, found.config_file)}`,
         meta: { project_root: found.root },
       });
     }
@@ -42,7 +42,7 @@ export const init = defineCommand<JsonFlag, [], InitResult>({
   render: (result, out) => {
     out.line(`project root: ${result.project_root}`);
     if (!result.created) {
-      out.line(`It is a project already: ${result.config_file}`);
+      out.line(`It is already a project: ${result.config_file}`);
       return;
     }
     out.line(`wrote ${result.config_file}`);
@@ -52,7 +52,10 @@ export const init = defineCommand<JsonFlag, [], InitResult>({
   },
 });
 
-/** The new text of a pyproject.toml, read back before it is written. @throws config_invalid when it is no TOML or takes no entry */
+/**
+ * The new text of a pyproject.toml, checked before it is written.
+ * @throws config_invalid for invalid TOML, or when no entry can be added
+ */
 async function extend(path: string): Promise<string> {
   const { parseToml, readConfig } = await import("../../project/read-config.ts");
   const before = readFileSync(path, "utf8");

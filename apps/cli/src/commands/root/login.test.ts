@@ -17,7 +17,7 @@ const CODE = {
   verification_uri: "https://cloud.example.com/device",
   verification_uri_complete: "https://cloud.example.com/device?user_code=WXYZ1234",
   expires_in: 600,
-  // A fraction of the second that servers ask for.
+  // A fraction of the second that servers request.
   interval: 0.01,
 };
 const SESSION = {
@@ -48,7 +48,7 @@ const requireToken = ({ headers }: Asked) => {
   }
 };
 
-/** A server on which each poll is answered by the next of these; the last one stays. */
+/** A server that answers successive polls with these values; the last one repeats. */
 async function serve(polls: readonly (string | number)[] = [TOKEN], more: ControlServerInput = {}): Promise<void> {
   let poll = 0;
   server = await startControlServer({
@@ -75,7 +75,7 @@ const sessionsFile = () => join(world.home, "sessions.json");
 const sessions = () => JSON.parse(readFileSync(sessionsFile(), "utf8")).sessions;
 
 describe("cli login", () => {
-  test("shows code and address on stderr, waits for the confirmation, and keeps the sign-in for its owner alone", async () => {
+  test("shows code and address on stderr, waits, and stores a private sign-in", async () => {
     await serve(["authorization_pending", "authorization_pending", TOKEN]);
     const ran = await login();
     expect(ran.exit).toBe(0);
@@ -110,7 +110,7 @@ describe("cli login", () => {
     expect(ran.stderr).toContain("Your code is WXYZ-1234");
   });
 
-  test("opens the browser where there is a terminal and a display, and nowhere else", async () => {
+  test("opens the browser only with a terminal and a display", async () => {
     await serve();
     const env = { SERVICE_API_URL: server.url, DISPLAY: ":0" };
     await world.run("login", { env });
@@ -122,12 +122,12 @@ describe("cli login", () => {
     expect(world.opened).toEqual([CODE.verification_uri_complete]);
   });
 
-  test("of somebody without an organization says how to make one", async () => {
+  test("explains how to create an organization when there is none", async () => {
     await serve([TOKEN], { answers: { whoami: () => ({ ...WHO, organization: null, organizations: 0 }) } });
     expect((await login()).stdout).toContain("No organization yet: create one with cli org create NAME\n");
   });
 
-  test("that is denied ends with exit 1 and keeps nothing", async () => {
+  test("a denied sign-in exits with 1 and stores nothing", async () => {
     await serve(["authorization_pending", "access_denied"]);
     const ran = await login(" --json");
     expect(ran.exit).toBe(1);
@@ -138,16 +138,16 @@ describe("cli login", () => {
     expect(existsSync(sessionsFile())).toBe(false);
   });
 
-  test("that nobody confirms in time ends with exit 1", async () => {
+  test("an unconfirmed sign-in times out with exit 1", async () => {
     await serve(["expired_token"]);
     const ran = await login();
     expect(ran).toMatchObject({ exit: 1, stdout: "" });
     expect(ran.stderr).toContain(
-      "error: The code was not confirmed in time. You are not signed in.\nhint: Ask for another",
+      "error: The code was not confirmed in time. You are not signed in.\nhint: Request another code",
     );
   });
 
-  test("ends with exit 130 at Ctrl-C, and keeps nothing", async () => {
+  test("exits with 130 at Ctrl-C and stores nothing", async () => {
     await serve(["authorization_pending"]);
     const interrupt = new AbortController();
     const running = world.run("login", { env: { SERVICE_API_URL: server.url }, signal: interrupt.signal });
@@ -160,14 +160,14 @@ describe("cli login", () => {
     expect(existsSync(sessionsFile())).toBe(false);
   });
 
-  test("at a server that limits sign-ins says what the server says", async () => {
+  test("prints the server's message when it limits sign-ins", async () => {
     const problem = { code: "too_many_attempts", detail: "Too many sign-ins.", hint: "Wait a minute." };
     server = await startControlServer({ device: () => ({ status: 429, body: problem }) });
     const ran = await login();
     expect(ran.stderr).toContain("error: Too many sign-ins.\nhint: Wait a minute.\n");
   });
 
-  test("at something that is no control plane says so, and from which setting the address came", async () => {
+  test("reports an address that is not a control plane and its setting", async () => {
     server = await startControlServer({ device: () => ({ status: 404, body: {} }) });
     const ran = await login(" --json");
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "server_failed" });
@@ -175,7 +175,7 @@ describe("cli login", () => {
     expect(ran.stderr).toContain("SERVICE_API_URL");
   });
 
-  test("does not open or print an address that is none of the web", async () => {
+  test("neither opens nor prints an address that is not a web address", async () => {
     const evil = { ...CODE, verification_uri: "file:///etc/passwd", verification_uri_complete: "javascript:alert(1)" };
     server = await startControlServer({ device: () => ({ status: 200, body: evil }) });
     const ran = await world.run("login", { env: { SERVICE_API_URL: server.url, DISPLAY: ":0" }, secret: "" });
@@ -184,7 +184,7 @@ describe("cli login", () => {
     expect(world.opened).toEqual([]);
   });
 
-  test("asks a server again that was away for a moment", async () => {
+  test("retries while the server is briefly unavailable", async () => {
     let broken = 0;
     await serve([TOKEN], {
       raw: (request, response) => {
@@ -195,10 +195,10 @@ describe("cli login", () => {
     });
     const ran = await login();
     expect(ran.exit).toBe(0);
-    expect(ran.stderr).toMatch(/The server did not answer \(.+\); it is asked again\./);
+    expect(ran.stderr).toMatch(/The server did not respond \(.+\)\. Trying again\./);
   });
 
-  test("ends the session of the sign-in that it replaces", async () => {
+  test("ends the session of the replaced sign-in", async () => {
     const sessionList = ({ headers }: Asked) => {
       expect(headers.authorization).toBe("Bearer former");
       return { items: [SESSION], next: null };
@@ -212,16 +212,16 @@ describe("cli login", () => {
     expect(sessions()[server.url].token).toBe(TOKEN);
   });
 
-  test("says that an API key goes before the sign-in", async () => {
+  test("explains that an API key overrides the sign-in", async () => {
     await serve();
     const ran = await login("", { SERVICE_API_KEY: "sk_x" });
     expect(ran.exit).toBe(0);
-    expect(ran.stderr).toContain("warning: commands use the API key of SERVICE_API_KEY, which goes before a sign-in.");
+    expect(ran.stderr).toContain("warning: commands use the API key of SERVICE_API_KEY, which overrides a sign-in.");
   });
 });
 
-describe("a project's configuration that is wrong", () => {
-  test("does not undo a sign-in, and is told", async () => {
+describe("an invalid project configuration", () => {
+  test("does not undo a sign-in and is reported", async () => {
     await serve();
     writeFileSync(join(world.project, "service.toml"), "[service]\napi_key = 7\n");
     const ran = await login();
@@ -231,7 +231,7 @@ describe("a project's configuration that is wrong", () => {
 });
 
 describe("cli login --server", () => {
-  test("keeps the address in the home's config.toml, beside what a person wrote", async () => {
+  test("stores the address in the home's config.toml and keeps other lines", async () => {
     await serve();
     mkdirSync(world.home);
     const config = join(world.home, "config.toml");
@@ -246,19 +246,17 @@ describe("cli login --server", () => {
     expect(who.credential).toEqual({ kind: "session", source: sessionsFile() });
   });
 
-  test("keeps nothing when the sign-in fails", async () => {
+  test("stores nothing when the sign-in fails", async () => {
     await serve(["access_denied"]);
     expect((await world.run(`login --server ${server.url}`)).exit).toBe(1);
     expect(existsSync(join(world.home, "config.toml"))).toBe(false);
   });
 
-  test("says that SERVICE_API_URL goes before it", async () => {
+  test("explains that SERVICE_API_URL overrides it", async () => {
     await serve();
     const env = { SERVICE_API_URL: "https://other.example.com" };
     const ran = await world.run(`login --server ${server.url}`, { env });
-    expect(ran.stderr).toContain(
-      "warning: SERVICE_API_URL is set to https://other.example.com, which goes before that.",
-    );
+    expect(ran.stderr).toContain("warning: SERVICE_API_URL is set to https://other.example.com, which overrides it.");
   });
 
   test.each([
@@ -275,7 +273,7 @@ describe("cli login --server", () => {
 });
 
 describe("cli logout", () => {
-  test("ends the session at the server and forgets it, and leaves those of other servers", async () => {
+  test("ends and forgets the session of this server only", async () => {
     await serve([TOKEN], {
       answers: {
         sessionList: (asked) => {
@@ -297,7 +295,7 @@ describe("cli logout", () => {
     expect(again).toMatchObject({ exit: 0, stdout: "Not signed in.\n" });
   });
 
-  test("forgets a session whose server is gone, and says that it was not told", async () => {
+  test("forgets a session whose server is gone and says so", async () => {
     await serve();
     await login();
     const { url } = server;
@@ -310,7 +308,7 @@ describe("cli logout", () => {
     server = await startControlServer({});
   });
 
-  test("says that a key is still used", async () => {
+  test("reports a key that is still in use", async () => {
     await serve([TOKEN], { answers: { sessionList: () => ({ items: [], next: null }) } });
     await login();
     const ran = await world.run("logout", { env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
@@ -318,8 +316,8 @@ describe("cli logout", () => {
   });
 });
 
-describe("a kept sign-in", () => {
-  test("that others could read is refused, with what to do", async () => {
+describe("a stored sign-in", () => {
+  test("is refused with a hint when others could read it", async () => {
     await serve();
     await login();
     chmodSync(sessionsFile(), 0o644);
@@ -331,7 +329,7 @@ describe("a kept sign-in", () => {
     expect(statSync(sessionsFile()).mode & 0o777).toBe(0o600);
   });
 
-  test("in a damaged file is told by that file, and nothing is overwritten", async () => {
+  test("in a damaged file is reported and the file is kept", async () => {
     await serve();
     mkdirSync(world.home);
     writeFileSync(sessionsFile(), '{"sessions": {', { mode: 0o600 });
@@ -341,11 +339,11 @@ describe("a kept sign-in", () => {
       expect(ran.stderr).toContain(`${sessionsFile()} is damaged`);
     }
     expect(readFileSync(sessionsFile(), "utf8")).toBe('{"sessions": {');
-    // nobody is asked to confirm what cannot be kept
+    // no confirmation is requested for what cannot be stored
     expect(server.auth).toEqual([]);
   });
 
-  test("that ended at the server is told with how to sign in again", async () => {
+  test("that ended at the server asks to sign in again", async () => {
     await serve();
     await login();
     const { sessions: kept } = JSON.parse(readFileSync(sessionsFile(), "utf8"));

@@ -16,12 +16,12 @@ interface LoginResult extends Pick<Whoami, "email" | "name" | "organization" | "
   readonly server: string;
 }
 
-/** The code and the address go to stderr: a program that runs this without a terminal can show them to somebody. */
+/** Code and address go to stderr, so that a program without a terminal can show them to its user. */
 export const login = defineCommand<Flags, [], LoginResult>({
   brief: "Sign in by confirming a code in a browser",
   examples: [
     ["cli login", "show a code, open the browser, wait until it is confirmed"],
-    ["cli login --server https://cloud.example.com", "sign in there, and have all commands talk to it"],
+    ["cli login --server https://cloud.example.com", "sign in there, and use that server for all commands"],
     ["cli login --json --no-browser", "for a program: code and address on stderr"],
   ],
   parameters: {
@@ -30,10 +30,10 @@ export const login = defineCommand<Flags, [], LoginResult>({
         kind: "parsed",
         parse: parseServerUrl,
         optional: true,
-        brief: "Address of the server; kept in the home's config.toml",
+        brief: "Address of the server; stored in the home's config.toml",
         placeholder: "url",
       },
-      noBrowser: { kind: "boolean", brief: "Open no browser", default: false, withNegated: false },
+      noBrowser: { kind: "boolean", brief: "Do not open a browser", default: false, withNegated: false },
     },
   },
   run: async (ctx, flags) => {
@@ -49,7 +49,7 @@ export const login = defineCommand<Flags, [], LoginResult>({
     const who = await access.connect(server, credential).call("whoami", {}, { signal: ctx.signal });
     const session = { token, email: who.email ?? "", signed_in_at: new Date().toISOString() };
     const former = access.keepSignIn(server, session);
-    // nobody could end it later: its token is gone from here
+    // the session could not be ended later, because its token is removed here
     if (former !== undefined) await endSession(ctx, access.connect, server, former);
     if (flags.server !== undefined) await keepServer(ctx, flags.server);
     await warnOfKey(ctx, access, server);
@@ -67,21 +67,19 @@ function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => vo
     onCode: ({ user_code: userCode, url, expires_in_s: expiresInS }) => {
       ctx.out.note(`Your code is ${showControls(userCode)}`);
       ctx.out.note(`Confirm it at ${showControls(url)}`);
-      ctx.out.status(
-        `Waiting for that, for ${Math.max(1, Math.round(expiresInS / 60))} minutes at most. Ctrl-C ends it.`,
-      );
+      ctx.out.status(`Waiting up to ${Math.max(1, Math.round(expiresInS / 60))} minutes. Press Ctrl-C to cancel.`);
       if (!flags.noBrowser && !flags.json && ctx.prompt !== undefined && ctx.config.has_display) openBrowser(url);
     },
-    onRetry: (reason) => ctx.out.note(`The server did not answer (${reason}); it is asked again.`),
+    onRetry: (reason) => ctx.out.note(`The server did not respond (${reason}). Trying again.`),
   };
 }
 
-/** The sign-in is done and kept: what is wrong with a configuration here is said, and fails the next command. */
+/** The sign-in is complete and stored. An invalid configuration here is reported and fails the next command. */
 async function warnOfKey(ctx: Context, access: ControlAccess, server: ControlPlaneAddress): Promise<void> {
   try {
     const used = await access.findCredential(server);
     if (used?.kind !== "api_key") return;
-    ctx.out.note(`warning: commands use the API key of ${used.source}, which goes before a sign-in.`);
+    ctx.out.note(`warning: commands use the API key of ${used.source}, which overrides a sign-in.`);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     ctx.out.note(`warning: ${error.message}`);
@@ -92,7 +90,7 @@ async function keepServer(ctx: Context, url: string): Promise<void> {
   const file = await (await ctx.control()).keepServer(url);
   ctx.out.note(`Commands talk to ${url} from now on (${file}).`);
   if (ctx.config.api_url !== undefined) {
-    ctx.out.note(`warning: SERVICE_API_URL is set to ${ctx.config.api_url}, which goes before that.`);
+    ctx.out.note(`warning: SERVICE_API_URL is set to ${ctx.config.api_url}, which overrides it.`);
   }
 }
 

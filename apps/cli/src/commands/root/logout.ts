@@ -3,18 +3,18 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 
 interface LogoutResult {
   readonly server: string;
-  /** False when nobody was signed in there. */
+  /** False when there was no sign-in. */
   readonly signed_out: boolean;
-  /** Whether the server ended the session as well. */
+  /** Whether the server ended the session too. */
   readonly revoked: boolean;
 }
 
-/** Forgets the sign-in whatever the server says: a machine that is given away must not keep it. */
+/** Removes the sign-in whatever the server answers, because a machine that changes hands must not keep it. */
 export const logout = defineCommand<JsonFlag, [], LogoutResult>({
   brief: "Sign out on this machine",
   examples: [
-    ["cli logout", "end the session at the server, and forget it here"],
-    ["cli logout --json", "say whether the server ended it, for a program"],
+    ["cli logout", "end the session at the server and remove it here"],
+    ["cli logout --json", "report whether the server ended it, for a program"],
   ],
   parameters: {},
   run: async (ctx) => {

@@ -3,14 +3,14 @@ import { AppError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 import { planAgain, type RequestedPlan, requestDatabasePlan } from "../db/request-database-plan.ts";
 
-/** A new organization's first database is made within seconds; one that takes longer waits for something else. */
+/** A new organization's first database is created within seconds. A longer wait has another cause. */
 const MADE_MS = 60_000;
 const LOOK_MS = 500;
 
 /**
- * The plan of a database, once the database is no longer being made: right after `cli org create` it is. After a minute it is the plan as
- * it is then.
- * @throws what `requestDatabasePlan` throws
+ * Plans a database once it is no longer being created, as it is right after `cli org create`. After a minute, returns
+ * the plan of the state reached.
+ * @throws the errors of `requestDatabasePlan`
  */
 export async function planWhenMade(ctx: Context, target: string, verb: string): Promise<RequestedPlan> {
   const until = performance.now() + MADE_MS;
@@ -23,14 +23,14 @@ export async function planWhenMade(ctx: Context, target: string, verb: string): 
     } catch (error) {
       if (!isBeingMade(error) || isLate) throw error;
     }
-    ctx.out.status(`waiting: ${target} is being made`);
+    ctx.out.status(`waiting: ${target} is being created`);
     await sleep(LOOK_MS, undefined, { signal: ctx.signal });
   }
   ctx.out.status("");
   return planned;
 }
 
-/** The server says so of a `main` of which there is nothing yet. */
+/** The server reports this for a `main` that does not exist yet. */
 function isBeingMade(error: unknown): boolean {
   return error instanceof AppError && error.code === "database_not_available" && error.meta.state === "PROVISIONING";
 }

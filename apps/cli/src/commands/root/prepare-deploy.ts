@@ -8,16 +8,16 @@ import { notSelected } from "../sent-files.ts";
 
 const CANCEL_MS = 10_000;
 
-/** The application as it was typed, and as the project has it. */
+/** The application file as typed and relative to the project. */
 export interface DeployedFile {
   readonly file: string;
   readonly app_file: string;
 }
 
 /**
- * Has the image built that the database is to get, and the application read by it; nothing of the database changes. Answers by what
- * tables and services are planned then. Ctrl-C ends it: nobody else waits for it.
- * @throws app_outside_project; what building and reading throw, with the last lines of their output; interrupted
+ * Builds the database's next image and reads the application with it, without changing the database. Returns the basis
+ * for planning tables and services. Ctrl-C cancels it.
+ * @throws app_outside_project; errors of the build and of reading, with the last lines of output; interrupted
  */
 export async function prepareDeploy(
   ctx: Pick<Context, "out" | "signal">,

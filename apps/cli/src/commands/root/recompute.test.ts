@@ -43,7 +43,7 @@ function daemon(asked: RecomputeRequest[] = []) {
   };
 }
 
-test("a recompute says what it will do, shows its progress and counts what failed", async () => {
+test("a recompute prints its plan, progress and failures", async () => {
   const asked: RecomputeRequest[] = [];
   const ran = await runCli("recompute main.docs summary -f", { client: daemon(asked) });
   expect(ran.exit).toBe(0);
@@ -58,13 +58,13 @@ test("a recompute says what it will do, shows its progress and counts what faile
       manifest: null,
     },
   ]);
-  expect(ran.stdout).toContain("summary, and loud, which reads them; 1200 rows; a failing cell puts everything back");
+  expect(ran.stdout).toContain("summary, and loud, which reads them; 1200 rows; a failing cell restores everything");
   expect(ran.stdout).toContain("recomputed summary, loud of main.docs: 1200 rows, 2 cells failed");
   expect(ran.stderr).toContain("computing docs.summary: 300 of 1200 rows (25 %), 2 cells failed");
   expect(ran.stderr).toContain("cli errors main.docs");
 });
 
-test("only failing cells are null again when they fail again, unless that is told otherwise", async () => {
+test("with --errors-only, failing cells become null unless told otherwise", async () => {
   const asked: RecomputeRequest[] = [];
   await runCli("recompute main/docs summary --errors-only --no-cascade -f", { client: daemon(asked) });
   await runCli("recompute main/docs --errors-only --on-error abort -f", { client: daemon(asked) });
@@ -74,13 +74,13 @@ test("only failing cells are null again when they fail again, unless that is tol
   ]);
 });
 
-test("with --json progress is one object a line on stderr and the result alone on stdout", async () => {
+test("--json prints progress lines on stderr and only the result on stdout", async () => {
   const ran = await runCli("recompute main/docs summary -f --json", { client: daemon() });
   expect(JSON.parse(ran.stderr)).toEqual(PROGRESS);
   expect(JSON.parse(ran.stdout)).toMatchObject({ rows_done: 1200, errors: 2, job: "019a" });
 });
 
-test("a recompute asks first; a dry run does not, and computes nothing", async () => {
+test("a recompute asks first; a dry run does not and computes nothing", async () => {
   const asked: RecomputeRequest[] = [];
   const refused = await runCli("recompute main/docs summary", { client: daemon(asked) });
   expect(refused.exit).toBe(3);
@@ -91,7 +91,7 @@ test("a recompute asks first; a dry run does not, and computes nothing", async (
   expect(asked).toEqual([]);
 });
 
-test("Ctrl-C says that the recompute goes on and how to end it", async () => {
+test("Ctrl-C explains that the recompute continues and how to cancel it", async () => {
   const interrupt = new AbortController();
   const client = {
     ...daemon(),
@@ -129,7 +129,7 @@ const FAILING: TableErrors = {
   ],
 };
 
-test("failing cells are listed with key, column, type, message and function, and counted", async () => {
+test("lists failing cells with key, column, type, message and function", async () => {
   const asked: object[] = [];
   const client = {
     errors: async (request: object) => {
@@ -152,7 +152,7 @@ test("failing cells are listed with key, column, type, message and function, and
   ]);
 });
 
-test("an operator that failed is listed as a person writes it", async () => {
+test("shows a failed operator as it is written in Python", async () => {
   const error = { key: { id: 8 }, column: "ratio", errortype: "ZeroDivisionError", errormsg: "division by zero" };
   const errors = [{ ...error, function: "op.truediv", cause: null }];
   const client = { errors: async () => [{ table: "main/docs", rows: 1, counts: { ratio: 1 }, errors }] };
@@ -161,7 +161,7 @@ test("an operator that failed is listed as a person writes it", async () => {
   expect(ran.stdout).toContain("8  ratio  ZeroDivisionError  division by zero  (/)");
 });
 
-test("a refusal names the path of a table as it was typed", async () => {
+test("a refusal names a table's path as it was typed", async () => {
   const missing = appError("table_not_found", { detail: "There is no table main/dcs.", hint: "Did you mean docs?" });
   const client = { errors: () => Promise.reject(missing) };
   const dotted = await runCli("errors main.dcs", { client });
@@ -172,7 +172,7 @@ test("a refusal names the path of a table as it was typed", async () => {
   expect((await runCli("errors main/dcs", { client })).stderr).toContain("There is no table main/dcs.");
 });
 
-test("where tables are listed, those with failing cells say so", async () => {
+test("table lists show failing cells", async () => {
   const table = {
     path: "main/docs",
     model_cls: "Docs",
@@ -190,17 +190,17 @@ test("where tables are listed, those with failing cells say so", async () => {
   expect(ran.stdout).toContain("no change  (12 failing cells: cli errors main/docs)");
 });
 
-test("a daemon that ends under a recompute: the job is not lost, and the command that has it continue is named", async () => {
+test("when the daemon ends, names the command that continues the job", async () => {
   const recompute = async () => {
     throw appError("daemon_failed", { detail: "The daemon did not finish POST /v1/recompute: the connection broke." });
   };
   const ran = await runCli("recompute main.docs summary -f", { client: { ...daemon(), recompute } });
   expect(ran.exit).toBe(1);
-  expect(ran.stderr).toContain("the connection broke. The recompute is not lost: the next daemon continues it.");
+  expect(ran.stderr).toContain("the connection broke. The recompute is not lost. The next daemon continues it.");
   expect(ran.stderr).toContain("cli jobs list main");
 });
 
-test("rows that came while a column was filled are no more than all rows", async () => {
+test("counts rows added during a fill within all rows", async () => {
   const recompute: ReturnType<typeof daemon>["recompute"] = async (_request, options) => {
     options?.onProgress?.({ ...PROGRESS, rows_done: 1203 });
     return { ...PLAN, job: "019a", rows_done: 1203, errors: 0 };
@@ -215,7 +215,7 @@ test("rows that came while a column was filled are no more than all rows", async
   expect(said.join("")).toContain("1203 of 1203 rows (100 %)");
 });
 
-test("jobs are listed with how far they are, and one that ends on request says so", async () => {
+test("lists jobs with progress and cancelled ones as such", async () => {
   const job = {
     id: "019a7c00-0000-7000-8000-000000000001",
     kind: "recompute" as const,

@@ -21,11 +21,11 @@ interface Flags extends JsonFlag {
   readonly dryRun: boolean;
 }
 
-/** With `abort` a failing cell puts every row back; where only failing cells are computed there is nothing to put back. */
+/** With `abort`, a failing cell restores every row. With `--errors-only`, there is nothing to restore. */
 export const recompute = defineCommand<Flags, string[], RecomputePlan | RecomputeResult>({
   brief: "Recompute columns of existing rows",
   examples: [
-    ["cli recompute main/docs summary", "the column summary and what reads it"],
+    ["cli recompute main/docs summary", "the column summary and the columns that read it"],
     ["cli recompute main/docs summary --errors-only", "only cells that failed"],
     ["cli recompute cloud://acme:main/docs summary", "the same of a hosted database"],
     ["cli recompute main/docs --on-error ignore", "all computed columns; failing cells become null"],
@@ -34,7 +34,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     positional: {
       kind: "array",
       parameter: {
-        brief: "The table, then columns; all computed ones when none is named",
+        brief: "The table, then columns; defaults to all computed ones",
         placeholder: "TABLE COLUMN",
         parse: text,
       },
@@ -45,15 +45,14 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
         kind: "parsed",
         parse: text,
         optional: true,
-        brief:
-          "Run the functions in this file's Python and with this terminal's environment, not as at the last update",
+        brief: "Use this file's Python and this terminal's environment instead of those of the last update",
         placeholder: "file",
       },
       python: PYTHON_FLAG,
       errorsOnly: { kind: "boolean", brief: "Only rows with a failing cell in these columns", default: false },
       noCascade: {
         kind: "boolean",
-        brief: "Leave the columns that read them as they are",
+        brief: "Do not recompute the columns that read them",
         default: false,
         withNegated: false,
       },
@@ -62,7 +61,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
         values: ["abort", "ignore"],
         optional: true,
         brief:
-          "A failing cell puts everything back (abort), or is null with its error kept (ignore; the default with --errors-only)",
+          "For a failing cell, restore everything (abort), or store null with the error (ignore; the default with --errors-only)",
       },
       force: FORCE_FLAG,
       dryRun: DRY_RUN_FLAG,
@@ -114,7 +113,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
 
 function printPlan(plan: RecomputePlan, out: Output): void {
   if (plan.columns.length === 0) {
-    out.line(`${plan.table} has no computed column that could be computed again.`);
+    out.line(`${plan.table} has no computed column that could be recomputed.`);
     return;
   }
   const readers =
@@ -122,7 +121,7 @@ function printPlan(plan: RecomputePlan, out: Output): void {
       ? ""
       : `, and ${plan.cascade.join(", ")}, which read${plan.cascade.length === 1 ? "s" : ""} them`;
   const which = `${count(plan.rows, "row")}${plan.errors_only ? " with failing cells" : ""}`;
-  const failing = plan.on_error === "abort" ? "a failing cell puts everything back" : "failing cells become null";
+  const failing = plan.on_error === "abort" ? "a failing cell restores everything" : "failing cells become null";
   out.line(`${plan.table}: ${plan.columns.join(", ")}${readers}; ${which}; ${failing}`);
 }
 
@@ -152,11 +151,11 @@ function refuseRuntime({ app, python }: Flags, target: string): void {
   });
 }
 
-/** Ctrl-C ends the watching: the work belongs to whoever keeps the tables. */
-/** A daemon that was killed or restarted: the next one takes its jobs up again. */
+/** Ctrl-C ends only the watching; the work continues where the tables are. */
+/** After a daemon was killed or restarted, the next one continues its jobs. */
 function isResumed(target: string, cause: AppError): AppError {
   return appError("daemon_failed", {
-    detail: `${cause.message} The recompute is not lost: the next daemon continues it.`,
+    detail: `${cause.message} The recompute is not lost. The next daemon continues it.`,
     hint: `Continue it, and check its progress: ${commandLine(["jobs", "list", target])}`,
     meta: cause.meta,
     cause,

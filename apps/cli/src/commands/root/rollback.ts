@@ -18,15 +18,18 @@ interface Flags extends JsonFlag {
 
 interface RollbackResult extends DeployRollbackPlan {
   readonly target: string;
-  /** Null when there was nothing to do but to say so. */
+  /** Null when there was nothing to do. */
   readonly status: "applied" | "skipped" | null;
 }
 
-/** Services, then files, image and size, as they were before the last `cli deploy`. No request is refused meanwhile; tables and rows stay. */
+/**
+ * Restores services, then files, image and size as they were before the last `cli deploy`. No request is refused
+ * meanwhile. Tables and rows stay.
+ */
 export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
   brief: "Undo the last deployment: services, project files, image and size; tables and rows stay",
   examples: [
-    ["cli rollback cloud://acme:main", "after showing what it does and asking once"],
+    ["cli rollback cloud://acme:main", "after showing the changes and asking once"],
     ["cli rollback cloud://acme:main -n", "only show what would be done"],
   ],
   parameters: {
@@ -44,9 +47,7 @@ export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
     if (!json) {
       ctx.out.line(`~ ${uri}  ${tellDeploy(deploy)}`);
       for (const op of ops) ctx.out.line(`    ${describeOp(op)}`);
-      ctx.out.line(
-        "    tables and rows stay as they are: what it added to tables is left, what it dropped does not come back",
-      );
+      ctx.out.line("    tables and rows stay as they are: added columns and tables remain, dropped ones do not return");
       ctx.out.line();
     }
     if (dryRun) return { ...plan, target: uri, status: ops.length === 0 ? null : "skipped" };
@@ -64,14 +65,14 @@ export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
       if (begun.operations.length === 0) return { ...plan, deploy: begun.deploy, target: uri, status: "applied" };
     }
   },
-  // The plan stands above already: a person reads it before it is carried out, a program after.
+  // The plan is already printed above: users read it before it is carried out.
   render: ({ status, target }, out) => {
-    if (status === "applied") out.note(`${target} is what it was before that deployment, but for its tables`);
+    if (status === "applied") out.note(`${target} is as before that deployment, except for its tables`);
   },
   exitCode: ({ ops }, { dryRun }) => (dryRun && ops.length > 0 ? EXIT.pending : EXIT.done),
 });
 
-/** @throws schema_mismatch when a former release does not fit the tables any more */
+/** @throws schema_mismatch when the tables no longer fit a previous release */
 function refuseBlocked(ops: readonly PlanOp[]): void {
   const blocked = ops.filter(({ severity }) => severity === "blocked");
   const [first] = blocked;
@@ -88,7 +89,7 @@ function parseHosted(typed: string): DatabaseUri {
   if (isHosted(typed)) return parseDatabaseUri(typed);
   const { text } = parseTarget(typed);
   throw appError("invalid_target", {
-    detail: `cli rollback is for hosted databases; ${text} is a local one, which is not deployed to.`,
+    detail: `cli rollback is for hosted databases; ${text} is a local one without deployments.`,
     hint: `Name a hosted one: ${commandLine(["rollback", "cloud://acme:main"])}`,
     meta: { target: text },
   });
@@ -98,9 +99,9 @@ function tellDeploy({ app_file: appFile, created_at: createdAt, created_by: crea
   const was = {
     done: "",
     failed: ", which failed",
-    running: ", which was cut",
-    rolling_back: ", which is undone in part",
+    running: ", which was interrupted",
+    rolling_back: ", which is partly undone",
     rolled_back: "",
   };
-  return `back to what was before ${createdBy} deployed ${appFile} at ${createdAt}${was[state]}`;
+  return `restore the state before ${createdBy} deployed ${appFile} at ${createdAt}${was[state]}`;
 }

@@ -9,11 +9,11 @@ interface WhoamiResult extends Whoami {
   readonly credential: { readonly kind: "api_key" | "session"; readonly source: string };
 }
 
-/** Exit 1 when nobody is signed in, or what is there is not accepted. */
+/** Exits with 1 without a credential, or when it is not accepted. */
 export const whoami = defineCommand<JsonFlag, [], WhoamiResult>({
   brief: "Show the current identity, credential and server",
   examples: [
-    ["cli whoami", "identity, organization, and where credential and server came from"],
+    ["cli whoami", "identity, organization, and the sources of credential and server"],
     ["cli whoami --json", "the same for a program; never a secret"],
   ],
   parameters: {},

@@ -4,13 +4,13 @@ import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Progress } from "@appdb/contract/routes/local";
 import type { SchemaChange, SchemaTarget } from "./schema-target.ts";
 
-/** How often a plan is made once more: fills and indexes of an update that ended just before may end one after another. */
+/** Maximum number of new plans: fills and indexes of a previous update may end one after another. */
 const TRIES = 5;
 
 /**
- * Applies the plan that was printed. When the tables moved since, and the plan made now would do the very same (a fill of an
- * earlier update has ended meanwhile), that one is applied in its place: nobody has to look at it again.
- * @throws catalog_moved when another plan is due by now, and what applying throws
+ * Applies the plan that was printed. If the tables changed but a new plan would do exactly the same (a fill of an
+ * earlier update ended), applies the new plan without asking again.
+ * @throws catalog_moved when another plan is needed, and errors of applying
  */
 export async function applyPlan(
   target: SchemaTarget,
@@ -31,7 +31,7 @@ export async function applyPlan(
   }
 }
 
-/** Work that goes on and cells that failed are told with a plan, and no part of what it does. */
+/** Running jobs and failing cells are shown with a plan but do not affect it. */
 function doTheSame(one: SchemaPlan, other: SchemaPlan): boolean {
   const doing = ({ tables }: SchemaPlan) =>
     tables.map(({ path, exists, resolution, ops }) => ({ path, exists, resolution, ops }));

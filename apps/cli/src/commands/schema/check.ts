@@ -6,11 +6,11 @@ interface Flags extends JsonFlag {
   readonly python?: string;
 }
 
-/** What was found in a valid file. An invalid one is an error (`app_invalid`), with file and line. */
+/** Description of a valid file. An invalid one is an error (`app_invalid`) with file and line. */
 interface CheckedFile {
   readonly file: string;
   readonly valid: true;
-  /** Empty in a valid file; what is wrong with another one is the problem that is printed instead. */
+  /** Empty for a valid file; otherwise the problem is printed instead. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   readonly tables: readonly { readonly name: string; readonly columns: number }[];
@@ -22,7 +22,7 @@ interface CheckedFile {
 export const check = defineCommand<Flags, [file: string], CheckedFile>({
   brief: "Check the file's tables and functions; no database is needed",
   examples: [
-    ["cli schema check app.py", "say what is wrong with app.py, and in which line"],
+    ["cli schema check app.py", "report errors of app.py with their lines"],
     ["cli schema check app.py --python .venv/bin/python", "with the Python of an environment"],
   ],
   parameters: {
@@ -36,7 +36,7 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
       file: manifest.app_file,
       valid: true,
       errors: [],
-      // what an older library wrote has none
+      // manifests of an older library have none
       warnings: manifest.warnings ?? [],
       tables: manifest.tables.map((table) => ({ name: table.name, columns: table.columns.length })),
       functions: manifest.functions.map((fn) => fn.id),

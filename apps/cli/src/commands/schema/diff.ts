@@ -9,12 +9,12 @@ interface Flags extends JsonFlag {
   readonly python?: string;
 }
 
-/** Exit 0 when the tables are what the file declares, 2 when they are not; changes nothing. */
+/** Exits with 0 when the tables match the file and with 2 otherwise; changes nothing. */
 export const diff = defineCommand<Flags, [file: string, target: string], SchemaPlan>({
-  brief: "Show what an update would change; exit 0 for nothing, 2 for something",
+  brief: "Show what an update would change; exits with 0 for nothing, 2 for changes",
   examples: [
     ["cli schema diff app.py main", "compare with the local database main"],
-    ["cli schema diff app.py cloud://acme:main", "compare with a hosted one, by the files as they are here"],
+    ["cli schema diff app.py cloud://acme:main", "compare with a hosted one, using the current local files"],
     ["cli schema diff app.py main --json", "the plan for a program"],
   ],
   parameters: {

@@ -9,7 +9,7 @@ interface Flags extends JsonFlag {
   readonly force: boolean;
 }
 
-/** Files that are applied as they are. */
+/** Files that can be applied unchanged. */
 export const example = defineCommand<Flags, [], ExampleResult>({
   brief: "Print an example file with tables, or write it to a file",
   examples: [

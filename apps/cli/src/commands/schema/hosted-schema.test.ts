@@ -43,7 +43,7 @@ const DESTRUCTIVE = schemaPlan({
 const DIGESTS = { "app.py": sha256("x = 1\n"), "lib/names.py": sha256("y = 2\n") };
 
 describe("cli schema diff of a hosted database", () => {
-  test("sends the files as they are here and changes nothing; exit 2 while something is pending", async () => {
+  test("sends the local files, changes nothing and exits with 2 for changes", async () => {
     const ran = await at.run(`schema diff app.py ${URI}/reports`);
     expect(ran.exit).toBe(2);
     expect(ran.stdout).toContain(`+ ${URI}/docs`);
@@ -59,13 +59,13 @@ describe("cli schema diff of a hosted database", () => {
     expect(at.asked().slice(3)).toEqual(["blobMissing", "schemaPlan"]);
   });
 
-  test("needs no Python here, and refuses one", async () => {
+  test("needs no local Python and refuses one", async () => {
     const ran = await at.run(`schema diff app.py ${URI} --python python3`);
-    expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("runs the Python of its image") });
+    expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("uses the Python of its image") });
     expect(at.asked()).toEqual([]);
   });
 
-  test("of a file that does not travel, or is none, says so", async () => {
+  test("reports a file that is not uploaded or does not exist", async () => {
     at.write({ ".gitignore": "app.py\n" });
     expect((await at.run(`schema diff app.py ${URI}`)).stderr).toContain(
       "error: app.py is not uploaded: git ignores it, or the database's entry excludes it.\n",
@@ -74,7 +74,7 @@ describe("cli schema diff of a hosted database", () => {
     expect(at.asked()).toEqual([]);
   });
 
-  test("prints what the file's Python said there", async () => {
+  test("prints the output of the file's remote Python", async () => {
     at.answers.schemaPlan = () => {
       throw appError("app_invalid", { detail: "app.py:3: '(' was never closed", hint: "Close it." });
     };
@@ -85,14 +85,14 @@ describe("cli schema diff of a hosted database", () => {
     });
   });
 
-  test("failing cells are told without a command that does not reach them", async () => {
+  test("reports failing cells without a command that would not work", async () => {
     at.answers.schemaPlan = () => ({ plan: DESTRUCTIVE });
     expect((await at.run(`schema diff app.py ${URI}`)).stdout).toContain("(3 failing cells)\n");
   });
 });
 
 describe("cli schema update of a hosted database", () => {
-  test("plans from the database's own files, and applies the very plan that it printed", async () => {
+  test("plans from the database's files and applies the printed plan", async () => {
     const ran = await at.run(`schema update app.py ${URI}`);
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain(`created    ${URI}/docs\n`);
@@ -113,7 +113,7 @@ describe("cli schema update of a hosted database", () => {
     expect(at.bodyOf("schemaApply")).toMatchObject({ recompute: true, on_error: "ignore" });
   });
 
-  test("is blocked, with the command to type, when the database has other files", async () => {
+  test("names the next command when the database has other files", async () => {
     at.answers.schemaPlan = () => {
       throw appError("project_files_differ", {
         detail: "app.py here is not what cloud://acme:main has.",
@@ -125,7 +125,7 @@ describe("cli schema update of a hosted database", () => {
     expect(ran.stderr).toContain("hint: Upload it: cli db update cloud://acme:main\n");
   });
 
-  test("has the gates of the local path: what destroys needs a flag and an answer", async () => {
+  test("requires a flag and an answer for destructive changes", async () => {
     at.answers.schemaPlan = () => ({ plan: DESTRUCTIVE });
     const refused = await at.run(`schema update app.py ${URI}`);
     expect(refused.exit).toBe(3);
@@ -137,7 +137,7 @@ describe("cli schema update of a hosted database", () => {
     expect(at.bodyOf("schemaApply").allow_destructive).toBe(true);
   });
 
-  test("ends with the error of its last line; an answer without a last line is one too", async () => {
+  test("ends with the error of the last line or a missing last line", async () => {
     at.answers.schemaApply = async function* () {
       yield { event: "error", problem: toProblem(appError("fill_failed", { detail: "Row 3 failed.", hint: "Look." })) };
     };
@@ -151,7 +151,7 @@ describe("cli schema update of a hosted database", () => {
     );
   });
 
-  test("left by Ctrl-C it goes on in the database", async () => {
+  test("continues in the database after Ctrl-C", async () => {
     at.answers.schemaApply = async function* () {
       for (;;) {
         yield { event: "progress", table: "docs", column: "x", rows_done: 1, rows_total: 2, errors: 0 };
@@ -169,7 +169,7 @@ describe("cli schema update of a hosted database", () => {
     );
   });
 
-  test("from a folder below the root names the file from the root", async () => {
+  test("names the file from the root when started in a subfolder", async () => {
     at.write({ "src/main.py": "" });
     await at.run(`schema update ${join("src", "main.py")} ${URI}`);
     expect(at.bodyOf("schemaPlan").app_file).toBe("src/main.py");

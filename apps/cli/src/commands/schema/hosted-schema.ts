@@ -11,8 +11,9 @@ import { notSelected, pythonDigests } from "../sent-files.ts";
 import type { SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
 
 /**
- * A hosted database: its own Python reads the file, so that none is needed here. `here` sends the files as they are and changes
- * nothing; `there` takes the database's, which must be those of the project as far as the application imports them.
+ * Opens a hosted database, whose own Python reads the file, so that none is needed here. `here` sends the local files
+ * and changes nothing. `there` uses the database's files, which must equal the project's where the application imports
+ * them.
  */
 export async function openHostedSchema(
   ctx: Context,
@@ -83,13 +84,13 @@ async function sendFiles(
 function noTakeOver(target: HostedTarget): AppError {
   return appError("usage", {
     detail: `--take-over is for local databases: the tables of ${target.text} belong to its own project files.`,
-    hint: "Leave it out.",
+    hint: "Omit it.",
   });
 }
 
 function noPython(target: HostedTarget): AppError {
   return appError("usage", {
-    detail: `--python is for local databases: ${target.text} runs the Python of its image.`,
-    hint: `Leave it out. The image's Python is python_version of the database's entry: ${commandLine(["db", "update", target.uri.text])}`,
+    detail: `--python is for local databases: ${target.text} uses the Python of its image.`,
+    hint: `Omit it. The image's Python is python_version of the database's entry: ${commandLine(["db", "update", target.uri.text])}`,
   });
 }

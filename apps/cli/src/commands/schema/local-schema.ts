@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import { readBoth } from "../read-both.ts";
 import type { SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
 
-/** A local database: the file is read here, and the daemon has the tables. */
+/** Opens a local database: the file is read here, and the daemon manages the tables. */
 export async function openLocalSchema(
   ctx: Pick<Context, "readApplication" | "daemon" | "signal">,
   input: Pick<SchemaTargetInput, "file" | "python">,

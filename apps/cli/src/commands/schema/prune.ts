@@ -15,11 +15,11 @@ interface Flags extends JsonFlag {
   readonly allowDestructive: boolean;
 }
 
-/** Declared tables, and those of other projects, are never touched. */
+/** Never drops declared tables or those of other projects. */
 export const prune = defineCommand<Flags, [file: string, target: string], SchemaPlan>({
   brief: "Drop the target's tables that the file does not declare",
   examples: [
-    ["cli schema prune app.py main -n", "only show which, and how many rows they have"],
+    ["cli schema prune app.py main -n", "only show them with their number of rows"],
     ["cli schema prune app.py main --allow-destructive", "drop them, after asking"],
   ],
   parameters: {

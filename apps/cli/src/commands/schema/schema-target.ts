@@ -9,9 +9,9 @@ export interface SchemaTargetInput {
   readonly file: string;
   readonly target: string;
   readonly python: string | undefined;
-  /** Of a hosted database: whether the files are compared as they are here, or as the database has them. */
+  /** For a hosted database: whether to compare the local files or the database's. */
   readonly files: "here" | "there";
-  /** What was prepared of them, by which the plan is made in place of `files`. */
+  /** A prepared basis that replaces `files` for the plan. */
   readonly preparation?: string | undefined;
   readonly json: boolean;
 }
@@ -20,21 +20,23 @@ export interface SchemaChange {
   readonly allow_destructive: boolean;
   readonly recompute: boolean;
   readonly on_error: OnError;
-  /** Of a local database: change tables of another project too, which become the caller's. */
+  /** For a local database: also change tables of another project, which then belong to the caller's. */
   readonly take_over?: boolean;
 }
 
-/** The tables that an application file is compared with, by whichever way they are reached. */
+/** The tables that an application file is compared with, local or hosted. */
 export interface SchemaTarget {
-  /** Ends the sentence "what had begun goes on in ...". */
+  /** Ends the sentence "The work continues in ...". */
   readonly worker: string;
   plan(options: Pick<SchemaChange, "recompute" | "take_over">): Promise<SchemaPlan>;
-  /** Applies the plan that was made against this version of the catalog. @throws catalog_moved */
+  /** Applies the plan for this catalog version. @throws catalog_moved */
   apply(catalogVersion: number, change: SchemaChange, onProgress: (progress: Progress) => void): Promise<SchemaPlan>;
 }
 
-/** Opens what a command names: nothing that follows asks whether it is local or hosted.
- *  @throws invalid_target, and what reading the application or the project throws */
+/**
+ * Opens a command's target, so that later code need not distinguish local and hosted ones.
+ * @throws invalid_target, and errors of reading the application or the project
+ */
 export async function openSchemaTarget(ctx: Context, input: SchemaTargetInput): Promise<SchemaTarget> {
   const target = parseTarget(input.target);
   if (target.kind === "local") return (await import("./local-schema.ts")).openLocalSchema(ctx, input, target);

@@ -55,7 +55,7 @@ const UNSUPPORTED = schemaPlan({
   summary: { unsupported: 1, destructive: 1 },
 });
 
-/** A daemon that plans `plan` and, when asked, applies it; `applied` gathers what it was asked to apply. */
+/** A daemon that returns `plan` and applies it on request; `applied` records those requests. */
 function daemon(plan: SchemaPlan) {
   const applied: { catalog_version: number; allow_destructive: boolean }[] = [];
   const client = {
@@ -69,14 +69,14 @@ function daemon(plan: SchemaPlan) {
 }
 
 describe("schema diff", () => {
-  test("nothing to do is exit 0", async () => {
+  test("exits with 0 when there is nothing to do", async () => {
     const ran = await runCli("schema diff app.py main", daemon(AGREED));
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
     expect(ran.stdout).toContain("= main/docs");
     expect(ran.stdout).toContain("up to date");
   });
 
-  test("something to do is exit 2, each change with its severity", async () => {
+  test("exits with 2 for changes and prints each with its severity", async () => {
     const ran = await runCli("schema diff app.py main", daemon(DESTRUCTIVE));
     expect(ran.exit).toBe(2);
     expect(ran.stdout).toContain("~ main/docs");
@@ -84,13 +84,13 @@ describe("schema diff", () => {
     expect(ran.stdout).toContain("1 DESTRUCTIVE");
   });
 
-  test("--json prints the plan and nothing else", async () => {
+  test("--json prints only the plan", async () => {
     const ran = await runCli("schema diff app.py main --json", daemon(ADDITIVE));
     expect(JSON.parse(ran.stdout)).toEqual(ADDITIVE);
     expect(ran.exit).toBe(2);
   });
 
-  test("tables that the file does not declare are named and no reason for exit 2", async () => {
+  test("names undeclared tables without exiting with 2", async () => {
     const ran = await runCli(
       "schema diff app.py main",
       daemon(schemaPlan({ extras: ["main/old"], summary: { extras: 1 } })),
@@ -99,14 +99,14 @@ describe("schema diff", () => {
     expect(ran.stdout).toContain("! main/old");
   });
 
-  test("a target that is no name is refused before anything is read", async () => {
+  test("refuses an invalid target before reading anything", async () => {
     const ran = await runCli("schema diff app.py 1main");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("error: '1main' is not valid");
     expect(ran.stderr).toContain("hint: Write for example: main");
   });
 
-  test("an error of the file is told as the file's, also when the daemon cannot start", async () => {
+  test("reports an error of the file even when the daemon cannot start", async () => {
     const app = appError("app_invalid", { detail: "app.py:3: '(' was never closed", hint: "Close it." });
     const ran = await runCli("schema diff app.py main", {
       app,
@@ -129,7 +129,7 @@ describe("schema diff", () => {
 });
 
 describe("schema update", () => {
-  test("what adds is applied without a question, the very plan that was printed", async () => {
+  test("applies additive changes of the printed plan without asking", async () => {
     const world = daemon(ADDITIVE);
     const ran = await runCli("schema update app.py main", world);
     expect(ran.exit).toBe(0);
@@ -137,7 +137,7 @@ describe("schema update", () => {
     expect(ran.stdout).toContain("updated    main/docs");
   });
 
-  test("nothing to do is told as such, and the daemon learns all the same which Python runs the functions", async () => {
+  test("without changes, still sends the functions' Python to the daemon", async () => {
     const world = daemon(AGREED);
     const ran = await runCli("schema update app.py main", world);
     expect(ran.exit).toBe(0);
@@ -147,19 +147,19 @@ describe("schema update", () => {
     expect(JSON.parse((await runCli("schema update app.py main --json", world)).stdout)).toEqual(AGREED);
   });
 
-  test("nothing to do with --dry-run tells the daemon nothing", async () => {
+  test("a dry run without changes sends nothing to the daemon", async () => {
     const world = daemon(AGREED);
     expect((await runCli("schema update app.py main -n", world)).exit).toBe(0);
     expect(world.applied).toEqual([]);
   });
 
-  test("--dry-run shows the plan, exit 2, and applies nothing", async () => {
+  test("--dry-run shows the plan, exits with 2 and applies nothing", async () => {
     const world = daemon(ADDITIVE);
     expect((await runCli("schema update app.py main -n", world)).exit).toBe(2);
     expect(world.applied).toEqual([]);
   });
 
-  test("what destroys is refused with the command to type", async () => {
+  test("refuses destructive changes and names the command", async () => {
     const world = daemon(DESTRUCTIVE);
     const ran = await runCli("schema update app.py main", world);
     expect(ran.exit).toBe(3);
@@ -167,7 +167,7 @@ describe("schema update", () => {
     expect(world.applied).toEqual([]);
   });
 
-  test("even when allowed it needs an answer, or -f where nobody can answer", async () => {
+  test("allowed destructive changes still need an answer or -f", async () => {
     const world = daemon(DESTRUCTIVE);
     const line = "schema update app.py main --allow-destructive";
     const unanswered = await runCli(line, world);
@@ -180,14 +180,14 @@ describe("schema update", () => {
     expect(world.applied).toHaveLength(2);
   });
 
-  test("what cannot be done is told before what is only refused", async () => {
+  test("reports unsupported changes before refused ones", async () => {
     const ran = await runCli("schema update app.py main --json", daemon(UNSUPPORTED));
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "schema_unsupported" });
     expect(ran.stderr).toContain("column 'n' has another type");
   });
 
-  test("a fill shows its progress on stderr, with --json one object a line", async () => {
+  test("a fill shows progress on stderr, as JSON lines with --json", async () => {
     const progress = {
       event: "progress",
       table: "docs",
@@ -213,7 +213,7 @@ describe("schema update", () => {
     expect(JSON.parse(programs.stdout)).toEqual(AGREED);
   });
 
-  test("Ctrl-C during a fill says that it goes on, exit 130", async () => {
+  test("Ctrl-C during a fill explains that it continues and exits with 130", async () => {
     const interrupt = new AbortController();
     const client = {
       schemaPlan: async () => ADDITIVE,
@@ -228,7 +228,7 @@ describe("schema update", () => {
     expect(ran.stderr).not.toContain("error:");
   });
 
-  test("tables that moved without a change to the plan are no reason to give up; another plan is not applied", async () => {
+  test("retries an equal plan after changes but never applies another one", async () => {
     const asked: number[] = [];
     const client = (later: SchemaPlan) => ({
       schemaPlan: async () => (asked.length === 0 ? ADDITIVE : { ...later, catalog_version: 8 }),
@@ -248,7 +248,7 @@ describe("schema update", () => {
     expect(asked).toEqual([ADDITIVE.catalog_version]);
   });
 
-  test("an error of the daemon keeps its code, and the plan on stdout stays out of --json", async () => {
+  test("keeps an error code of the daemon and prints no plan with --json", async () => {
     const client = {
       schemaPlan: async () => ADDITIVE,
       schemaApply: async () => {
@@ -262,13 +262,13 @@ describe("schema update", () => {
 });
 
 describe("schema check", () => {
-  test("a valid file is described", async () => {
+  test("describes a valid file", async () => {
     const ran = await runCli("schema check app.py");
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain("app.py is valid: 1 table");
   });
 
-  test("what may surprise is a warning, on stderr for people and beside what was found for programs", async () => {
+  test("prints warnings on stderr and includes them in --json", async () => {
     const warning = "json.py is shadowed by Python's own module json: `import json` gives that one. Rename json.py.";
     const app = { ...APPLICATION, manifest: { ...APPLICATION.manifest, warnings: [warning] } };
     const ran = await runCli("schema check app.py", { app });

@@ -23,12 +23,12 @@ interface Flags extends JsonFlag {
   readonly takeOver: boolean;
 }
 
-/** Applies the very plan that it prints, or one that does the same. What destroys data needs `--allow-destructive` and an answer. */
+/** Applies the printed plan or an equivalent one. Destructive changes need `--allow-destructive` and an answer. */
 export const update = defineCommand<Flags, [file: string, target: string], SchemaPlan>({
   brief: "Create or change tables to match the file",
   examples: [
     ["cli schema update app.py main", "create and extend tables of the local database main"],
-    ["cli schema update app.py cloud://acme:main", "those of a hosted one, after cli db update"],
+    ["cli schema update app.py cloud://acme:main", "tables of a hosted one, after cli db update"],
     ["cli schema update app.py main --allow-destructive", "also drop what the file no longer declares"],
     ["cli schema update app.py main --recompute", "also recompute values from previous code of your functions"],
   ],
@@ -42,14 +42,14 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
       recompute: { kind: "boolean", brief: "Also recompute columns whose functions' code has changed", default: false },
       takeOver: {
         kind: "boolean",
-        brief: "Make tables of another project this project's; needed to drop data of theirs",
+        brief: "Assign tables of another project to this one; needed to drop their data",
         default: false,
       },
       onError: {
         kind: "enum",
         values: ["abort", "ignore"],
         default: "abort",
-        brief: "A failing cell of a new or changed column ends the update's fill, or is null with its error kept",
+        brief: "For a failing cell of a new or changed column, stop the update's fill, or store null with the error",
       },
     },
     aliases: { f: "force", n: "dryRun" },
@@ -60,9 +60,9 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const plan = await opened.plan({ recompute, take_over: flags.takeOver });
     if (!flags.json) printSchemaPlan(plan, ctx.out);
     if (flags.dryRun) return plan.in_agreement ? plan : skipped(plan);
-    // Work of an earlier update that was cut off goes on where the tables are; this one waits for its end.
+    // Interrupted work of an earlier update continues where the tables are. This update waits for it.
     const isDone = plan.in_agreement && plan.jobs.length === 0;
-    // Without tables there is nobody whose runtime could be remembered, and perhaps no database.
+    // Without tables, there is nothing whose runtime could be stored, and perhaps no database.
     if (isDone && plan.tables.length === 0) return plan;
     refuseUnsupported(plan);
     refuseOtherProjects(plan);
@@ -74,7 +74,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     ];
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
-    // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
+    // Also without changes: the tables' functions use this Python and environment from now on.
     const { allowDestructive, onError, takeOver } = flags;
     const change = { allow_destructive: allowDestructive, recompute, on_error: onError, take_over: takeOver };
     const onProgress = showProgress(ctx.out, flags.json);
@@ -89,7 +89,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     }
     return after;
   },
-  // The plan stands above already: a person reads it before it is applied, a program after.
+  // The plan is already printed above: users read it before it is applied.
   render: () => undefined,
   exitCode: (plan, flags) => (flags.dryRun && !plan.in_agreement ? EXIT.pending : EXIT.done),
 });
@@ -102,7 +102,7 @@ function skipped(plan: SchemaPlan): SchemaPlan {
   return { ...plan, tables, status: "skipped" };
 }
 
-/** Ctrl-C ends the watching: tables are changed as a whole or not at all, and fills belong to the database. */
+/** Ctrl-C ends only the watching: table changes are atomic, and fills run in the database. */
 function goesOn({ worker }: SchemaTarget, file: string, target: string, cause: unknown): AppError {
   return appError("interrupted", {
     detail: `The command was interrupted. Work that started continues in ${worker}.`,
@@ -111,7 +111,10 @@ function goesOn({ worker }: SchemaTarget, file: string, target: string, cause: u
   });
 }
 
-/** Told before a refusal that the person could lift: lifting it would not help. @throws schema_unsupported */
+/**
+ * Reported before refusals that the user could override, because overriding would not help.
+ * @throws schema_unsupported
+ */
 function refuseUnsupported(plan: SchemaPlan): void {
   const ops = plan.tables.flatMap((table) =>
     table.ops.filter((op) => op.severity === "unsupported").map((op) => `${table.path}: ${op.description}`),
@@ -134,7 +137,7 @@ async function agreeToDestroy(
   if (number === 0) return;
   if (!flags.allowDestructive) {
     throw appError("destructive_refused", {
-      detail: `The update would destroy data (${count(number, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      detail: `The update would destroy data (${count(number, "change")} marked DESTRUCTIVE). Nothing was changed.`,
       hint: `To do it anyway: ${again(["--allow-destructive"])}`,
       meta: { next: again(["--allow-destructive"]), plan },
     });

@@ -10,7 +10,7 @@ interface Deleted {
   readonly scope: "organization" | "database";
 }
 
-/** A database that has lost its own secret gets the organization's, if there is one of that name. */
+/** When a database's own secret is deleted, it gets the organization's secret of that name, if any. */
 export const deleteSecret = defineCommand<JsonFlag, string[], Deleted[]>({
   brief: "Delete secrets of a database or an organization",
   examples: [

@@ -6,18 +6,18 @@ import { openOrganization, takeAll } from "../account.ts";
 import { text } from "../parameters.ts";
 import { PLACE, parseSecretAddress } from "./secret-address.ts";
 
-/** Names alone: a value cannot be read back by anyone. */
+/** Prints names only: values cannot be read back. */
 export const list = defineCommand<JsonFlag, [place?: string], SecretEntry[]>({
   brief: "List the names of secrets",
   examples: [
-    ["cli secret list cloud://acme:main", "those that the database gets, its own and the organization's"],
-    ["cli secret list", "those of the session's organization"],
-    ["cli secret list acme --json", "those of the organization acme, for a program"],
+    ["cli secret list cloud://acme:main", "the database's and the organization's secrets"],
+    ["cli secret list", "secrets of the session's organization"],
+    ["cli secret list acme --json", "secrets of the organization acme, for a program"],
   ],
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [{ ...PLACE, brief: `${PLACE.brief}; the session's when left out`, parse: text, optional: true }],
+      parameters: [{ ...PLACE, brief: `${PLACE.brief}; defaults to the session's`, parse: text, optional: true }],
     },
   },
   run: async (ctx, _flags, typed) => {

@@ -4,7 +4,7 @@ import { parseSecretName } from "@appdb/contract/control/resource-names";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 
-/** As the route's schema says. */
+/** Limit of the route's schema. */
 const MAX_CHARACTERS = 65_536;
 
 export interface NamedValue {
@@ -13,9 +13,9 @@ export interface NamedValue {
 }
 
 /**
- * The secrets that a command line names, `NAME=VALUE` or a NAME alone, with their values. The value of a NAME alone comes
- * from `--file`, from what is piped in, or from a prompt that shows nothing: a command line lands in the history of the
- * shell and in the list of processes.
+ * Reads the secrets of a command line with their values: `NAME=VALUE` or just NAME. The value of a NAME comes from
+ * `--file`, from piped input, or from a prompt without echo, because command lines appear in shell history and process
+ * lists.
  * @throws usage, interrupted, invalid_name, secret_reserved
  */
 export async function readValues(
@@ -27,9 +27,9 @@ export async function readValues(
   const bare = named.filter(({ value }) => value === undefined);
   if (bare.length > 1) throw wrong(`${bare.map(({ name }) => name).join(" and ")} have no value.`, ONE_BY_ONE);
   if (file !== undefined && bare.length === 0) {
-    throw wrong(`--file ${file} is for a NAME without a value, and there is none.`, ONE_BY_ONE);
+    throw wrong(`--file ${file} needs a NAME without a value, and there is none.`, ONE_BY_ONE);
   }
-  // Before anything is read or sent: what is refused here would be refused there, after some were set.
+  // Checked before anything is read or sent; otherwise the server would refuse it after some were set.
   for (const { name } of named) parseSecretName(name);
   const values: NamedValue[] = [];
   for (const { name, value } of named) values.push({ name, value: value ?? (await readValue(ctx, name, file)) });
@@ -37,7 +37,7 @@ export async function readValues(
     if (value.length <= MAX_CHARACTERS) continue;
     throw wrong(
       `The value of ${name} has ${value.length} characters; the maximum is ${MAX_CHARACTERS}.`,
-      "A secret becomes an environment variable: keep what is longer in a file or a bucket, and its key as the secret.",
+      "A secret becomes an environment variable. Store longer data in a file or a bucket, and its key as the secret.",
     );
   }
   const empty = values.find(({ value }) => value === "");
@@ -51,10 +51,10 @@ const ONE_BY_ONE = "Write NAME=VALUE for each, or set one NAME at a time: cli se
 function split(item: string): { name: string; value: string | undefined } {
   const at = item.indexOf("=");
   const name = at < 0 ? item : item.slice(0, at);
-  // What stands there may be the value itself, so it is not repeated.
+  // The argument may be the value itself, so it is not printed.
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     throw wrong(
-      "A secret's name has letters, digits and '_', and begins with no digit: it becomes an environment variable.",
+      "A secret's name consists of letters, digits and '_' and does not start with a digit, because it becomes an environment variable.",
       "Write: cli secret set cloud://acme:main OPENAI_API_KEY",
     );
   }
@@ -69,7 +69,7 @@ async function readValue(
   if (file !== undefined) return decode(readFile(resolve(ctx.cwd, file), file), `The file ${file}`);
   if (ctx.readInput !== undefined) return decode(await ctx.readInput(), "What was piped in");
   if (ctx.prompt !== undefined) return await ctx.prompt.secret(`Value of ${name} (not shown)`);
-  throw wrong(`No terminal to ask for the value of ${name}.`, "Pipe it in, or name a file: --file path");
+  throw wrong(`No terminal to ask for the value of ${name}.`, "Pipe the value in, or use a file: --file path");
 }
 
 function readFile(path: string, typed: string): Uint8Array {
@@ -79,20 +79,20 @@ function readFile(path: string, typed: string): Uint8Array {
     const reason = cause instanceof Error ? cause.message : cause;
     throw appError("usage", {
       detail: `The file ${typed} cannot be read: ${reason}.`,
-      hint: "Name a file that you can read.",
+      hint: "Use a file that you can read.",
       cause,
     });
   }
 }
 
-/** Text without the line break that editors and `echo` put at its end. */
+/** Decodes text and removes the final line break of editors and `echo`. */
 function decode(bytes: Uint8Array, what: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes).replace(/\r?\n$/, "");
   } catch (cause) {
     throw appError("usage", {
       detail: `${what} is not UTF-8 text.`,
-      hint: "A secret becomes an environment variable, which is text: encode it, with base64 for example.",
+      hint: "A secret becomes an environment variable, which is text. Encode it, for example with base64.",
       cause,
     });
   }

@@ -1,6 +1,6 @@
 import { HOSTED_SCHEME, isHosted, parseDatabaseUri, parseName } from "@appdb/contract/names";
 
-/** Whose secrets: a database's, or an organization's, which all of its databases get. */
+/** Owner of secrets: a database, or an organization, whose secrets all its databases get. */
 export interface SecretAddress {
   readonly org: string;
   /** Undefined for the organization. */
@@ -14,7 +14,7 @@ export const PLACE = {
   placeholder: "URI|ORG",
 } as const;
 
-/** Reads `cloud://acme:main`, `cloud://acme` or `acme`. @throws invalid_target, invalid_name */
+/** Parses `cloud://acme:main`, `cloud://acme` or `acme`. @throws invalid_target, invalid_name */
 export function parseSecretAddress(typed: string): SecretAddress {
   const rest = isHosted(typed) ? typed.slice(HOSTED_SCHEME.length) : typed;
   if (isHosted(typed) && /[:/]/.test(rest)) {

@@ -55,7 +55,7 @@ const run = (words: string | readonly string[], more: RunWith = {}) =>
 const values = () => server.asked.map(({ body, params }) => [params["name"], body?.value]);
 
 describe("cli secret set", () => {
-  test("asks for the value where there is a terminal, and prints none of it", async () => {
+  test("asks for the value on a terminal and never prints it", async () => {
     const ran = await run("secret set cloud://acme:main OPENAI_API_KEY", { secret: VALUE });
     expect(ran).toMatchObject({ exit: 0, stdout: "OPENAI_API_KEY  database\n" });
     expect(ran.stderr).toBe("next: cli db restart cloud://acme:main\n");
@@ -63,14 +63,14 @@ describe("cli secret set", () => {
     expect(values()).toEqual([["OPENAI_API_KEY", VALUE]]);
   });
 
-  test("says which services go on with the value before, and how they read the new one", async () => {
+  test("names services that keep the old value and how to restart them", async () => {
     const ran = await run("secret set cloud://acme:main SERVED=new");
     expect(ran.stderr).toBe(
       "next: cli db restart cloud://acme:main\nthen: cli service restart cloud://acme:main/ingest\n",
     );
   });
 
-  test("takes it from a pipe, without the line break that echo adds", async () => {
+  test("reads it from a pipe without the final line break", async () => {
     await run("secret set acme TOKEN", { input: `${VALUE}\n` });
     await run("secret set cloud://acme TOKEN", { input: `${VALUE}\r\n` });
     await run("secret set acme PEM", { input: "-----\nline\n-----\n\n" });
@@ -82,14 +82,14 @@ describe("cli secret set", () => {
     expect(server.asked.map(({ name }) => name)).toEqual(Array(3).fill("secretSet"));
   });
 
-  test("takes it from a file, whatever is piped in", async () => {
+  test("reads it from a file even with piped input", async () => {
     writeFileSync(join(world.project, "key.pem"), "-----\nline\n");
     const ran = await run("secret set cloud://acme:main PEM --file key.pem --json", { input: "not this" });
     expect(JSON.parse(ran.stdout)).toEqual([{ ...secret("PEM", "database"), restart: [] }]);
     expect(values()).toEqual([["PEM", "-----\nline"]]);
   });
 
-  test("takes several with their values, one request each; a value may have '='", async () => {
+  test("sends several values one by one; a value may contain '='", async () => {
     await run("secret set cloud://acme:main A=1 B=x=y= C=3");
     expect(values()).toEqual([
       ["A", "1"],
@@ -98,7 +98,7 @@ describe("cli secret set", () => {
     ]);
   });
 
-  test("says which were set when a later one fails", async () => {
+  test("lists the secrets that were set when a later one fails", async () => {
     const ran = await run("secret set cloud://acme:main A=1 BAD=2 C=3 --json");
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({
@@ -112,7 +112,7 @@ describe("cli secret set", () => {
 
   test.each([
     [["acme", "A", "B"], "A and B have no value."],
-    [["acme", "A=1", "--file", "key.pem"], "--file key.pem is for a NAME without a value"],
+    [["acme", "A=1", "--file", "key.pem"], "--file key.pem needs a NAME without a value"],
     [["acme", "A="], "The value of A is empty."],
     [["acme", "A"], "No terminal to ask for the value of A."],
     [["acme", "A", "--file", "nothing.pem"], "The file nothing.pem cannot be read"],
@@ -130,13 +130,13 @@ describe("cli secret set", () => {
     expect(server.asked).toEqual([]);
   });
 
-  test("does not repeat what stands in the place of a name: it may be the value", async () => {
+  test("does not print an invalid name, which may be the value", async () => {
     const ran = await run(["secret", "set", "acme", VALUE]);
     expect(ran.exit).toBe(2);
     expect(ran.stdout + ran.stderr).not.toContain(VALUE);
   });
 
-  test("refuses bytes that are no text", async () => {
+  test("refuses bytes that are not text", async () => {
     const ran = await run("secret set acme A", { input: Uint8Array.of(0xff, 0xfe) });
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain("What was piped in is not UTF-8 text.");
@@ -152,7 +152,7 @@ describe("cli secret set", () => {
 });
 
 describe("cli secret", () => {
-  test("list prints name, scope, and what hides another one", async () => {
+  test("list prints name, scope and overridden secrets", async () => {
     expect((await run("secret list cloud://acme:main")).stdout).toBe(
       "OPENAI_API_KEY  database      overrides an organization secret\nREGION          organization\n",
     );
@@ -160,7 +160,7 @@ describe("cli secret", () => {
     expect(JSON.parse((await run("secret list acme --json")).stdout)).toEqual([secret("REGION", "organization")]);
   });
 
-  test("delete says which were deleted when a later one fails", async () => {
+  test("delete lists the deleted secrets when a later one fails", async () => {
     expect((await run("secret delete acme A B")).stdout).toBe("deleted  A  organization\ndeleted  B  organization\n");
     const ran = await run("secret delete cloud://acme:main A GONE B");
     expect(ran.exit).toBe(1);

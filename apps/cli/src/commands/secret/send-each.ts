@@ -1,7 +1,9 @@
 import { AppError, appError } from "@appdb/contract/errors";
 
-/** Does something for each name, one by one. When one fails, the error says what was done before and what was not.
- *  @throws what `send` throws */
+/**
+ * Sends a request for each name in order. When one fails, the error lists which were done and which were not.
+ * @throws the errors of `send`
+ */
 export async function sendEach<Item extends { readonly name: string }, Result>(
   items: readonly Item[],
   verb: { readonly done: string; readonly not_done: string },

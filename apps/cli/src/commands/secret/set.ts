@@ -13,13 +13,13 @@ interface Flags extends JsonFlag {
   readonly file?: string;
 }
 
-/** Exit 2 for what is wrong on the command line, before anything is asked. */
+/** Exits with 2 for an invalid command line, before any request. */
 export const set = defineCommand<Flags, string[], ChangedSecret[]>({
   brief: "Set secrets of a database or an organization",
   examples: [
-    ["cli secret set cloud://acme:main OPENAI_API_KEY", "ask for the value, and show nothing of it"],
-    ["cli secret set cloud://acme:main PRIVATE_KEY --file key.pem", "take it from a file"],
-    ["pass show openai | cli secret set acme OPENAI_API_KEY", "take it from a pipe, for all databases of acme"],
+    ["cli secret set cloud://acme:main OPENAI_API_KEY", "ask for the value without showing it"],
+    ["cli secret set cloud://acme:main PRIVATE_KEY --file key.pem", "read it from a file"],
+    ["pass show openai | cli secret set acme OPENAI_API_KEY", "read it from a pipe, for all databases of acme"],
     ["cli secret set cloud://acme:main REGION=eu TIER=gold", "several; a shell keeps these in its history"],
   ],
   parameters: {
@@ -29,7 +29,7 @@ export const set = defineCommand<Flags, string[], ChangedSecret[]>({
       minimum: 2,
     },
     flags: {
-      file: { kind: "parsed", parse: text, optional: true, brief: "Take the value from a file", placeholder: "path" },
+      file: { kind: "parsed", parse: text, optional: true, brief: "Read the value from a file", placeholder: "path" },
     },
   },
   run: async (ctx, flags, typed, ...items) => {
@@ -52,12 +52,12 @@ export const set = defineCommand<Flags, string[], ChangedSecret[]>({
   },
 });
 
-/** Services that run go on with the secrets that they were started with. Who is asked and declines, or cannot be asked, is told the command. */
+/** Running services keep the secrets of their start. A user who declines or cannot be asked gets the command. */
 async function offerRestart(
   ctx: Pick<Context, "control" | "daemon" | "out" | "prompt" | "signal">,
   services: readonly string[],
 ): Promise<void> {
-  const question = `Restart ${services.join(", ")}, so that the new value is read?`;
+  const question = `Restart ${services.join(", ")} to use the new value?`;
   if (ctx.prompt === undefined || !(await ctx.prompt.confirm(question))) {
     ctx.out.note(`then: ${commandLine(["service", "restart", ...services])}`);
     return;

@@ -9,7 +9,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** All databases with their services, and why those that are FAILED are. */
+/** Lists all databases with their services, and reasons for FAILED ones. */
 export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
   brief: "List all databases and services of the server with their states",
   examples: [

@@ -1,10 +1,10 @@
-/** Of commands that concern all organizations, or one. */
+/** Option of commands for all organizations or one. */
 export const ORG_OPTION = {
   kind: "parsed",
   optional: true,
-  brief: "Of this organization alone",
+  brief: "Only this organization",
   placeholder: "name",
 } as const;
 
-/** The organization that an act is for. */
+/** Organization argument of a command. */
 export const ORG_ARGUMENT = { brief: "Name of the organization", placeholder: "ORG" } as const;

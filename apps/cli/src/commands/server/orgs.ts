@@ -4,7 +4,7 @@ import { alignColumns } from "../../output/columns.ts";
 import { count } from "../../output/count.ts";
 import { showControls } from "../../output/show-controls.ts";
 
-/** All organizations, whoever asks: the home's files are the credential. */
+/** Lists all organizations. Access to the home's files is the credential. */
 export const orgs = defineCommand<JsonFlag, [], OperatorAnswer<"orgs">>({
   brief: "List all organizations of the server",
   examples: [

@@ -8,7 +8,7 @@ interface Flags extends JsonFlag {
   readonly databases: number;
 }
 
-/** Databases beyond a smaller number stay; no further one can be made. */
+/** Databases above a reduced quota stay, but no new one can be created. */
 export const quota = defineCommand<Flags, [org: string], OperatorAnswer<"quota">>({
   brief: "Set how many databases an organization may have",
   examples: [
@@ -18,7 +18,12 @@ export const quota = defineCommand<Flags, [org: string], OperatorAnswer<"quota">
   parameters: {
     positional: { kind: "tuple", parameters: [{ ...ORG_ARGUMENT, parse: text }] },
     flags: {
-      databases: { kind: "parsed", parse: parseCountUpTo(10_000), brief: "The most databases", placeholder: "count" },
+      databases: {
+        kind: "parsed",
+        parse: parseCountUpTo(10_000),
+        brief: "Maximum number of databases",
+        placeholder: "count",
+      },
     },
   },
   run: (ctx, { databases }, org) => ctx.operate({ act: "quota", org: parseName("organization", org), databases }),

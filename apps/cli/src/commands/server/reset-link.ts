@@ -6,7 +6,7 @@ import { text } from "../parameters.ts";
 export const resetLink = defineCommand<JsonFlag, [email: string], OperatorAnswer<"reset-link">>({
   brief: "Print a password reset link for an account",
   examples: [
-    ["cli server reset-link ann@example.com", "send it to that person alone"],
+    ["cli server reset-link ann@example.com", "send it only to that person"],
     ["cli server reset-link ann@example.com --json", "the same for a program"],
   ],
   parameters: {

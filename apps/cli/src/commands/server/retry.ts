@@ -8,7 +8,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** Exit 0 also when nothing is FAILED. */
+/** Exits with 0 also when nothing is FAILED. */
 export const retry = defineCommand<Flags, [], OperatorAnswer<"retry">>({
   brief: "Start all FAILED databases and services again",
   examples: [
@@ -21,6 +21,6 @@ export const retry = defineCommand<Flags, [], OperatorAnswer<"retry">>({
   render: ({ databases, services }, out) => {
     for (const uri of [...databases, ...services]) out.line(uri);
     if (databases.length + services.length === 0) out.line("Nothing is FAILED.");
-    else out.note("They are started now. See how they are: cli server databases");
+    else out.note("They are being started. Check their states: cli server databases");
   },
 });

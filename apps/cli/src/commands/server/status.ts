@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import { formatBytes } from "../../output/sizes.ts";
 
-/** Asks the server's PostgreSQL, so that it answers beside a server that hangs. */
+/** Queries the server's PostgreSQL, so that it works even when the server hangs. */
 export const status = defineCommand<JsonFlag, [], OperatorAnswer<"status">>({
   brief: "Show the state of this machine's server",
   examples: [

@@ -9,7 +9,7 @@ interface Flags extends JsonFlag {
   readonly reason?: string;
 }
 
-/** Nothing is deleted; `cli server resume` undoes it. */
+/** Deletes nothing; `cli server resume` undoes it. */
 export const suspend = defineCommand<Flags, [org: string], OperatorAnswer<"suspend">>({
   brief: "Stop an organization's databases and refuse its requests",
   examples: [
@@ -23,7 +23,7 @@ export const suspend = defineCommand<Flags, [org: string], OperatorAnswer<"suspe
         kind: "parsed",
         parse: text,
         optional: true,
-        brief: "The reason that its members see",
+        brief: "The reason, visible to its members",
         placeholder: "text",
       },
     },

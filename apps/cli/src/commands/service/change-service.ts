@@ -7,7 +7,7 @@ import type { Context, Control } from "../../context.ts";
 import { waitForOperation } from "../../control/wait-for-operation.ts";
 import { commandLine } from "../../output/command-line.ts";
 
-/** A service as its list prints it, wherever it runs. */
+/** A local or hosted service in the form that its list prints. */
 export type AnyService = ServiceRecord | HostedService;
 
 type LocalClient = Awaited<ReturnType<Context["daemon"]["ensure"]>>;
@@ -21,8 +21,8 @@ interface ChangeInput {
 }
 
 /**
- * Does something to each named service, in order; all names are read before the first is touched. Hosted ones are waited for.
- * @throws invalid_target, service_not_found, what made an operation fail
+ * Changes each named service in order, after parsing all names. Waits for hosted ones.
+ * @throws invalid_target, service_not_found, the operation's error
  */
 export async function changeServices(
   ctx: Pick<Context, "control" | "daemon" | "out" | "signal">,
@@ -38,7 +38,7 @@ export async function changeServices(
   return services;
 }
 
-/** Asks for one change of a hosted service and waits until it is so. @throws what made it fail; interrupted */
+/** Requests one change of a hosted service and waits for it. @throws the operation's error; interrupted */
 export async function changeHosted(
   ctx: Pick<Context, "control" | "out" | "signal">,
   address: ServiceName,
@@ -52,7 +52,7 @@ export async function changeHosted(
   return await control.client.call("serviceShow", { params }, { signal: ctx.signal });
 }
 
-/** Waits for what was asked of a service, and says meanwhile how far it is. @throws what made it fail; interrupted */
+/** Waits for a requested change of a service and shows its progress. @throws the operation's error; interrupted */
 export async function waitForChange(
   ctx: Pick<Context, "out" | "signal">,
   { client }: Pick<Control, "client">,
@@ -67,14 +67,14 @@ export async function waitForChange(
   return ended;
 }
 
-/** How the control plane's paths name a hosted service. */
+/** Address of a hosted service in the control plane's paths. */
 export function hostedAddress({ service, target }: ServiceName): HostedAddress {
   if (target.kind === "local") throw new Error("A local service has no path of the control plane.");
   const { database, organization } = target.uri;
   return { params: { org: organization, db: database, service: [...target.folders, service].join("/") } };
 }
 
-/** The address of a hosted service that a command is for alone. @throws invalid_target; usage for a local one */
+/** Parses the service of a command for hosted services only. @throws invalid_target; usage for a local one */
 export function requireHostedService(typed: string, verb: string): ServiceName {
   const address = parseServiceName(typed);
   if (address.target.kind === "hosted") return address;
@@ -83,7 +83,7 @@ export function requireHostedService(typed: string, verb: string): ServiceName {
 
 function forHosted(name: string, verb: string): AppError {
   return appError("usage", {
-    detail: `service ${verb} is for hosted services; ${name} is a local one, which keeps no releases.`,
+    detail: `service ${verb} is for hosted services; ${name} is a local one without releases.`,
     hint: `Name a hosted one, for example: ${commandLine(["service", verb, "cloud://acme:main/ingest"])}`,
     meta: { service: name },
   });

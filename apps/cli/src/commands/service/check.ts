@@ -22,7 +22,7 @@ interface CheckedServices {
 export const check = defineCommand<Flags, [file: string], CheckedServices>({
   brief: "Check the file's services and routes; no database is needed",
   examples: [
-    ["cli service check app.py", "say what is wrong with the routes of app.py"],
+    ["cli service check app.py", "report errors in the routes of app.py"],
     ["cli service check app.py --json", "services and routes, for a program"],
   ],
   parameters: {
@@ -50,7 +50,7 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
   },
 });
 
-/** The table, query or function that a route works with; empty where it has none. */
+/** The table, query or function of a route; empty without one. */
 function workOf(route: ManifestRoute): string {
   if ("table" in route) return route.table;
   if ("query" in route) return route.query.split(":").at(-1) ?? route.query;

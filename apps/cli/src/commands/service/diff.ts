@@ -10,11 +10,11 @@ interface Flags extends JsonFlag {
 }
 
 export const diff = defineCommand<Flags, [file: string, target: string, service?: string], ServicePlan>({
-  brief: "Show what an update would start or restart; exit 0 for nothing, 2 for something",
+  brief: "Show what an update would start or restart; exits with 0 for nothing, 2 for changes",
   examples: [
     ["cli service diff app.py main", "all services of the file"],
     ["cli service diff app.py main ingest --json", "one of them, for a program"],
-    ["cli service diff app.py cloud://acme:main", "those of a hosted database"],
+    ["cli service diff app.py cloud://acme:main", "services of a hosted database"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [FILE, ANY_TARGET, SERVICE] },

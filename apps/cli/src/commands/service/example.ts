@@ -8,11 +8,11 @@ interface Flags extends JsonFlag {
   readonly force: boolean;
 }
 
-/** The very file that the quickstart serves. */
+/** The file that the quickstart serves. */
 export const example = defineCommand<Flags, [], ExampleResult>({
   brief: "Print an example application, or write it to a file",
   examples: [
-    ["cli service example --out app.py", "write app.py, unless another one is there"],
+    ["cli service example --out app.py", "write app.py, unless it exists"],
     ["cli service example", "print it"],
   ],
   parameters: {

@@ -47,7 +47,7 @@ beforeEach(async () => {
 afterEach(() => at[Symbol.asyncDispose]());
 
 describe("cli service update of a hosted database", () => {
-  test("shows the plan, applies that very one, waits, and prints where the service is", async () => {
+  test("shows and applies the plan, waits and prints the address", async () => {
     const ran = await at.run(`service update app.py ${URI} -f`);
     expect(ran).toMatchObject({ exit: 0 });
     expect(ran.stdout).toContain("+ ingest            will be started\n");
@@ -63,7 +63,7 @@ describe("cli service update of a hosted database", () => {
     });
   });
 
-  test("without -f and without a terminal asks for -f; a dry run exits 2; nothing was asked for", async () => {
+  test("needs -f without a terminal; a dry run exits with 2", async () => {
     expect(await at.run(`service update app.py ${URI}`)).toMatchObject({
       exit: 3,
       stderr: expect.stringContaining(`cli service update app.py ${URI} -f`),
@@ -74,7 +74,7 @@ describe("cli service update of a hosted database", () => {
     expect(at.bodyOf("servicePlan")).toMatchObject({ folders: ["reports"], service: "ingest" });
   });
 
-  test("refuses options of local services, what breaks callers, and tables that have to change first", async () => {
+  test("refuses local options, breaking changes and tables that differ", async () => {
     expect(await at.run(`service update app.py ${URI} --port 8000 -f`)).toMatchObject({
       exit: 1,
       stderr: expect.stringContaining("--port is for local services"),
@@ -93,7 +93,7 @@ describe("cli service update of a hosted database", () => {
     expect(at.asked()).not.toContain("serviceUpdate");
   });
 
-  test("says why a service did not come up", async () => {
+  test("explains why a service did not start", async () => {
     const error = { code: "service_failed", detail: "ingest did not get ready.", hint: "Read its log." };
     at.answers.operationShow = () => ({ ...OPERATION, state: "failed", error });
     expect(await at.run(`service update app.py ${URI} -f`)).toMatchObject({
@@ -102,7 +102,7 @@ describe("cli service update of a hosted database", () => {
     });
   });
 
-  test("waits for the others when one did not come up, and says what became of them", async () => {
+  test("waits for the others after a failure and reports their results", async () => {
     const error = { code: "service_failed", detail: "The first did not get ready.", hint: null };
     const names = ["first", "second", "third"];
     at.answers.serviceUpdate = () => ({
@@ -113,7 +113,7 @@ describe("cli service update of a hosted database", () => {
       params.id === "second" ? OPERATION : { ...OPERATION, state: "failed", error };
     at.answers.servicePlan = () => ({ plan: { ...plan({}), extras: ["gone"] }, version: "v7" });
     const { exit, stderr, stdout } = await at.run(`service update app.py ${URI} -f`);
-    expect(stdout).toContain(`not defined in app.py; it stops with: cli service prune app.py ${URI}\n`);
+    expect(stdout).toContain(`not defined in app.py; stop it with: cli service prune app.py ${URI}\n`);
     expect([exit, stderr]).toEqual([
       1,
       expect.stringMatching(/done: second\nfailed as well: third\nerror: The first did not get ready\.\n/),
@@ -122,7 +122,7 @@ describe("cli service update of a hosted database", () => {
 });
 
 describe("cli service of hosted services", () => {
-  test("list prints addresses, states and routes, of one service or folder if one is named", async () => {
+  test("list prints addresses, states and routes, optionally filtered", async () => {
     const certificate: ReturnType<typeof service>["certificate"] = {
       issued_at: "2026-01-01T00:00:00.000Z",
       expires_at: "2026-04-01T00:00:00.000Z",
@@ -148,13 +148,13 @@ describe("cli service of hosted services", () => {
     const { services } = JSON.parse((await at.run(`service list ${URI}/ingest --json`)).stdout);
     expect(services).toMatchObject([{ name: "ingest" }]);
     expect((await at.run(`service list ${URI}/ingst`)).stdout).toBe(
-      `There is no service ${URI}/ingst, and none below it. See all: cli service list ${URI}\n`,
+      `No service named ${URI}/ingst, and none below it. See all: cli service list ${URI}\n`,
     );
     at.answers.serviceList = () => ({ items: [], next: null });
     expect((await at.run(`service list ${URI}`)).stdout).toContain(`cli service update app.py ${URI}`);
   });
 
-  test("stop, restart and retry wait until it is so", async () => {
+  test("stop, restart and retry wait for the new state", async () => {
     const change = () => ({ service: service({}), operation: ASKED });
     at.answers.serviceStop = change;
     at.answers.serviceRestart = change;
@@ -166,7 +166,7 @@ describe("cli service of hosted services", () => {
     expect(at.server.asked.find(({ name }) => name === "serviceRestart")?.params.service).toBe("reports/daily");
   });
 
-  test("rollback goes to the named release or the one before, after asking; a local service has none", async () => {
+  test("rollback asks and restores the named or previous release", async () => {
     at.answers.serviceRollback = () => ({ service: service({}), operation: ASKED });
     at.answers.serviceRollbackPlan = () => ({ from: 3, to: 2, ops: [GONE] });
     expect(await at.run(`service rollback ${URI}/ingest -n`)).toMatchObject({
@@ -183,10 +183,10 @@ describe("cli service of hosted services", () => {
       exit: 0,
       stdout: expect.stringContaining(`${URI}/ingest runs release 2 already.`),
     });
-    expect((await at.run("service rollback main/ingest -f")).stderr).toContain("keeps no releases");
+    expect((await at.run("service rollback main/ingest -f")).stderr).toContain("without releases");
   });
 
-  test("releases marks what runs", async () => {
+  test("releases marks the running one", async () => {
     at.answers.releaseList = () => ({
       items: [3, 2].map((number) => ({
         number,
@@ -206,7 +206,7 @@ describe("cli service of hosted services", () => {
     expect(lines[1]).toMatch(/^ {2}2 /);
   });
 
-  test("logs are filtered there, and options that a local log does not know are refused", async () => {
+  test("filters hosted logs and refuses these options for local ones", async () => {
     at.answers.serviceLogs = async function* () {
       yield { number: 0, at: AT, level: "info", line: "POST /docs 200" };
     };

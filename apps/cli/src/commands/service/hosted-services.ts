@@ -13,8 +13,9 @@ import { waitForChange } from "./change-service.ts";
 import type { ServiceTarget, ServiceTargetInput } from "./service-target.ts";
 
 /**
- * A hosted database: its own Python reads the files that it has, which must be those of the project as far as the application
- * imports them. @throws usage for options of local services; app_outside_project
+ * Opens a hosted database, whose own Python reads its files. They must equal the project's where the application
+ * imports them.
+ * @throws usage for options of local services; app_outside_project
  */
 export async function openHostedServices(
   ctx: Context,
@@ -61,7 +62,10 @@ export async function openHostedServices(
   };
 }
 
-/** Waits until each has ended, so that nothing moves any more when one has failed. @throws what made the first fail; interrupted */
+/**
+ * Waits until all operations have ended, so that nothing is running after a failure.
+ * @throws the first failure; interrupted
+ */
 async function waitForAll(
   ctx: Context,
   control: Control,
@@ -96,7 +100,7 @@ export async function listHostedServices(
   return await takeAll(client.each("serviceList", { params: { org }, query: { database: db } }, { signal }));
 }
 
-/** How `service list` names what a plan calls by its folder and its name. */
+/** A planned service's name in the form of `service list`. */
 function nameWithinDatabase({ catalog_path: catalogPath, name }: ServicePlanItem): string {
   return [...catalogPath.split("/").slice(3), name].join("/");
 }
@@ -106,10 +110,10 @@ function refuseLocalOptions({ file, port, python }: ServiceTargetInput, target: 
   const option = port === undefined ? "--python" : "--port";
   const why =
     option === "--port"
-      ? "the address of a hosted service is the server's to choose"
-      : `${target.text} runs the Python of its image`;
+      ? "the server chooses the address of a hosted service"
+      : `${target.text} uses the Python of its image`;
   throw appError("usage", {
     detail: `${option} is for local services: ${why}.`,
-    hint: `Leave it out: ${commandLine(["service", "update", file, target.text])}`,
+    hint: `Omit it: ${commandLine(["service", "update", file, target.text])}`,
   });
 }

@@ -10,21 +10,21 @@ interface ServiceList {
   readonly services: readonly AnyService[];
 }
 
-/** `--json` is read by tools: name, endpoint, state and routes of each service. */
+/** Tools read `--json`: name, endpoint, state and routes of each service. */
 export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
   brief: "Show services, addresses and routes",
   examples: [
     ["cli service list", "the services of every local database"],
-    ["cli service list main --json", "those of main, for a program"],
+    ["cli service list main --json", "services of main, for a program"],
     ["cli service list main/ingest", "one service"],
-    ["cli service list cloud://acme:main", "those of a hosted database"],
-    ["cli service list cloud://acme:main/ingest", "one of them, or those of a folder of that name"],
+    ["cli service list cloud://acme:main", "services of a hosted database"],
+    ["cli service list cloud://acme:main/ingest", "one of them, or all in a folder of that name"],
   ],
   parameters: {
     positional: {
       kind: "tuple",
       parameters: [
-        { brief: "The database; all local ones when left out", placeholder: "TARGET", parse: text, optional: true },
+        { brief: "The database; defaults to all local ones", placeholder: "TARGET", parse: text, optional: true },
       ],
     },
   },
@@ -49,7 +49,7 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
 function noServices(target: Target | undefined): string {
   const database = target?.kind === "hosted" ? target.uri.text : (target?.database ?? "main");
   if (target !== undefined && target.folders.length > 0) {
-    return `There is no service ${target.text}, and none below it. See all: ${commandLine(["service", "list", database])}`;
+    return `No service named ${target.text}, and none below it. See all: ${commandLine(["service", "list", database])}`;
   }
   return `There are no services. Start some: ${commandLine(["service", "update", "app.py", database])}`;
 }

@@ -6,7 +6,10 @@ import type { Context } from "../../context.ts";
 import { readBoth } from "../read-both.ts";
 import type { ServiceTarget, ServiceTargetInput } from "./service-target.ts";
 
-/** A local database: the file is read here, and the daemon has the services. @throws usage for a port of several */
+/**
+ * Opens a local database: the file is read here, and the daemon manages the services.
+ * @throws usage for one port and several services
+ */
 export async function openLocalServices(
   ctx: Pick<Context, "readApplication" | "daemon" | "signal">,
   input: ServiceTargetInput,
@@ -36,8 +39,7 @@ export async function openLocalServices(
   };
 }
 
-/** The names of the services that a command is about: the one that was named, else all of the file.
- *  @throws service_not_found */
+/** Names of a command's services: the named one, otherwise all of the file. @throws service_not_found */
 export function chooseLocalServices(manifest: Manifest, named: string | undefined): string[] {
   const defined = manifest.services.map((service) => service.name);
   if (named === undefined) {

@@ -26,14 +26,14 @@ interface LogResult {
   readonly lines: readonly (string | LogLine)[];
 }
 
-/** With `--json` one object; with `--json --follow` one line of JSON a line of the log, for there is no end. */
+/** With `--json`, prints one object; with `--json --follow`, one JSON line per log line. */
 export const logs = defineCommand<Flags, [name: string], LogResult | undefined>({
   brief: "Print a service's log",
   examples: [
     ["cli service logs main/ingest", "the last 200 lines"],
     ["cli service logs main/ingest -f --tail 20", "the last 20, then each new one until Ctrl-C"],
-    ["cli service logs cloud://acme:main/ingest --since 1h --route /docs", "of a hosted one, requests to a route"],
-    ["cli service logs cloud://acme:main/ingest --request-id req-5", "what became of one request"],
+    ["cli service logs cloud://acme:main/ingest --since 1h --route /docs", "requests to a route of a hosted service"],
+    ["cli service logs cloud://acme:main/ingest --request-id req-5", "the lines of one request"],
   ],
   parameters: {
     positional: {
@@ -45,7 +45,7 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
       tail: {
         kind: "parsed",
         parse: parseCountUpTo(10_000),
-        brief: "How many of the last lines, at most 10000",
+        brief: "Number of last lines, at most 10000",
         placeholder: "number",
         default: "200",
       },
@@ -53,13 +53,13 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
         kind: "parsed",
         parse: parseDurationUpTo(365),
         optional: true,
-        brief: "Of a hosted service: no lines older than 30m, 1h, 2d",
+        brief: "Of a hosted service: only lines from this period: 30m, 1h, 2d",
         placeholder: "time",
       },
       search: hostedText("only lines with this text", "text"),
       route: hostedText("only requests to this path", "path"),
       requestId: hostedText("only lines of this request", "id"),
-      includeHealth: { kind: "boolean", brief: "Of a hosted service: health checks as well", default: false },
+      includeHealth: { kind: "boolean", brief: "Of a hosted service: include health checks", default: false },
     },
     aliases: { f: "follow" },
   },
@@ -75,7 +75,7 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
         else lines.push(line);
       }
     } catch (error) {
-      // Ctrl-C is how following ends; there is nothing to say about it.
+      // Ctrl-C ends following without a message.
       if (!flags.follow || !ctx.signal.aborted) throw error;
     }
     if (count === 0 && !flags.json && !ctx.signal.aborted && address.target.kind === "hosted") {
@@ -84,7 +84,7 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
     const { service: name, target } = address;
     return flags.json && !flags.follow ? { name, catalog_path: target.text, lines } : undefined;
   },
-  // A person's lines are printed as they come.
+  // Lines for display are printed as they arrive.
   render: () => undefined,
   exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });
@@ -124,7 +124,7 @@ function readHosted(
   return client.lines("serviceLogs", { ...hostedAddress(address), query }, signal);
 }
 
-/** @throws usage for what the log of a local service is not asked for by */
+/** @throws usage for options that the log of a local service does not support */
 function refuseHostedOptions({ text: name }: ServiceName, flags: Flags): void {
   const given = Object.entries({
     "--since": flags.since,
@@ -136,7 +136,7 @@ function refuseHostedOptions({ text: name }: ServiceName, flags: Flags): void {
   if (given.length === 0) return;
   throw appError("usage", {
     detail: `${given.join(", ")}: for hosted services; ${name} is a local one, whose log is a file.`,
-    hint: `Leave it out: cli service logs ${name}`,
+    hint: `Omit these options: cli service logs ${name}`,
     meta: { service: name },
   });
 }

@@ -13,12 +13,12 @@ interface Flags extends JsonFlag {
   readonly dryRun: boolean;
 }
 
-/** The tables stay; only services go. */
+/** Removes only services; tables stay. */
 export const prune = defineCommand<Flags, [file: string, target: string], ServicePlan>({
   brief: "Stop and remove the target's services that the file does not define",
   examples: [
     ["cli service prune app.py main", "after asking"],
-    ["cli service prune app.py main -n", "only show which"],
+    ["cli service prune app.py main -n", "only show them"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [FILE, ANY_TARGET] },
@@ -32,7 +32,7 @@ export const prune = defineCommand<Flags, [file: string, target: string], Servic
     if (flags.dryRun || dropped.length === 0) return plan;
     for (const op of dropped) ctx.out.note(`- ${op.name ?? op.description}`);
     await confirm(ctx, {
-      question: `Stop and forget ${count(dropped.length, "service")} of ${plan.target}?`,
+      question: `Stop and remove ${count(dropped.length, "service")} of ${plan.target}?`,
       force: flags.force,
       again: commandLine(["service", "prune", file, target, ...(flags.python ? ["--python", flags.python] : []), "-f"]),
     });

@@ -7,16 +7,16 @@ import { HOSTED_SERVICE } from "../parameters.ts";
 import { hostedAddress, requireHostedService } from "./change-service.ts";
 
 interface ReleaseList {
-  /** What runs; null while nothing does. */
+  /** The running release; null when none is running. */
   readonly release: number | null;
-  /** The newest first. */
+  /** Newest first. */
   readonly releases: readonly Release[];
 }
 
 export const releases = defineCommand<JsonFlag, [name: string], ReleaseList>({
-  brief: "List the releases of a hosted service that are kept",
+  brief: "List the stored releases of a hosted service",
   examples: [
-    ["cli service releases cloud://acme:main/ingest", "which ones it can go back to"],
+    ["cli service releases cloud://acme:main/ingest", "the releases for a rollback"],
     ["cli service releases cloud://acme:main/ingest --json", "the same, for a program"],
   ],
   parameters: { positional: HOSTED_SERVICE },

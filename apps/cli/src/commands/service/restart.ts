@@ -5,8 +5,8 @@ import { NAMES } from "../parameters.ts";
 import { type AnyService, changeServices } from "./change-service.ts";
 
 /**
- * A local one with the files as they are now, and the environment of the last `service update`; a hosted one with the release that it
- * has, its secrets read anew, and without refusing a request. Exit 1 when one does not come up.
+ * A local service restarts with the current files and the environment of the last `service update`. A hosted one
+ * restarts its release with new secrets and without refusing a request. Exits with 1 when one does not start.
  */
 export const restart = defineCommand<JsonFlag, string[], AnyService[]>({
   brief: "Restart services; hosted ones read new secrets",

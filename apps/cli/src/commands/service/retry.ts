@@ -7,7 +7,7 @@ import { changeHosted, requireHostedService } from "./change-service.ts";
 export const retry = defineCommand<JsonFlag, [name: string], HostedService>({
   brief: "Retry a hosted service that FAILED",
   examples: [
-    ["cli service retry cloud://acme:main/ingest", "start it once more and wait for it"],
+    ["cli service retry cloud://acme:main/ingest", "start it again and wait for it"],
     ["cli service retry cloud://acme:main/ingest --json", "its record afterwards, for a program"],
   ],
   parameters: { positional: HOSTED_SERVICE },

@@ -14,16 +14,16 @@ interface Flags extends JsonFlag {
   readonly to?: number;
 }
 
-/** The service as it is then; of a dry run, what would be done. */
+/** The service after the rollback; for a dry run, the plan. */
 type RollbackResult = HostedService | (HostedServiceRollbackPlan & { readonly target: string });
 
-/** The tables stay as they are; a release that needs others is refused with what to do. */
+/** Tables stay as they are. A release that needs other tables is refused with a hint. */
 export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
   brief: "Roll a hosted service back to an earlier release, without refusing a request",
   examples: [
-    ["cli service rollback cloud://acme:main/ingest", "to the release before"],
+    ["cli service rollback cloud://acme:main/ingest", "to the previous release"],
     ["cli service rollback cloud://acme:main/ingest --to 3 -f", "to this one, without asking"],
-    ["cli service rollback cloud://acme:main/ingest -n", "only show what that changes for its clients"],
+    ["cli service rollback cloud://acme:main/ingest -n", "only show the changes for its clients"],
   ],
   parameters: {
     positional: HOSTED_SERVICE,
@@ -34,7 +34,7 @@ export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
         kind: "parsed",
         parse: parseCount,
         optional: true,
-        brief: "The release; the one before when left out",
+        brief: "The release; defaults to the previous one",
         placeholder: "number",
       },
     },
@@ -52,7 +52,7 @@ export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
       ctx.out.line();
     }
     if (dryRun) return { ...plan, target: address.text };
-    // what is in the way of it is said by the refusal, with what to do
+    // the refusal explains obstacles with a hint
     if (plan.ops.length > 0 && plan.ops.every(({ severity }) => severity !== "blocked")) {
       await confirm(ctx, {
         question: `Have ${address.text} run release ${plan.to} again?`,
@@ -71,7 +71,7 @@ export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
     await waitForChange(ctx, control, { org: params.org, id: asked.operation.id });
     return await control.client.call("serviceShow", { params }, options);
   },
-  // The plan stands above already.
+  // The plan is already printed above.
   render: (result, out) => {
     if (!("ops" in result)) printService(result, out);
   },

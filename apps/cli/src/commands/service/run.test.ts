@@ -39,7 +39,7 @@ describe("service run", () => {
   }
   const LISTENING = { event: "listening", address: "127.0.0.1", port: 8000 } as const;
 
-  test("says address, routes and docs once it listens, and ends with 130 after Ctrl-C", async () => {
+  test("prints address, routes and docs and exits with 130 after Ctrl-C", async () => {
     const given = world(LISTENING);
     setTimeout(() => given.interrupt.abort(), 5);
     const ran = await runCli("service run app.py main --port 8000", given);
@@ -51,7 +51,7 @@ describe("service run", () => {
     expect(given.specs[0]).toMatchObject({ services: ["ingest"], target: "main", host: "127.0.0.1", port: 8000 });
   });
 
-  test("--json prints one object, also when it ends with Ctrl-C", async () => {
+  test("--json prints one object, also after Ctrl-C", async () => {
     const given = world(LISTENING);
     setTimeout(() => given.interrupt.abort(), 5);
     const ran = await runCli("service run app.py main --json", given);
@@ -62,22 +62,22 @@ describe("service run", () => {
     });
   });
 
-  test("a taken port is told and nothing claims that it runs", async () => {
+  test("reports a port in use without claiming to run", async () => {
     const problem = { code: "port_taken", detail: "Port 8000 is taken.", hint: "Choose another one: --port 0" };
     const ran = await runCli("service run app.py main", world({ event: "failed", problem }));
     expect(ran).toMatchObject({ exit: 1, stdout: "" });
     expect(ran.stderr).toBe("error: Port 8000 is taken.\nhint: Choose another one: --port 0\n");
   });
 
-  test("a port that a background service has is told with that service", async () => {
+  test("names the background service that uses the port", async () => {
     const problem = { code: "port_taken", detail: "Port 28079 is in use.", meta: { port: SERVICE.port } };
     const client = { ...world(LISTENING).client, serviceList: async () => [SERVICE] };
     const ran = await runCli("service run app.py main", { ...world({ event: "failed", problem }), client });
-    expect(ran.stderr).toContain(`error: Port ${SERVICE.port} is taken by your service main/ingest.`);
+    expect(ran.stderr).toContain(`error: Port ${SERVICE.port} is in use by your service main/ingest.`);
     expect(ran.stderr).toContain("cli service stop main/ingest");
   });
 
-  test("a service that ends by itself is a failure", async () => {
+  test("fails when the service ends on its own", async () => {
     const given = world(LISTENING);
     setTimeout(() => given.finish(null), 5);
     const ran = await runCli("service run app.py main", given);
@@ -85,7 +85,7 @@ describe("service run", () => {
     expect(ran.stderr).toContain("ended unexpectedly (it was killed)");
   });
 
-  test("tables that differ are one line, no service is started", async () => {
+  test("reports differing tables in one line and starts nothing", async () => {
     const client = {
       openTarget: async () => {
         throw appError("schema_mismatch", {
@@ -101,11 +101,11 @@ describe("service run", () => {
     });
   });
 
-  test("a hosted target is refused", async () => {
-    expect((await runCli("service run app.py cloud://acme:main")).stderr).toContain("is not for hosted use");
+  test("refuses a hosted target", async () => {
+    expect((await runCli("service run app.py cloud://acme:main")).stderr).toContain("is not for hosted databases");
   });
 
-  test("limits of the environment reach the service, wrong ones are refused together", async () => {
+  test("passes limits to the service and refuses all invalid ones together", async () => {
     const given = world(LISTENING);
     const config = { ...CONFIG, daemon_env: { SERVICE_WORKERS: "3" } };
     setTimeout(() => given.interrupt.abort(), 5);
@@ -119,7 +119,7 @@ describe("service run", () => {
 });
 
 describe("service check", () => {
-  test("a file without a service is refused", async () => {
+  test("refuses a file without a service", async () => {
     const application = { ...APPLICATION, manifest: { ...MANIFEST, services: [] } };
     const ran = await runCli("service check app.py", { context: { readApplication: async () => application } });
     expect(ran.exit).toBe(1);

@@ -16,7 +16,7 @@ interface Flags extends JsonFlag {
   readonly host: string;
 }
 
-/** What is served and where; `--json` prints it once the service listens. */
+/** Services and address; `--json` prints this once the service listens. */
 interface Serving {
   readonly endpoint: string;
   readonly docs: string;
@@ -25,7 +25,7 @@ interface Serving {
   readonly routes: number;
 }
 
-/** Returns when the service has ended: 130 after Ctrl-C, 1 when it ended by itself. Nothing is recorded. */
+/** Returns when the service has ended: 130 after Ctrl-C, 1 when it ended on its own. Records nothing. */
 export const run = defineCommand<Flags, [file: string, target: string, service?: string], undefined>({
   brief: "Serve in this terminal until Ctrl-C; one service at the root, several each under its name",
   examples: [
@@ -39,7 +39,7 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
       port: {
         kind: "parsed",
         parse: (input: string) => (input === "0" ? 0 : parsePort(input)),
-        brief: "Port to listen on; 0 takes a free one",
+        brief: "Port to listen on; 0 chooses a free one",
         placeholder: "number",
         default: "8000",
       },
@@ -77,8 +77,10 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
 
 type Listening = Extract<ServiceMessage, { event: "listening" }>;
 
-/** Waits for the service's first word, then for its end or for Ctrl-C.
- *  @throws interrupted; port_taken and whatever else the service says; service_failed when it ends by itself */
+/**
+ * Waits for the service's first message, then for its end or for Ctrl-C.
+ * @throws interrupted; port_taken and other problems of the service; service_failed when it ends on its own
+ */
 async function serve(ctx: Context, running: RunningService, onListening: (message: Listening) => void): Promise<void> {
   const interrupted = new Promise<"interrupted">((resolve) => {
     if (ctx.signal.aborted) resolve("interrupted");
@@ -99,7 +101,7 @@ async function serve(ctx: Context, running: RunningService, onListening: (messag
   });
 }
 
-/** A port that a background service of this home has is not another program's. */
+/** Names the background service of this home that uses the port, if there is one. */
 async function explainPort(ctx: Pick<Context, "daemon" | "signal">, error: AppError): Promise<AppError> {
   const port = error.code === "port_taken" ? error.meta?.["port"] : undefined;
   const daemon = port === undefined ? undefined : await ctx.daemon.find();
@@ -107,7 +109,7 @@ async function explainPort(ctx: Pick<Context, "daemon" | "signal">, error: AppEr
   const owner = services.find((service) => service.port === port && service.endpoint !== null);
   if (owner === undefined) return error;
   return appError("port_taken", {
-    detail: `Port ${owner.port} is taken by your service ${serviceText(owner)}.`,
+    detail: `Port ${owner.port} is in use by your service ${serviceText(owner)}.`,
     hint: `Choose another port: --port <number>   or stop that service: cli service stop ${serviceText(owner)}`,
     meta: { port: owner.port, service: serviceText(owner) },
     cause: error,
@@ -132,7 +134,7 @@ function describeServing(
   return { endpoint, docs, target, services, routes };
 }
 
-/** An address for a browser: a service on every interface is reached through loopback, IPv6 stands in brackets. */
+/** A host for browsers: loopback for a service on every interface, IPv6 in brackets. */
 function hostForUrl(address: string): string {
   if (address === "0.0.0.0" || address === "::") return "127.0.0.1";
   return address.includes(":") ? `[${address}]` : address;
@@ -148,12 +150,12 @@ function printServing(serving: Serving, ctx: Context): void {
       `  ${count(services.length, "service")}, each under its name: ${services.map((name) => `/${name}`).join(", ")}`,
     );
   }
-  ctx.out.note("Ctrl-C stops it.");
+  ctx.out.note("Press Ctrl-C to stop.");
 }
 
 function notForHosted(file: string, { text: target }: HostedTarget): AppError {
   return appError("hosted_not_available", {
-    detail: `service run serves in this terminal and is not for hosted use; ${target} is a hosted database.`,
+    detail: `service run serves in this terminal and is not for hosted databases; ${target} is one.`,
     hint: `Serve it there: ${commandLine(["service", "update", file, target])}   or here, from a local database: ${commandLine(["service", "run", file, "main"])}`,
     meta: { target },
   });

@@ -7,24 +7,26 @@ export interface ServiceTargetInput {
   /** As typed. */
   readonly file: string;
   readonly target: string;
-  /** One service of the file; all of them when left out. */
+  /** One service of the file; defaults to all. */
   readonly service?: string | undefined;
   readonly port?: number | undefined;
   readonly python: string | undefined;
-  /** Of a hosted database: whether what would come of the files here is planned, which nothing applies; of its own files otherwise. */
+  /** For a hosted database: whether to plan with the local files, without applying, or with the database's. */
   readonly files?: "here" | "there";
-  /** What was prepared of them, by which the plan is made in place of `files`. */
+  /** A prepared basis that replaces `files` for the plan. */
   readonly preparation?: string | undefined;
 }
 
-/** The services that an application file is compared with, by whichever way they are reached. */
+/** The services that an application file is compared with, local or hosted. */
 export interface ServiceTarget {
   /** @throws service_not_found when the file does not define the named one */
   plan(): Promise<ServicePlan>;
-  /** Applies what was planned last, and resolves when each service that it names serves.
-   *  @throws destructive_refused, schema_mismatch, generation_moved, service_failed */
+  /**
+   * Applies the last plan and resolves when each of its services is available.
+   * @throws destructive_refused, schema_mismatch, generation_moved, service_failed
+   */
   apply(change: ServiceUpdateOptions): Promise<ServicePlan>;
-  /** Stops and forgets the target's services that the file does not define; a dry run only names them. */
+  /** Stops and removes the target's services that the file does not define; a dry run only lists them. */
   prune(dryRun: boolean): Promise<ServicePlan>;
 }
 
@@ -33,8 +35,10 @@ export interface ServiceUpdateOptions {
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** Opens what a command names: nothing that follows asks whether it is local or hosted.
- *  @throws invalid_target, usage, and what reading the application or the project throws */
+/**
+ * Opens a command's target, so that later code need not distinguish local and hosted ones.
+ * @throws invalid_target, usage, and errors of reading the application or the project
+ */
 export async function openServiceTarget(ctx: Context, input: ServiceTargetInput): Promise<ServiceTarget> {
   const target = parseTarget(input.target);
   if (target.kind === "local") return (await import("./local-services.ts")).openLocalServices(ctx, input, target);

@@ -61,7 +61,7 @@ function daemon(plan: ServicePlan, after: ServicePlan = AGREED) {
 }
 
 describe("service diff", () => {
-  test("nothing to do is 0, a start is 2, blocked is 1", async () => {
+  test("exits with 0 for nothing, 2 for a start and 1 when blocked", async () => {
     expect((await runCli("service diff app.py main", daemon(AGREED))).exit).toBe(0);
     const start = await runCli("service diff app.py main", daemon(START));
     expect(start.exit).toBe(2);
@@ -71,7 +71,7 @@ describe("service diff", () => {
     expect(JSON.parse(blocked.stdout)).toEqual(BLOCKED);
   });
 
-  test("a service that the file does not define is answered with the nearest one", async () => {
+  test("suggests the nearest name for an unknown service", async () => {
     const ran = await runCli("service diff app.py main ingset", daemon(START));
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("does not define the service 'ingset'; it defines ingest");
@@ -80,7 +80,7 @@ describe("service diff", () => {
 });
 
 describe("service update", () => {
-  test("a start needs an answer, or -f where nobody can answer", async () => {
+  test("a start needs an answer, or -f without a terminal", async () => {
     const world = daemon(START);
     const unanswered = await runCli("service update app.py main", world);
     expect(unanswered.exit).toBe(3);
@@ -91,13 +91,13 @@ describe("service update", () => {
     expect(ran.stdout).toContain("started    ingest            http://127.0.0.1:42697");
   });
 
-  test("port and service reach the daemon", async () => {
+  test("sends port and service to the daemon", async () => {
     const world = daemon(START);
     await runCli("service update app.py main ingest --port 8000 -f", world);
     expect(world.applied).toEqual([{ service: "ingest", port: 8000, allow_destructive: false }]);
   });
 
-  test("a port that is none is wrong usage", async () => {
+  test("an invalid port is a usage error", async () => {
     for (const port of ["0", "65536", "http", "80.5"]) {
       const ran = await runCli(`service update app.py main --port ${port} -f`, daemon(START));
       expect(ran.exit).toBe(1);
@@ -105,7 +105,7 @@ describe("service update", () => {
     }
   });
 
-  test("one port for several services is refused with a command that does it", async () => {
+  test("refuses one port for several services and names a command", async () => {
     const second = {
       ...MANIFEST.services[0],
       name: "admin",
@@ -119,7 +119,7 @@ describe("service update", () => {
     expect(ran.stderr).toContain("cli service update app.py main ingest --port 8000");
   });
 
-  test("what breaks callers needs --allow-destructive", async () => {
+  test("breaking changes need --allow-destructive", async () => {
     const world = daemon(BREAKING);
     const ran = await runCli("service update app.py main -f", world);
     expect(ran.exit).toBe(3);
@@ -128,13 +128,13 @@ describe("service update", () => {
     expect((await runCli("service update app.py main -f --allow-destructive", world)).exit).toBe(0);
   });
 
-  test("tables that have to change first are told with the command that changes them", async () => {
+  test("names the command for tables that must change first", async () => {
     const ran = await runCli("service update app.py main -f", daemon(BLOCKED));
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("hint: Update the tables first: cli schema update app.py main\n");
   });
 
-  test("a service that does not come up is a failure", async () => {
+  test("fails when a service does not start", async () => {
     const failed = servicePlan({ services: [{ ...item("create"), state: "FAILED" }] });
     const ran = await runCli("service update app.py main -f", daemon(START, failed));
     expect(ran.exit).toBe(1);
@@ -149,20 +149,20 @@ describe("service update", () => {
 });
 
 describe("service list", () => {
-  test("addresses, states and routes", async () => {
+  test("prints addresses, states and routes", async () => {
     const ran = await runCli("service list main", { client: { serviceList: async () => [SERVICE] } });
     expect(ran.stdout).toBe(
       "main/ingest  http://127.0.0.1:42697  AVAILABLE  pid 7920  app.py\n    POST  /docs  insert  in: title  out: title\n",
     );
   });
 
-  test("a service that failed says why", async () => {
+  test("explains a failed service", async () => {
     const failed = { ...SERVICE, state: "FAILED" as const, error: "port 8000 is taken", pid: null, endpoint: null };
     const ran = await runCli("service list", { client: { serviceList: async () => [failed] } });
     expect(ran.stdout).toContain("main/ingest  -  FAILED  app.py\n    error: port 8000 is taken\n");
   });
 
-  test("--json is what tools read", async () => {
+  test("--json prints the format for tools", async () => {
     const ran = await runCli("service list --json", { client: { serviceList: async () => [SERVICE] } });
     expect(JSON.parse(ran.stdout)).toEqual({ services: [SERVICE] });
   });
@@ -175,14 +175,14 @@ describe("service logs", () => {
     yield "Traceback";
   }
 
-  test("lines are written for people", async () => {
+  test("prints readable lines", async () => {
     const ran = await runCli("service logs main/ingest", { client: { serviceLogs: lines } });
     expect(ran.stdout).toBe(
       "2026-11-20T10:00:00.000Z info   service listens  port=8000\n2026-11-20T10:00:01.000Z printed by the app\nTraceback\n",
     );
   });
 
-  test("--json is one object, with --follow a JSON text a line", async () => {
+  test("--json prints one object, with --follow one per line", async () => {
     const once = await runCli("service logs main/ingest --json", { client: { serviceLogs: lines } });
     expect(JSON.parse(once.stdout)).toMatchObject({
       name: "ingest",
@@ -198,7 +198,7 @@ describe("service logs", () => {
     ).toHaveLength(3);
   });
 
-  test("following ends with Ctrl-C, exit 130 and without a word", async () => {
+  test("Ctrl-C ends following silently with exit 130", async () => {
     const interrupt = new AbortController();
     const serviceLogs = async function* () {
       yield "a line";
@@ -209,7 +209,7 @@ describe("service logs", () => {
     expect(await runCli("service logs main/ingest -f", world)).toEqual({ stdout: "a line\n", stderr: "", exit: 130 });
   });
 
-  test("--tail wants a number", async () => {
+  test("--tail requires a number", async () => {
     const ran = await runCli("service logs main/ingest --tail all");
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("expected a whole number from 1 to 10000");
@@ -217,7 +217,7 @@ describe("service logs", () => {
 });
 
 describe("service restart and stop", () => {
-  test("each named service, none when one of the names is wrong", async () => {
+  test("changes each named service, or none when a name is wrong", async () => {
     const stopped: string[] = [];
     const client = {
       serviceStop: async ({ name }: { readonly name: string }) => {
@@ -233,7 +233,7 @@ describe("service restart and stop", () => {
     expect(ran.stdout).toBe("stopped  main/ingest\nstopped  main/admin\n");
   });
 
-  test("an unknown service is an error, not a skipped one", async () => {
+  test("an unknown service is an error", async () => {
     const client = {
       serviceRestart: async () => {
         throw appError("service_not_found", { detail: "There is no service 'main/x'.", hint: "cli service list" });
@@ -242,19 +242,19 @@ describe("service restart and stop", () => {
     expect((await runCli("service restart main/x", { client })).exit).toBe(1);
   });
 
-  test("no name is wrong usage", async () => {
+  test("a missing name is a usage error", async () => {
     expect((await runCli("service stop")).exit).toBe(1);
   });
 });
 
 describe("service prune", () => {
   const drop = {
-    ...op("destructive", "service 'old' will be stopped and forgotten"),
+    ...op("destructive", "service 'old' will be stopped and removed"),
     op: "drop" as const,
     name: "old",
   };
 
-  test("asks first, and names what goes", async () => {
+  test("asks first and lists what it removes", async () => {
     const calls: boolean[] = [];
     const client = {
       servicePrune: async (request: { dry_run: boolean }) => {
@@ -270,7 +270,7 @@ describe("service prune", () => {
     expect(ran).toMatchObject({ exit: 0, stdout: "stopped  old\n" });
   });
 
-  test("--dry-run is 2 when something would go, 0 when nothing would", async () => {
+  test("--dry-run exits with 2 for changes and 0 for none", async () => {
     const some = { client: { servicePrune: async () => servicePlan({ ops: [drop] }) } };
     expect(await runCli("service prune app.py main -n", some)).toMatchObject({ exit: 2, stdout: "would stop  old\n" });
     const none = { client: { servicePrune: async () => servicePlan() } };

@@ -3,13 +3,16 @@ import { nameOfService } from "../../output/service-text.ts";
 import { NAMES } from "../parameters.ts";
 import { type AnyService, changeServices } from "./change-service.ts";
 
-/** They stay stopped until the next `service restart` or `service update`, also after a restart of the daemon or of their database. */
+/**
+ * They stay stopped until the next `service restart` or `service update`, even when the daemon or their database
+ * restarts.
+ */
 export const stop = defineCommand<JsonFlag, string[], AnyService[]>({
   brief: "Stop services; they keep their addresses",
   examples: [
     ["cli service stop main/ingest", "one service"],
     ["cli service stop main/ingest main/admin", "two"],
-    ["cli service stop cloud://acme:main/ingest", "one of a hosted database"],
+    ["cli service stop cloud://acme:main/ingest", "a service of a hosted database"],
   ],
   parameters: { positional: NAMES },
   run: async (ctx, _flags, ...names) =>

@@ -27,13 +27,19 @@ interface Flags extends JsonFlag {
   readonly allowDestructive: boolean;
 }
 
-/** Starts what is missing and restarts what changed; each service keeps its address. A hosted one is replaced without refusing a request. */
+/**
+ * Starts missing services and restarts changed ones; each keeps its address. Hosted ones are replaced without refusing
+ * a request.
+ */
 export const update = defineCommand<Flags, [file: string, target: string, service?: string], ServicePlan>({
   brief: "Start or update services in the background",
   examples: [
     ["cli service update app.py main", "start or restart the file's services, after asking"],
     ["cli service update app.py main ingest --port 8000 -f", "one of them, on this port, without asking"],
-    ["cli service update app.py cloud://acme:main", "of a hosted database, after cli db update and cli schema update"],
+    [
+      "cli service update app.py cloud://acme:main",
+      "services of a hosted database, after cli db update and cli schema update",
+    ],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [FILE, ANY_TARGET, SERVICE] },
@@ -63,7 +69,7 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
         ...more,
       ]);
     refuseBlocked(plan, commandLine(["schema", "update", file, target]));
-    // A daemon that has just started may still be starting its services: whoever asks for them waits.
+    // A daemon that just started may still be starting its services, so the command waits.
     const isStarting = plan.services.some((one) => one.state === "STARTING");
     if (flags.dryRun || (plan.in_agreement && !isStarting)) return plan;
     if (!plan.in_agreement) {
@@ -84,7 +90,7 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
     }
     return after;
   },
-  // The plan stands above already: a person reads it before it is applied, a program after.
+  // The plan is already printed above: users read it before it is applied.
   render: () => undefined,
   exitCode: (plan, flags) => (flags.dryRun && !plan.in_agreement ? EXIT.pending : EXIT.done),
 });
@@ -93,7 +99,7 @@ function countChanged(plan: ServicePlan): number {
   return plan.services.filter((service) => service.resolution !== "up_to_date").length;
 }
 
-/** @throws schema_mismatch when the tables have to change first */
+/** @throws schema_mismatch when the tables must change first */
 function refuseBlocked(plan: ServicePlan, next: string): void {
   if (plan.summary.blocked === 0) return;
   const blocked = plan.services.filter((service) => service.resolution === "blocked");
@@ -109,14 +115,13 @@ function refuseBlocked(plan: ServicePlan, next: string): void {
 function refuseDestructive(plan: ServicePlan, flags: Flags, next: string): void {
   if (plan.summary.destructive === 0 || flags.allowDestructive) return;
   throw appError("destructive_refused", {
-    detail: `The update would break callers (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+    detail: `The update would break callers (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE). Nothing was changed.`,
     hint: `To do it anyway: ${next}`,
     meta: { next, plan },
   });
 }
 
-/** A service that was started and did not come up is a failure of the command, whatever else went well.
- *  @throws service_failed */
+/** A service that did not start fails the command, even when others succeeded. @throws service_failed */
 function refuseFailed(plan: ServicePlan): void {
   const failed = plan.services.filter((service) => service.status === "failed" || service.state === "FAILED");
   const [first] = failed;

@@ -23,7 +23,7 @@ const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefine
 const UV = tools.uv ?? "";
 const PYTHON = tools.base_python ?? "";
 const run = promisify(execFile);
-/** Programs of the system. */
+/** System programs. */
 export const PATH = "/usr/local/bin:/usr/bin:/bin";
 
 export interface StageProject {
@@ -43,15 +43,15 @@ export interface StageImage extends BuiltImage {
   readonly folder: string;
 }
 
-/** A folder with an index of packages and a builder whose tasks are processes, for tests of builds. */
+/** A package index and a builder whose tasks are processes, in one folder, for tests of builds. */
 export class BuildStage implements AsyncDisposable {
   readonly folder: string;
   readonly index: PackageIndex;
-  /** What builds said. */
+  /** Output of builds. */
   readonly lines: string[] = [];
-  /** Why the cache of all could not be used. */
+  /** Reasons why the shared cache could not be used. */
   readonly troubles: unknown[] = [];
-  /** What they ran. */
+  /** Tasks that builds ran. */
   readonly tasks: PodTask[] = [];
 
   constructor(folder: string, index: PackageIndex) {
@@ -64,7 +64,7 @@ export class BuildStage implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Puts a package into the index, or into another folder of the stage. */
+  /** Adds a package to the index, or to another folder of the stage. */
   publish(made: Partial<TestPackage> & Pick<TestPackage, "name">, where = "packages"): string {
     const version = made.version ?? "1.0";
     const files = { [`${made.name}.py`]: `version = "${version}"\n` };
@@ -92,7 +92,7 @@ export class BuildStage implements AsyncDisposable {
     });
   }
 
-  /** Pythons of this installation alone. */
+  /** Finds only Pythons of this installation. */
   interpreters(changes: Partial<InterpretersOptions> = {}): Interpreters {
     return createInterpreters({
       uv: UV,
@@ -105,7 +105,7 @@ export class BuildStage implements AsyncDisposable {
     });
   }
 
-  /** Collects the environment of a project and builds it, as an organization of that name. */
+  /** Collects a project's environment and builds it as the given organization. */
   async build(project: StageProject): Promise<StageImage> {
     const {
       files,
@@ -149,14 +149,14 @@ export class BuildStage implements AsyncDisposable {
     return { ...image, folder: imageFolder };
   }
 
-  /** A project with a lock over an index. */
+  /** A project with a lock against an index. */
   async locked(dependencies: readonly string[], more = "", where = this.index.url): Promise<Record<string, string>> {
     const project = mkdtempSync(join(this.folder, "lock-"));
     const about = `name = "thing"\nversion = "1"\nrequires-python = ">=3.11"`;
     const pyproject = `[project]\n${about}\ndependencies = ${JSON.stringify(dependencies)}\n${more}`;
     writeFileSync(join(project, "pyproject.toml"), pyproject);
     const env = { PATH, HOME: project, UV_CACHE_DIR: join(project, "cache"), UV_DEFAULT_INDEX: where };
-    // the index is served by this process
+    // this process serves the index
     await run(UV, ["lock", "--quiet", "--directory", project, "--python", PYTHON], { env });
     return { "pyproject.toml": pyproject, "uv.lock": readFileSync(join(project, "uv.lock"), "utf8") };
   }
@@ -166,14 +166,14 @@ export class BuildStage implements AsyncDisposable {
     return { "requirements.txt": `--index-url ${this.index.url}\n${wanted.join("\n")}\n` };
   }
 
-  /** Options of a builder that keeps the index's packages for all organizations. */
+  /** Options of a builder that shares the index's packages among organizations. */
   shared(): Partial<HostedImagesOptions> {
     const index = { url: this.index.url, file_origins: [] };
     const onTrouble = (error: unknown) => this.troubles.push(error);
     return { shared: { folder: join(this.folder, "shared"), index, onTrouble } };
   }
 
-  /** What lies in an organization's folder of images. */
+  /** Entries of an organization's image folder. */
   left(org = "one"): string[] {
     const images = join(this.folder, "images", org);
     return existsSync(images) ? readdirSync(images) : [];
@@ -186,13 +186,13 @@ export async function openBuildStage(): Promise<BuildStage> {
   return new BuildStage(folder, await servePackages(join(folder, "packages")));
 }
 
-/** What the image's Python prints for a line of code. */
+/** Output of a line of code run by the image's Python. */
 export function ask(image: Pick<StageImage, "folder">, code: string): string {
   const python = join(image.folder, "venv", "bin", "python");
   return execFileSync(python, ["-c", code], { encoding: "utf8", env: { PATH } }).trim();
 }
 
-/** The files of a package in a folder of the project. */
+/** Files of a package in a project folder. */
 export function below(folder: string, files: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(files).map(([path, text]) => [`${folder}/${path}`, text]));
 }

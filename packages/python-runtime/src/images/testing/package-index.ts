@@ -6,17 +6,17 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-/** A package that a test makes: its files by path, and whether it is a wheel or a source that must be built. */
+/** A test package: its files by path, as a wheel or as a source that must be built. */
 export interface TestPackage {
   readonly name: string;
   readonly version: string;
   readonly kind: "wheel" | "source";
   readonly files: Readonly<Record<string, string>>;
-  /** A program of the package: `name = "module:function"`. */
+  /** A script of the package: `name = "module:function"`. */
   readonly script?: string;
 }
 
-/** Writes wheels and source archives without any tool but Python. */
+/** Writes wheels and source archives with Python's standard library only. */
 const WRITER = `import sys, json, zipfile, tarfile, io, hashlib, base64
 folder, package = sys.argv[1], json.loads(sys.argv[2])
 name, version = package["name"], package["version"]
@@ -46,8 +46,8 @@ print(path)
 `;
 
 /**
- * A source package whose build runs `code` first, then makes a wheel of \`<name>.py\`: it is its own build backend, so that no other
- * package is needed.
+ * A source package whose build first runs `code`, then makes a wheel of \`<name>.py\`. It is its own build backend and
+ * needs no other package.
  */
 export function sourceFiles(name: string, version: string, code: string): Record<string, string> {
   return {
@@ -82,16 +82,16 @@ export interface PackageIndex extends AsyncDisposable {
   readonly origin: string;
   /** Address of the index below it. */
   readonly url: string;
-  /** Paths of all requests that were answered. */
+  /** Paths of all answered requests. */
   readonly asked: string[];
 }
 
 export interface PackageIndexOptions {
-  /** `user:password` that each request must show. */
+  /** `user:password` that each request must send. */
   readonly credentials?: string;
-  /** Answers whatever host it is asked for. */
+  /** Answers requests for any host. */
   readonly is_proxy?: boolean;
-  /** Serves https by this certificate. */
+  /** Serves HTTPS with this certificate. */
   readonly certificate?: { readonly cert: string; readonly key: string };
 }
 
@@ -130,7 +130,7 @@ function serve(folder: string, path: string, response: ServerResponse): void {
   const [, kind, name = ""] = /^\/(simple|files)\/([\w.+-]+)\/?$/.exec(path) ?? [];
   const files = existsSync(folder) ? readdirSync(folder) : [];
   if (kind === "files" && files.includes(name)) {
-    // as public indexes say of their files
+    // same header as public indexes
     response.setHeader("cache-control", "max-age=31536000, immutable, public");
     response.end(readFileSync(join(folder, name)));
     return;

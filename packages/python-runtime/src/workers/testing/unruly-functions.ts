@@ -1,4 +1,7 @@
-/** Functions that do what a worker must survive: raise, hang, grow, print, exit. Each run is noted in the file that PIDS names. */
+/**
+ * Functions that a worker must survive: they raise, hang, leak, print, exit. Each run is recorded in the file named by
+ * PIDS.
+ */
 export const UNRULY_FUNCTIONS = `
 import os, sys, time
 from appdb import udf

@@ -1,11 +1,14 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { Random } from "@appdb/engine/expressions/testing/random";
 
-/** Few names, so that links meet entries, and entries meet each other. */
+/** Few names, so that links often point to entries and entries collide. */
 export const NAMES = ["a", "b", "c", "d"] as const;
 const MAX_DEPTH = 6;
 
-/** Random trees of files and links: chains, circles, aliases, `..` in every place. Most of them have a link that leaves the tree. */
+/**
+ * Random trees of files and links: chains, cycles, aliases, `..` in every position. Most contain a link that leaves the
+ * tree.
+ */
 export function randomTree(random: Random): TreeEntry[] {
   const entries = new Map<string, TreeEntry>();
   for (let left = random.int(1, 8); left > 0; left--) {
@@ -23,13 +26,13 @@ export function randomPath(random: Random, depth: number): string {
   return Array.from({ length: depth }, () => random.pick(NAMES)).join("/");
 }
 
-/** A target that counts as inside when it is read as text, three times out of four. */
+/** A target that looks inside by its text in three of four cases. */
 function randomTarget(random: Random, path: string, others: readonly string[]): string {
   const parts: string[] = [];
   let depth = path.split("/").length - 1;
   const isInside = random.next() < 0.75;
   if (others.length > 0 && random.next() < 0.6) {
-    // through what is there: an entry of the tree, from its root
+    // through an existing entry of the tree, from its root
     parts.push(...Array.from({ length: depth }, () => ".."), ...random.pick(others).split("/"));
     depth = parts.length - 2 * depth;
   }

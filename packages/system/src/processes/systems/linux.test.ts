@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLinuxProcesses } from "./linux.ts";
 
-/** Lines of /proc/<pid>/stat as Linux 6.1 writes them. The second field is a name that a person chose. */
+/** Lines of /proc/<pid>/stat as Linux 6.1 writes them. The second field is a user-defined name. */
 const STAT = {
   1: "1 (systemd) S 0 1 1 0 -1 4194560 18743 981203 91 722 105 218 3391 1501 20 0 1 0 12 172404736 3291 18446744073709551615 1 1 0 0 0 0 671173123 4096 1260 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0",
   812: "812 (my (odd) prog) R 1 812 700 34816 812 4194304 109 0 0 0 1 2 3 4 20 0 1 0 51872 8482816 901 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
@@ -27,11 +27,11 @@ beforeEach(() => {
 
 afterEach(() => rmSync(proc, { recursive: true, force: true }));
 
-test("a process is known by its boot and its start", () => {
+test("identifies a process by boot and start time", () => {
   expect(createLinuxProcesses(proc).started(812)).toBe(`${BOOT}:51872`);
 });
 
-test("a zombie and a missing process have no start", () => {
+test("returns no start time for a zombie or a missing process", () => {
   const system = createLinuxProcesses(proc);
   expect([system.started(813), system.started(9999)]).toEqual([undefined, undefined]);
 });

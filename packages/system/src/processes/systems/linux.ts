@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { ProcessEntry, ProcessSystem } from "./process-system.ts";
 
-/** Asks Linux by its files in /proc, whose folder a test exchanges. */
+/** Reads Linux's files in /proc. Tests pass another folder. */
 export function createLinuxProcesses(proc = "/proc"): ProcessSystem {
   return {
     started(pid) {
@@ -29,7 +29,7 @@ export function createLinuxProcesses(proc = "/proc"): ProcessSystem {
 
 /** Undefined for a zombie. */
 function readStat(stat: string): Record<"parent" | "group" | "session" | "ticks", string | undefined> | undefined {
-  // the command's name stands in parentheses and may hold spaces and parentheses itself
+  // the command name in parentheses may itself contain spaces and parentheses
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, parent, group, session] = fields;
   return state === "Z" || state === "X" ? undefined : { parent, group, session, ticks: fields[19] };
@@ -39,7 +39,7 @@ function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // gone between two looks, or another user's: an answer either way
+    // ended between the reads, or another user's: both mean unknown
     return undefined;
   }
 }

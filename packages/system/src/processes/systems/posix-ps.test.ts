@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { createPsProcesses } from "./posix-ps.ts";
 
 /**
- * What `LC_ALL=C TZ=UTC0 ps -ww -o <columns> -p <pid>` of macOS 14 prints, after its manual and sources (adv_cmds, print.c):
- * `stat` has `s` for a session's leader and `+` for the foreground, `lstart` is strftime's `%c`.
+ * Output of `LC_ALL=C TZ=UTC0 ps -ww -o <columns> -p <pid>` on macOS 14, according to its manual and sources (adv_cmds,
+ * print.c): `stat` has `s` for a session leader and `+` for the foreground, `lstart` is strftime's `%c`.
  */
 const MACOS = {
   "stat=,lstart=": "Ss   Wed Nov  5 09:07:02 2026    \n",
@@ -22,20 +22,20 @@ function recorded(answers: Readonly<Record<string, string>>) {
   return createPsProcesses((args) => answers[args[args.indexOf("-o") + 1] ?? ""]);
 }
 
-test("a process of macOS is known by its start", () => {
+test("identifies a macOS process by its start time", () => {
   expect(recorded(MACOS).started(501)).toBe("Wed Nov 5 09:07:02 2026");
 });
 
-test("a zombie and a missing process of macOS have no start", () => {
+test("returns no start time for a zombie or a missing macOS process", () => {
   expect(recorded({ "stat=,lstart=": "Z    Wed Nov  5 09:07:02 2026\n" }).started(503)).toBeUndefined();
   expect(recorded({}).started(503)).toBeUndefined();
 });
 
-test("reads a long command line of macOS whole", () => {
+test("reads a long macOS command line completely", () => {
   expect(recorded(MACOS).commandLine(501)).toContain("/.service/postgres/18 -k");
 });
 
-test("lists processes of macOS, a group standing for a session", () => {
+test("lists macOS processes with the group as session", () => {
   expect(recorded({ "pid=,ppid=,pgid=,stat=": MACOS_TABLE }).list()).toEqual([
     { pid: 1, parent: 0, group: 1, session: 1 },
     { pid: 501, parent: 1, group: 501, session: 501 },
@@ -43,7 +43,7 @@ test("lists processes of macOS, a group standing for a session", () => {
   ]);
 });
 
-test.skipIf(process.platform === "win32")("asks the ps of this machine", async () => {
+test.skipIf(process.platform === "win32")("reads the ps of this machine", async () => {
   const long = "x".repeat(300);
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", long], { stdio: "ignore" });
   try {
@@ -61,7 +61,7 @@ test.skipIf(process.platform === "win32")("asks the ps of this machine", async (
   }
 });
 
-test.skipIf(process.platform === "win32")("a start is the same text in every language and time zone", () => {
+test.skipIf(process.platform === "win32")("formats a start time independently of language and time zone", () => {
   const system = createPsProcesses();
   const before = system.started(process.pid);
   const { LC_ALL, TZ } = process.env;

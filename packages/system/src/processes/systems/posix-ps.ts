@@ -3,20 +3,20 @@ import { appError } from "@appdb/contract/errors";
 import type { ProcessSystem } from "./process-system.ts";
 
 const TIMEOUT_MS = 5_000;
-/** `ps` exits with 1 when no process fits. */
+/** Exit status of `ps` when no process matches. */
 const NONE = 1;
 /**
- * `lstart` is written in the reader's language and time zone. Both are fixed: a time that is read again in another zone would
- * be that of another process.
+ * `lstart` depends on language and time zone. Both are fixed, because a time read in another zone would look like
+ * another process.
  */
 const ENVIRONMENT = { LC_ALL: "C", TZ: "UTC0", PATH: "/usr/bin:/bin:/usr/sbin:/sbin" };
 
-/** Runs `ps` with these arguments. Undefined when no process fits. */
+/** Runs `ps` with these arguments. Undefined when no process matches. */
 export type RunPs = (args: readonly string[]) => string | undefined;
 
-/** Asks macOS, and every other POSIX system without /proc, by `ps`. */
+/** Reads processes with `ps` on macOS and other POSIX systems without /proc. */
 export function createPsProcesses(ps: RunPs = runPs): ProcessSystem {
-  // -ww: without it BSD's `ps` cuts lines at 79 characters where there is no terminal
+  // -ww: otherwise BSD's `ps` cuts lines at 79 characters without a terminal
   const ask = (pid: number, columns: string) => {
     const line = ps(["-ww", "-o", columns, "-p", String(pid)])?.trim();
     return line === "" ? undefined : line;
@@ -28,7 +28,7 @@ export function createPsProcesses(ps: RunPs = runPs): ProcessSystem {
       return line.replace(/^\S+\s+/, "").replaceAll(/\s+/g, " ");
     },
     commandLine: (pid) => ask(pid, "command="),
-    /** macOS has no numbers of sessions: a group stands for one. */
+    /** macOS has no session numbers, so the group is used instead */
     list() {
       const lines = ps(["-A", "-o", "pid=,ppid=,pgid=,stat="])?.split("\n") ?? [];
       return lines.flatMap((line) => {

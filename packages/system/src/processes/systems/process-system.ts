@@ -7,18 +7,18 @@ export interface ProcessEntry {
 }
 
 /**
- * What is asked of a system's processes. One file a system answers it; this-system.ts chooses. A system that does not answer
- * throws: an unanswered question must never count as "that process is dead", because locks are taken from dead owners.
+ * Operations on a system's process table. Each system has its own file, and this-system.ts selects one. A failed read
+ * must throw and never mean "that process is dead", because locks are taken from dead owners.
  */
 export interface ProcessSystem {
   /**
-   * When the process with this pid began: text that no other process of that pid has. Undefined when there is none, or only a
-   * zombie.
+   * Start of the process with this pid, as text that differs for every process with that pid. Undefined when it does
+   * not exist or is a zombie.
    * @throws daemon_failed when the system does not answer
    */
   started(pid: number): string | undefined;
-  /** The command line as one text; undefined when there is no such process, or when it may not be read. @throws daemon_failed */
+  /** Command line as one text. Undefined when the process does not exist or is unreadable. @throws daemon_failed */
   commandLine(pid: number): string | undefined;
-  /** Every process but zombies. @throws daemon_failed */
+  /** All processes except zombies. @throws daemon_failed */
   list(): ProcessEntry[];
 }

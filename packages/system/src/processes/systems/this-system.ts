@@ -3,16 +3,16 @@ import { createPsProcesses } from "./posix-ps.ts";
 import type { ProcessSystem } from "./process-system.ts";
 import { createWindowsProcesses } from "./windows.ts";
 
-/** What differs between systems in how processes are found and ended. */
+/** System-specific ways to find and end processes. */
 export interface System {
   readonly processes: ProcessSystem;
-  /** A child can have a process group of its own (`detached`), which ends as a whole. */
+  /** Whether a child can have its own process group (`detached`), which ends as a whole. */
   readonly has_groups: boolean;
-  /** A process can be asked to end by a signal. On Windows, every signal ends it at once. */
+  /** Whether a process can handle a termination signal. On Windows, every signal kills it immediately. */
   readonly has_signals: boolean;
 }
 
-/** The system of a platform as Node names it. */
+/** System for a platform name of Node. */
 export function systemOf(platform: NodeJS.Platform): System {
   if (platform === "win32") return { processes: createWindowsProcesses(), has_groups: false, has_signals: false };
   const processes = platform === "linux" ? createLinuxProcesses() : createPsProcesses();

@@ -4,14 +4,14 @@ import { appError } from "@appdb/contract/errors";
 import type { ProcessEntry, ProcessSystem } from "./process-system.ts";
 
 const TIMEOUT_MS = 30_000;
-/** PowerShell takes half a second: a process that still has its pid counts as the same one for so long. */
+/** PowerShell takes half a second, so a used pid counts as the same process for this long. */
 const FRESH_MS = 1_000;
-/** The last line of a whole answer. Without it, a PowerShell that fails would look like a machine without processes. */
+/** Last line of a complete answer. Without it, a failing PowerShell would look like a machine without processes. */
 const END = "end";
 
-/** What Windows says of a process. */
+/** A process as Windows reports it. */
 interface WindowsProcess extends ProcessEntry {
-  /** Of Windows' clock: 100 nanoseconds since 1601, UTC. */
+  /** Windows time: units of 100 nanoseconds since 1601, UTC. */
   readonly started: string;
   readonly command_line: string;
 }
@@ -26,7 +26,7 @@ export interface WindowsProcessesDeps {
 }
 
 /**
- * Asks Windows by CIM, the one place that tells when a process began and is in every Windows 10 and 11. `tasklist` has no start
+ * Reads processes through CIM, the only source of start times on every Windows 10 and 11. `tasklist` has no start
  * times, and newer systems have no `wmic`.
  */
 export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()): ProcessSystem {
@@ -38,7 +38,7 @@ export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()
       return undefined;
     }
     const kept = known.get(pid);
-    // this very process keeps its pid as long as it can ask
+    // this process keeps its pid while it runs
     if (kept !== undefined && (pid === deps.own_pid || deps.now() - kept.read_at < FRESH_MS)) return kept.found;
     const found = readAnswer(deps.powershell(cimScript(pid)))[0];
     known.set(pid, { read_at: deps.now(), found });
@@ -58,7 +58,10 @@ export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()
   };
 }
 
-/** A script that prints a line a process: pid, parent, start, and the command line in Base64, which no code page changes. */
+/**
+ * Script that prints a line per process: pid, parent, start, and the command line in Base64, which code pages do not
+ * change.
+ */
 export function cimScript(pid: number | undefined): string {
   const which = pid === undefined ? "" : ` -Filter 'ProcessId = ${pid}'`;
   return [
@@ -71,7 +74,7 @@ export function cimScript(pid: number | undefined): string {
   ].join("\n");
 }
 
-/** @throws daemon_failed for an answer that is not whole */
+/** @throws daemon_failed for an incomplete answer */
 function readAnswer(answer: string): WindowsProcess[] {
   const lines = answer
     .split(/\r?\n/)
@@ -84,7 +87,7 @@ function readAnswer(answer: string): WindowsProcess[] {
     if (pid === undefined) throw unanswered(`PowerShell answered '${line.slice(0, 200)}'`);
     const number = Number(pid);
     const commandLine = Buffer.from(encoded, "base64").toString("utf8");
-    // Windows has neither groups nor sessions of processes: each stands alone
+    // Windows has no process groups or sessions
     return { pid: number, parent: Number(parent), group: number, session: number, started, command_line: commandLine };
   });
 }
@@ -108,9 +111,9 @@ function runPowerShell(script: string): string {
   }
 }
 
-/** A program of Windows by its whole path: a bare name would be looked for in the current folder first. */
+/** Full path of a Windows program. A bare name would be searched in the current folder first. */
 export function windowsProgram(...parts: string[]): string {
-  // biome-ignore lint/style/noProcessEnv: where Windows lies is the machine's to say, and no setting
+  // biome-ignore lint/style/noProcessEnv: the folder of Windows belongs to the machine and is not a setting
   return join(process.env.SystemRoot ?? "C:\\Windows", "System32", ...parts);
 }
 
