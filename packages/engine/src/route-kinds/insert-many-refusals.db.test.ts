@@ -156,7 +156,7 @@ test("a compute route takes one row, and says so of an array", async () => {
   const answer = await stage.array("/compute", [{ km: 1 }]);
   expect([answer.status, JSON.parse(answer.text).detail]).toEqual([
     422,
-    "The body must be a JSON object; it is an array.",
+    "Expected the body to be a JSON object, got an array.",
   ]);
 });
 

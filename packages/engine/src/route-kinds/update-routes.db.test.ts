@@ -119,7 +119,7 @@ test("a missing key, null for a column that needs a value and an unknown field a
   expect(answer.json.errors).toEqual([
     { pointer: "/n", detail: 'The field "n" must not be null.' },
     { pointer: "/pricee", detail: 'The route takes no field "pricee". Did you mean "price"?' },
-    { pointer: "/inv", detail: '"inv" is computed by the service; leave it out.' },
+    { pointer: "/inv", detail: '"inv" is computed by the service; omit it.' },
     { pointer: "/sku", detail: 'The field "sku" is required.' },
   ]);
   expect(answer.json.hint).toBe("The route takes: sku, n?, price?, note?");

@@ -99,7 +99,7 @@ test("a route that exports takes one row at a time, and says so of an array", as
   const refused = await post("/in", [ROW]);
   expect(refused.status).toBe(422);
   expect(refused.json).toMatchObject({
-    detail: "The body must be a JSON object; it is an array.",
+    detail: "Expected the body to be a JSON object, got an array.",
     hint: expect.stringContaining("Send one row as an object"),
   });
   // Nor lines, which are refused before a route is asked.

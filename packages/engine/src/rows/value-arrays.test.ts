@@ -33,7 +33,7 @@ const ACCEPTED: [ColumnType, string, string][] = [
   [array("int8", [1, 1, 1, 1, 1, 1]), "[[[[[[-128]]]]]]", "[[[[[[-128]]]]]]"],
 ];
 
-test.each(ACCEPTED)("%j takes %s", (type, json, stored) => {
+test.each(ACCEPTED)("%j accepts %s", (type, json, stored) => {
   expect(read(type, json)).toBe(stored);
 });
 
@@ -77,7 +77,7 @@ test.each(REFUSED)("%j refuses %s at %j", (type, json, pointer, detail) => {
   expect((misfit as ValueError).detail).toMatch(detail);
 });
 
-test("an array and PostgreSQL's text of it say the same", () => {
+test("an array equals its text in PostgreSQL", () => {
   expect(arrayToSql("[[1.5,-0.0],[2.0,1e-7]]")).toBe("{{1.5,-0.0},{2.0,1e-7}}");
   expect(arrayToSql('["a\\"","b\\\\","{,}"]')).toBe('{"a\\"","b\\\\","{,}"}');
   expect(arrayFromSql("float64", "{{1.5,-0},{2,1e-07}}")).toBe("[[1.5,-0.0],[2.0,1e-7]]");
@@ -90,13 +90,13 @@ test("an array and PostgreSQL's text of it say the same", () => {
   expect(arrayFromSql("string", '{{"x\ny"},{"\\u"}}')).toBe('[["x\\ny"],["u"]]');
 });
 
-test("an array that somebody else wrote with bounds, nulls or NaN can still be read", () => {
+test("reads an array with bounds, nulls or NaN written by others", () => {
   expect(arrayFromSql("int32", "[0:1]={1,NULL}")).toBe("[1,null]");
   expect(arrayFromSql("float64", "{NaN,-Infinity,Infinity,1}")).toBe("[null,null,null,1.0]");
   expect(arrayFromSql("string", "{NULL,null}")).toBe('[null,"null"]');
 });
 
-test("many rows of arrays and bytes travel in one array of text", () => {
+test("many rows of arrays and bytes are sent in one text array", () => {
   expect(arrayText("array", [["[1,2]"], [null], ['["a\\"b"]']], 0)).toBe('{"{1,2}",NULL,"{\\"a\\\\\\"b\\"}"}');
   expect(arrayText("binary", [[Uint8Array.of(0, 255)], [new Uint8Array()]], 0)).toBe('{"\\\\x00ff","\\\\x"}');
 });
@@ -108,7 +108,7 @@ test("bytes are base64 in JSON and hexadecimal in PostgreSQL", () => {
   expect(valueToJson("binary", Uint8Array.of(0, 255))).toBe('"AP8="');
 });
 
-test("a float32 is written in the fewest digits that give it back", () => {
+test("a float32 is written with the fewest digits that restore it", () => {
   const bits = new DataView(new ArrayBuffer(4));
   for (let i = 0; i < 20_000; i++) {
     bits.setUint32(0, (i * 2_654_435_761) >>> 0);
