@@ -15,7 +15,7 @@ const RIGHTLY_REFUSED = [
   /NUL character/,
   /beyond the range of float32/,
   /An? (?:limit|offset|tail) is not negative/,
-  /A page has 1 to \d+ rows/,
+  /Expected a page_size from 1 to \d+/,
 ];
 
 /** It shows a time limit: each request is answered 504, and ends a process. */
