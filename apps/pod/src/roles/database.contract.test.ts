@@ -277,7 +277,7 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toMatch(
-    /error: Step \d+ of bringing the database to version \S+ failed: .*Nothing of it was changed\./,
+    /error: Step \d+ of the upgrade to version \S+ failed: .*Nothing was changed\./,
   );
   expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
 

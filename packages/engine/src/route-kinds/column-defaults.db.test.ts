@@ -108,7 +108,7 @@ test("a changed default is an additive change that leaves rows alone", async () 
   const { plan } = planSchema({ manifest: changed, catalog: await loadCatalog(stage.sql), target: "main" });
   expect(plan.tables[0]?.ops[0]).toMatchObject({
     severity: "additive",
-    description: "column 'state': its default will change from 'new' to 'open'; stored values stay as they are",
+    description: "column 'state': its default will change from 'new' to 'open'; stored values stay",
   });
   await stage.apply(changed);
   await (await stage.serve(changed)).post("/tickets", { title: "b" });

@@ -178,7 +178,12 @@ test.each<[string, string, Plan, RegExp]>([
     { outputs: ["sensor"] },
     /copies\.n is required/,
   ],
-  ["there is no primary key", "create table copies (sensor text)", { outputs: ["sensor"], method: "merge" }, /no primary key/],
+  [
+    "there is no primary key",
+    "create table copies (sensor text)",
+    { outputs: ["sensor"], method: "merge" },
+    /no primary key/,
+  ],
   [
     "the key is not an output",
     "create table copies (id int primary key, sensor text)",
