@@ -14,7 +14,7 @@ const AT_ONCE = 2;
 const RIGHTLY_REFUSED = [
   /NUL character/,
   /beyond the range of float32/,
-  /An? (?:limit|offset|tail) is not negative/,
+  /An? (?:limit|offset|tail) must not be negative/,
   /Expected a page_size from 1 to \d+/,
 ];
 

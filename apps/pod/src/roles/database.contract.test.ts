@@ -140,7 +140,7 @@ test("a request without the pod's token learns nothing, and the socket is its ow
 
 test("what is not there is told by the name that a person knows it by", async () => {
   const missing = await pod.ask("GET", "/v1/tables/reports%2Fdocs");
-  expect(missing.json()).toMatchObject({ status: 404, detail: "There is no table cloud://acme:main/reports/docs." });
+  expect(missing.json()).toMatchObject({ status: 404, detail: "Table cloud://acme:main/reports/docs does not exist." });
   const tree = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: "0".repeat(64) });
   expect(tree.json()).toMatchObject({ code: "blobs_missing" });
   const broken = harness.putTree({ "app.py": "import appdb\nnonsense(" });

@@ -97,7 +97,7 @@ test("if the function or a column fails, nothing is stored", async () => {
       meta: { function: "app:card", type: "RuntimeError", message: "no card for this", at: "app.py:38" },
     },
   });
-  expect(answer.json.detail).toBe("The route's answer: app:card raised RuntimeError: no card for this (app.py:38)");
+  expect(answer.json.detail).toBe("The route's response: app:card raised RuntimeError: no card for this (app.py:38)");
   const column = await stage.post("/docs", { title: "x", n: 13 });
   expect(column).toMatchObject({ status: 400, json: { meta: { column: "share" } } });
   const zero = await stage.post("/docs", { title: "x", n: 0 });

@@ -232,7 +232,7 @@ test.each(["0", "-1", "x", "1e3", "100001", "", "9999999999999999999"])("refuses
 });
 
 test.each([
-  ["drawn", "draws its rows"],
+  ["drawn", "samples its rows"],
   ["last", "last rows"],
   ["different", "equal rows"],
   ["sorted_in_python", "function of the application"],

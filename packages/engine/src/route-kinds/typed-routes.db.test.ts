@@ -29,7 +29,7 @@ test("a Json value that violates its schema is refused with its pointer", async 
   expect(bad.status).toBe(422);
   expect(bad.json.errors).toEqual([
     { pointer: "/doc/a", detail: 'Expected Int, got "x".' },
-    { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] wants 2." },
+    { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] requires 2." },
   ]);
   expect((await post("/t", { doc: null, v: [1, 2] })).status).toBe(200);
   expect(await stage.rows("select doc, v from t order by _row")).toEqual([

@@ -39,14 +39,14 @@ test.each(ACCEPTED)("%j accepts %s", (type, json, stored) => {
 
 const REFUSED: [ColumnType, string, string, RegExp][] = [
   [array("float32", [3]), "7", "", /Expected a list for Array\[\(3,\), float32\], got 7/],
-  [array("float32", [3]), "[1,2]", "", /The list has 2 elements; Array\[\(3,\), float32\] wants 3/],
+  [array("float32", [3]), "[1,2]", "", /The list has 2 elements; Array\[\(3,\), float32\] requires 3/],
   [
     array("float32", [null, 3]),
     "[[1,2,3],[1,2]]",
     "/1",
-    /The list has 2 elements; Array\[\(None, 3\), float32\] wants 3/,
+    /The list has 2 elements; Array\[\(None, 3\), float32\] requires 3/,
   ],
-  [array("int32"), "[[1,2],[3]]", "/1", /The list has 1 element; the lists before it have 2/],
+  [array("int32"), "[[1,2],[3]]", "/1", /The list has 1 element; the previous lists have 2/],
   [array("int32"), "[[1,2],3]", "/1", /Expected a list \(level 2 of 2\), got 3/],
   [array("int32"), "[1,[2]]", "/1", /Expected a number \(int32\), got an array/],
   [array("int32"), "[[1,2],[3,null]]", "/1/1", /Expected a number \(int32\), got null/],
@@ -62,7 +62,7 @@ const REFUSED: [ColumnType, string, string, RegExp][] = [
   [array("string"), '["a\\u0000"]', "/0", /NUL/],
   [array("string"), '["\\ud800"]', "/0", /surrogate/],
   [array("float64"), "[[]]", "/0", /Only the outermost list/],
-  [array("float64", [null, 0]), "[[]]", "/0", /wants 0/],
+  [array("float64", [null, 0]), "[[]]", "/0", /requires 0/],
   [array("float64"), "[[[[[[[1]]]]]]]", "", /deeper than 6/],
   [{ kind: "binary" }, '"YQ"', "", /padded with =/],
   [{ kind: "binary" }, '"Y Q="', "", /[Bb]ase64/],

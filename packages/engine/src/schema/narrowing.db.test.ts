@@ -51,7 +51,7 @@ test("mismatching rows are counted, five are shown, and nothing changes", async 
   expect(r?.details.misfits).toEqual([
     {
       rows: 4,
-      reason: "no whole number of 64 bits",
+      reason: "not an integer of 64 bits",
       examples: ["k1", "k4", "k7", "k10"].map((code, at) => ({ key: { code }, value: [1.5, 4.5, 7.5, 10.5][at] })),
     },
   ]);
