@@ -68,7 +68,7 @@ found["sees_token"] = ${JSON.stringify(TOKEN)} in seen
 found["sees_socket"] = "pod.sock" in seen
 found["given"] = os.environ.get("GIVEN")
 found["uid"] = os.getuid()
-# without high ones, which whoever runs the tests may have left open
+# without high ones, which the test runner may have left open
 found["open"] = sorted(int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) < 100)
 children = []
 try:
