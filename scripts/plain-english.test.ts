@@ -24,8 +24,9 @@ const PAGES = /^(?:docs\/[^/]+\.md|README\.md|ARCHITECTURE\.md|SECURITY\.md)$/;
 const SOURCES =
   /^(?:packages\/(?:contract|engine|adapters)\/src|apps\/(?:cli|server)\/src|python\/appdb)\/.*\.(?:ts|py)$/;
 /** Not part of the product, or not rewritten yet. */
-const NOT_CHECKED =
-  /\.test\.ts$|\/testing\/|^packages\/engine\/src\/(?:rows|endpoints|idempotency)\/|^apps\/server\/src\/(?:reconciler|queue|gateway|gateway-process)\//;
+const NOT_CHECKED = /\.test\.ts$|\/testing\/|^apps\/server\/src\/(?:reconciler|queue|gateway|gateway-process)\//;
+/** Files whose comments and test names are checked too. */
+const COMMENTED = /^(?:packages\/(?:contract|engine|testkit)\/.*\.ts|python\/.*\.pyi?)$/;
 
 test("documents and texts of errors use plain English", () => {
   const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
@@ -38,6 +39,26 @@ test("documents and texts of errors use plain English", () => {
   expect(sources.flatMap(([, texts]) => texts).length).toBeGreaterThan(2_000);
   const found = [...pages, ...sources].flatMap(([file, texts]) => texts.flatMap((text) => problemsOf(file, text)));
   expect(found.filter((problem) => !EXCEPTIONS.some((exception) => exception.test(problem)))).toEqual([]);
+});
+
+test("comments and test names use plain English", () => {
+  const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
+  const comments = files
+    .filter((file) => COMMENTED.test(file) && existsSync(join(ROOT, file)))
+    .flatMap((file) => commentsOf(file, read(file)).map((text) => [file, text] as const));
+  expect(comments.length).toBeGreaterThan(4_500);
+  expect(comments.flatMap(([file, text]) => problemsOf(file, text))).toEqual([]);
+});
+
+test("finds a word in a comment and in a test name, and not in quoted code", () => {
+  const source = '// It `goes on`.\n/** Nobody\n *  waits. */\ntest("it goes on", () => {});\nconst shall = "shall";\n';
+  const found = commentsOf("a.ts", source).flatMap((text) => problemsOf("a.ts", text));
+  expect(found).toEqual([
+    "a.ts: 'Nobody' (no one, someone, or another subject): Nobody waits.",
+    "a.ts: 'goes on' (continue): it goes on",
+  ]);
+  const python = commentsOf("a.py", 'shall = "shall"  # anew\n"""Is told."""\n');
+  expect(python).toEqual(["anew", "Is told."]);
 });
 
 test("finds a word in a page and in the text of an error, and not in code", () => {
@@ -70,6 +91,21 @@ function proseOf(page: string): string[] {
     .filter((line) => !line.startsWith("    "))
     .map((line) => line.replaceAll(/`[^`]*`/g, "` `").trim())
     .filter((line) => line !== "");
+}
+
+/** Comments, docstrings and test names of a source without the code that they quote. */
+function commentsOf(file: string, source: string): string[] {
+  const patterns = file.endsWith(".ts")
+    ? [/\/\*\*?([\s\S]*?)\*\//g, /(?<![:"])\/\/ (.*)/g, /\b(?:test|describe)(?:\.\w+)?\(\s*["`](.*?)["`],/g]
+    : [/# (.*)/g, /"""([\s\S]*?)"""/g];
+  return patterns
+    .flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1] ?? ""))
+    .map((text) =>
+      text
+        .replaceAll(/\s*\n\s*(?:\* *)?/g, " ")
+        .replaceAll(/`[^`]*`/g, "` `")
+        .trim(),
+    );
 }
 
 /** Literals of a source that have several words, without the code inside of them. */
