@@ -87,7 +87,7 @@ test("a new database takes a schema and rows with a function, and has them after
   expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [] });
   const { manifest } = read.json<{ manifest: object }>();
   const check = async () => (await pod.ask("POST", "/v1/schema/check", { manifest, folders: [] })).json();
-  expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "there is no table docs" }] });
+  expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "table docs is missing" }] });
   const applied = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
   expect(applied.lines().at(-1)).toMatchObject({
     event: "done",

@@ -174,7 +174,7 @@ test("a vector can be an array or list of the index's length", async () => {
       "v: The vector has 2 numbers, but the embedding index on notes.vector has vectors of 3 numbers.",
     ],
     ["/by_list", [1, "a", 2], "v: Element 1 of the vector is not a number, but"],
-    ["/by_list", { a: 1 }, "v: The value is not a list, and"],
+    ["/by_list", { a: 1 }, "v: The value is not a list, but"],
     ["/by_vector", [1, 2], "v: "],
   ] as const) {
     const refused = await stage.post(path, { v });
